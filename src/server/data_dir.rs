@@ -31,7 +31,7 @@ pub fn create_data_dir(named: Option<&Path>) -> Result<PathBuf, ExitError> {
 
 /// New files are private ([`crate::main`] sets the umask); an existing directory may be readable by others.
 fn warn_if_readable(data: &Path) {
-    let mode = std::fs::metadata(data).map_or(0, |found| found.permissions().mode());
+    let mode = std::fs::metadata(data).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {
         tracing::warn!(
             "other users of this host can read the data directory; to prevent that: chmod 700 {}",

@@ -21,12 +21,12 @@ pub struct PathDisk(pub PathBuf);
 
 impl DiskProbe for PathDisk {
     fn space(&self) -> std::io::Result<DiskSpace> {
-        let found = nix::sys::statvfs::statvfs(&self.0)?;
-        let block = found.fragment_size();
+        let stats = nix::sys::statvfs::statvfs(&self.0)?;
+        let block = stats.fragment_size();
         Ok(DiskSpace {
-            total: found.blocks().saturating_mul(block),
+            total: stats.blocks().saturating_mul(block),
             // Blocks reserved for root are not available.
-            free: found.blocks_available().saturating_mul(block),
+            free: stats.blocks_available().saturating_mul(block),
         })
     }
 }

@@ -208,8 +208,8 @@ mod tests {
         let (bobs, unauthenticated) = (put(Some("bob")), put(None));
         let hers: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
         assert!(flashes.bytes() <= 40_000, "{}", flashes.bytes());
-        let taken: Vec<_> = hers.iter().filter_map(|id| fields(flashes.take(id, START))).collect();
-        assert_eq!(taken, [8_000, 8_000], "the newest");
+        let remaining: Vec<_> = hers.iter().filter_map(|id| fields(flashes.take(id, START))).collect();
+        assert_eq!(remaining, [8_000, 8_000], "the newest");
         assert_eq!(
             (fields(flashes.take(&bobs, START)), fields(flashes.take(&unauthenticated, START))),
             (Some(8_000), Some(8_000))

@@ -36,8 +36,8 @@ pub fn shell_quoted(text: &str) -> String {
 
 /// Returns a path on this server for a redirect after a form; anything that could lead elsewhere becomes `/`.
 pub fn local_path(text: &str) -> &str {
-    let elsewhere = text.starts_with("//") || text.contains('\\') || text.chars().any(char::is_control);
-    if text.starts_with('/') && !elsewhere { text } else { "/" }
+    let is_external = text.starts_with("//") || text.contains('\\') || text.chars().any(char::is_control);
+    if text.starts_with('/') && !is_external { text } else { "/" }
 }
 
 /// Returns whether a path stays below its directory: relative, without `..`, printable, and with no part too long to be stored.

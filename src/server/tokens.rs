@@ -29,19 +29,19 @@ pub fn job_token(key: &[u8], job: &JobId, attempt: AttemptNumber) -> String {
     encode_token("jt_", &mac.finalize().into_bytes())
 }
 
-/// The token of the agent on the server's own machine, derived in the same way; a rotation changes the `turn`.
-pub fn local_token(key: &[u8], worker: &WorkerId, turn: &str) -> String {
+/// The token of the agent on the server's own machine, derived in the same way; each rotation changes `rotation`.
+pub fn local_token(key: &[u8], worker: &WorkerId, rotation: &str) -> String {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(format!("local agent:{worker}:{turn}").as_bytes());
+    mac.update(format!("local agent:{worker}:{rotation}").as_bytes());
     encode_token("wt_", &mac.finalize().into_bytes())
 }
 
 /// The cookie of a browser in which a user has logged in: `user.end.number.signature`. It authenticates nothing.
 pub fn device_cookie(key: &[u8], user: &UserId, until: Timestamp, number: &[u8; 16]) -> String {
-    let said = format!("{user}.{}.{}", until.0, hex(number));
+    let payload = format!("{user}.{}.{}", until.0, hex(number));
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(format!("device:{said}").as_bytes());
-    format!("{said}.{}", hex(&mac.finalize().into_bytes()))
+    mac.update(format!("device:{payload}").as_bytes());
+    format!("{payload}.{}", hex(&mac.finalize().into_bytes()))
 }
 
 /// Returns the user and the number of a browser's cookie, if it is signed with this key and has not expired.
@@ -57,10 +57,10 @@ pub fn verify_device_cookie<'t>(key: &[u8], text: &'t str, now: Timestamp) -> Op
 /// The cookie of a pending login: `user.end.signature`. The signature covers the hash of the password, so that a changed
 /// password invalidates it.
 pub fn pending_login_cookie(key: &[u8], user: &UserId, until: Timestamp, password: &str) -> String {
-    let said = format!("{user}.{}", until.0);
+    let payload = format!("{user}.{}", until.0);
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(format!("pending:{said}:{}", digest(password)).as_bytes());
-    format!("{said}.{}", hex(&mac.finalize().into_bytes()))
+    mac.update(format!("pending:{payload}:{}", digest(password)).as_bytes());
+    format!("{payload}.{}", hex(&mac.finalize().into_bytes()))
 }
 
 /// The claimed user and expiry of a pending login; [`verify_pending_login`] checks them.
@@ -155,12 +155,12 @@ mod tests {
     fn checksum_detects_typing_errors() {
         let token = generate("wt_", &CountingRandom::default());
         assert!(has_valid_checksum("wt_", &token));
-        let mistyped = |place: usize| {
+        let mistyped = |index: usize| {
             let mut bytes = token.clone().into_bytes();
-            bytes[place] = if bytes[place] == b'x' { b'y' } else { b'x' };
+            bytes[index] = if bytes[index] == b'x' { b'y' } else { b'x' };
             String::from_utf8(bytes).expect("plain letters")
         };
-        assert!((0..token.len()).all(|place| !has_valid_checksum("wt_", &mistyped(place))));
+        assert!((0..token.len()).all(|index| !has_valid_checksum("wt_", &mistyped(index))));
         for other in ["", "wt_", &token[1..], &token[..51], &format!("{token}x"), "wt_ö", &"é".repeat(40)] {
             assert!(!has_valid_checksum("wt_", other), "{other}");
         }

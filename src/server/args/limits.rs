@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// Formats a number or size as the guide does: `100,000`, `64 MiB`.
-    fn written(default: &str) -> String {
+    fn as_documented(default: &str) -> String {
         let digits = default.find(|c: char| !c.is_ascii_digit()).unwrap_or(default.len());
         let (number, unit) = default.split_at(digits);
         let mut text = String::new();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn default_of(flag: &Arg) -> Option<String> {
-        flag.get_default_values().first().map(|value| written(&value.to_string_lossy()))
+        flag.get_default_values().first().map(|value| as_documented(&value.to_string_lossy()))
     }
 
     #[test]
@@ -158,10 +158,10 @@ mod tests {
             assert!(defaults.peek().is_some(), "docs/OPERATIONS.md has no row for the limit {row}");
             for text in defaults {
                 let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
-                let is_whole = default_of(flag).is_none_or(|default| {
+                let is_default = default_of(flag).is_none_or(|default| {
                     text.starts_with(&default) && default.starts_with(number.trim_end_matches(','))
                 });
-                assert!(is_whole, "docs/OPERATIONS.md says of {row}: {text:?}, and it is {:?}", default_of(flag));
+                assert!(is_default, "docs/OPERATIONS.md says of {row}: {text:?}, and it is {:?}", default_of(flag));
             }
         }
         for cells in rows.iter().filter(|cells| cells[1].starts_with("`--")) {
@@ -174,7 +174,7 @@ mod tests {
     fn guide_lists_the_fixed_limits() {
         let rows = rows(3);
         let files = usize::try_from(ServerPolicy::default().max_artifacts).expect("a number");
-        for (what, most) in [
+        for (label, most) in [
             ("secrets of a user; shared secrets", secrets::MAX_SECRETS),
             ("passkeys of a user", passkey::MAX_PASSKEYS),
             ("notices about a user's account", notices::MAX_NOTICES as usize),
@@ -185,8 +185,8 @@ mod tests {
             ("files of a configuration", configs::MAX_FILES),
             ("allowed networks of a worker", network::MAX_NETWORKS),
         ] {
-            let row = rows.iter().find(|cells| cells[0] == what).unwrap_or_else(|| panic!("no row for {what}"));
-            assert_eq!(row[1], written(&most.to_string()), "{what}");
+            let row = rows.iter().find(|cells| cells[0] == label).unwrap_or_else(|| panic!("no row for {label}"));
+            assert_eq!(row[1], as_documented(&most.to_string()), "{label}");
         }
         let size = rows.iter().find(|cells| cells[0] == "size of a configuration").expect("a row");
         assert_eq!(size[1], format!("{} MiB", configs::MAX_BUNDLE >> 20));
@@ -194,6 +194,9 @@ mod tests {
 
     #[test]
     fn numbers_and_sizes_are_formatted() {
-        assert_eq!(["7", "100", "1000", "100000", "64MiB"].map(written), ["7", "100", "1,000", "100,000", "64 MiB"]);
+        assert_eq!(
+            ["7", "100", "1000", "100000", "64MiB"].map(as_documented),
+            ["7", "100", "1,000", "100,000", "64 MiB"]
+        );
     }
 }

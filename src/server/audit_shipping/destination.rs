@@ -37,20 +37,20 @@ impl FromStr for AuditDestination {
             ("file", path) if path.starts_with('/') => Ok(Self::File(path.into())),
             ("file", _) => Err("the path of file: must begin with a slash".to_owned()),
             ("syslog", "") => Ok(Self::LocalSyslog(LOCAL_SYSLOG_SOCKET.into())),
-            ("syslog", place) => parse_syslog(place).ok_or_else(unknown),
+            ("syslog", target) => parse_syslog(target).ok_or_else(unknown),
             ("http" | "https", _) => parse_webhook(text),
             _ => Err(unknown()),
         }
     }
 }
 
-fn parse_syslog(place: &str) -> Option<AuditDestination> {
-    if let Ok(address) = place.parse::<SocketAddr>() {
+fn parse_syslog(target: &str) -> Option<AuditDestination> {
+    if let Ok(address) = target.parse::<SocketAddr>() {
         return Some(AuditDestination::Syslog { host: address.ip().to_string(), port: address.port() });
     }
-    let (host, port) = match place.rsplit_once(':') {
+    let (host, port) = match target.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') => (host, port.parse().ok()?),
-        _ => (place, SYSLOG_PORT),
+        _ => (target, SYSLOG_PORT),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte);
@@ -59,8 +59,8 @@ fn parse_syslog(place: &str) -> Option<AuditDestination> {
 
 fn parse_webhook(text: &str) -> Result<AuditDestination, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let is_here = url.host_str().is_some_and(|host| ["127.0.0.1", "[::1]", "localhost"].contains(&host));
-    if url.scheme() == "https" || is_here {
+    let is_loopback = url.host_str().is_some_and(|host| ["127.0.0.1", "[::1]", "localhost"].contains(&host));
+    if url.scheme() == "https" || is_loopback {
         Ok(AuditDestination::Webhook(url))
     } else {
         Err("a webhook requires https://, unless it is on this host".to_owned())

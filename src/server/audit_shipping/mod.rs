@@ -104,8 +104,8 @@ impl AuditShipper {
         file.seek(io::SeekFrom::Start(*from)).await?;
         let mut bytes = Vec::new();
         file.take(MAX_BATCH_BYTES).read_to_end(&mut bytes).await?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        bytes.truncate(whole);
+        let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        bytes.truncate(complete);
         String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
     }
 

@@ -36,8 +36,8 @@ async fn alerts(server: &TestServer) -> String {
 #[tokio::test]
 async fn file_gets_each_line_once_after_a_restart() {
     let server = TestServer::start().await;
-    let elsewhere = tempfile::tempdir().expect("a temporary directory");
-    let file: PathBuf = elsewhere.path().join("lines.jsonl");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file: PathBuf = directory.path().join("lines.jsonl");
     let target = format!("file:{}", file.display());
     shipper(&server, &target).send_all().await.expect("nothing yet");
     assert!(!file.exists());
@@ -60,11 +60,11 @@ async fn file_gets_each_line_once_after_a_restart() {
 #[tokio::test]
 async fn lines_are_shipped_when_signed() {
     let server = TestServer::start().await;
-    let elsewhere = tempfile::tempdir().expect("a temporary directory");
-    let file = elsewhere.path().join("lines.jsonl");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("lines.jsonl");
     let (shipper, shutdown) = (shipper(&server, &format!("file:{}", file.display())), CancellationToken::new());
     let ends = shutdown.clone();
-    let kept_up = tokio::spawn(async move { shipper.run(ends).await });
+    let task = tokio::spawn(async move { shipper.run(ends).await });
     for name in ["gpu-1", "gpu-2"] {
         sign(&server, name).await;
         let wanted = shipped_text(&server).await;
@@ -77,7 +77,7 @@ async fn lines_are_shipped_when_signed() {
         .expect("it was sent");
     }
     shutdown.cancel();
-    kept_up.await.expect("it ends");
+    task.await.expect("it ends");
 }
 
 #[tokio::test]
@@ -99,12 +99,12 @@ async fn syslog_over_udp_gets_a_message_for_each_line() {
 #[derive(Clone, Default)]
 struct TestWebhook(Arc<Mutex<(bool, String)>>);
 
-async fn receive(State(TestWebhook(kept)): State<TestWebhook>, body: String) -> StatusCode {
-    let mut kept = kept.lock().expect("no panic while it is held");
-    if kept.0 {
+async fn receive(State(TestWebhook(state)): State<TestWebhook>, body: String) -> StatusCode {
+    let mut state = state.lock().expect("no panic while it is held");
+    if state.0 {
         return StatusCode::SERVICE_UNAVAILABLE;
     }
-    kept.1 += &body;
+    state.1 += &body;
     StatusCode::NO_CONTENT
 }
 
@@ -119,7 +119,7 @@ async fn start_webhook() -> (TestWebhook, SocketAddr) {
 #[tokio::test]
 async fn a_webhook_that_redirects_is_not_followed() {
     let server = TestServer::start().await;
-    let (elsewhere, at) = start_webhook().await;
+    let (webhook, at) = start_webhook().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let first = listener.local_addr().expect("an address");
     let to = format!("http://{at}/audit");
@@ -127,7 +127,7 @@ async fn a_webhook_that_redirects_is_not_followed() {
     tokio::spawn(async move { axum::serve(listener, Router::new().route("/audit", redirect)).await });
     sign(&server, "gpu-1").await;
     let sent = shipper(&server, &format!("http://{first}/audit")).send_all().await;
-    assert_eq!(elsewhere.0.lock().expect("no panic").1, "", "nothing goes where a redirect leads");
+    assert_eq!(webhook.0.lock().expect("no panic").1, "", "nothing goes where a redirect leads");
     let failed = sent.expect_err("nothing was accepted").to_string();
     assert!(failed.contains("307"), "{failed}");
 }

@@ -45,8 +45,8 @@ async fn run(program: &'static str, url: &str, arguments: Vec<OsString>) -> Resu
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program} failed: {}", said.trim().lines().last().unwrap_or("no error message")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} failed: {}", stderr.trim().lines().last().unwrap_or("no error message")))
 }
 
 /// Splits a URL into one without the password, and the password.

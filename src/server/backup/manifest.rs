@@ -67,9 +67,9 @@ impl Manifest {
     }
 
     /// Returns the first difference between the manifest and the files as an error.
-    pub fn verify(&self, found: &BTreeMap<String, ManifestEntry>) -> Result<()> {
+    pub fn verify(&self, unpacked: &BTreeMap<String, ManifestEntry>) -> Result<()> {
         for (path, entry) in &self.files {
-            match found.get(path) {
+            match unpacked.get(path) {
                 None => return Err(format!("{path} is missing from the backup; nothing was restored")),
                 Some(other) if other != entry => {
                     return Err(format!("{path} is damaged: its content has changed; nothing was restored"));
@@ -77,7 +77,7 @@ impl Manifest {
                 Some(_) => {}
             }
         }
-        match found.keys().find(|path| !self.files.contains_key(*path)) {
+        match unpacked.keys().find(|path| !self.files.contains_key(*path)) {
             Some(path) => Err(format!("{path} does not belong to the backup; nothing was restored")),
             None => Ok(()),
         }

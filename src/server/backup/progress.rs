@@ -16,8 +16,8 @@ pub struct BackupProgress {
 
 impl BackupProgress {
     /// Creates a progress line with this label; without a terminal nothing is printed.
-    pub fn new(what: &'static str) -> Self {
-        Self { label: what, is_visible: std::io::stderr().is_terminal(), files: 0, bytes: 0, drawn_at: Instant::now() }
+    pub fn new(label: &'static str) -> Self {
+        Self { label, is_visible: std::io::stderr().is_terminal(), files: 0, bytes: 0, drawn_at: Instant::now() }
     }
 
     /// Adds finished bytes.

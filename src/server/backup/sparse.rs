@@ -65,10 +65,10 @@ pub fn data_ranges(file: &mut File, size: u64) -> io::Result<Vec<(u64, u64)>> {
     Ok(parts)
 }
 
-fn seek(file: &File, at: u64, what: Whence) -> io::Result<Option<u64>> {
+fn seek(file: &File, at: u64, whence: Whence) -> io::Result<Option<u64>> {
     let at = i64::try_from(at).map_err(io::Error::other)?;
-    match (lseek(file, at, what), what) {
-        (Ok(found), _) => Ok(Some(found.unsigned_abs())),
+    match (lseek(file, at, whence), whence) {
+        (Ok(offset), _) => Ok(Some(offset.unsigned_abs())),
         // A file system without holes: the whole file is data.
         (Err(Errno::EINVAL | Errno::EOPNOTSUPP), Whence::SeekData) => Ok(Some(at.unsigned_abs())),
         // No further data.
@@ -103,11 +103,11 @@ pub fn append_sparse(
     let mut left = rest.as_slice();
     while !left.is_empty() {
         let mut block = GnuExtSparseHeader::new();
-        let (here, further_on) = left.split_at(left.len().min(block.sparse.len()));
-        write_map(&mut block.sparse, here);
-        block.set_is_extended(!further_on.is_empty());
+        let (entries, remaining) = left.split_at(left.len().min(block.sparse.len()));
+        write_map(&mut block.sparse, entries);
+        block.set_is_extended(!remaining.is_empty());
         further.extend_from_slice(block.as_bytes());
-        left = further_on;
+        left = remaining;
     }
     let mut from: Box<dyn Read + '_> = Box::new(io::Cursor::new(further));
     for part in parts {
@@ -116,10 +116,10 @@ pub fn append_sparse(
     archive.append_data(&mut header, name, from)
 }
 
-fn write_map(places: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
-    for (place, (offset, length)) in places.iter_mut().zip(map) {
-        place.set_offset(*offset);
-        place.set_length(*length);
+fn write_map(entries: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
+    for (entry, (offset, length)) in entries.iter_mut().zip(map) {
+        entry.set_offset(*offset);
+        entry.set_length(*length);
     }
 }
 

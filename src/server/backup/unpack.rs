@@ -21,17 +21,17 @@ pub fn unpack(
     newest_schema: impl Fn(DatabaseEngine) -> i64,
     progress: &mut BackupProgress,
 ) -> Result<Manifest> {
-    let mut found = Unpacker { to, manifest: None, files: BTreeMap::new(), progress };
+    let mut unpacker = Unpacker { to, manifest: None, files: BTreeMap::new(), progress };
     if from.is_dir() {
-        unpack_directory(from, &mut found)?;
+        unpack_directory(from, &mut unpacker)?;
     } else {
-        unpack_archive(from, &mut found)?;
+        unpack_archive(from, &mut unpacker)?;
     }
-    let manifest = found.manifest.ok_or_else(|| {
+    let manifest = unpacker.manifest.ok_or_else(|| {
         format!("{} is not a complete backup: it has no {MANIFEST_FILE}; nothing was restored", from.display())
     })?;
     let manifest = Manifest::parse(&manifest, newest_schema)?;
-    manifest.verify(&found.files)?;
+    manifest.verify(&unpacker.files)?;
     Ok(manifest)
 }
 
@@ -60,27 +60,27 @@ impl Unpacker<'_> {
     }
 }
 
-fn unpack_directory(from: &Path, found: &mut Unpacker<'_>) -> Result<()> {
+fn unpack_directory(from: &Path, unpacker: &mut Unpacker<'_>) -> Result<()> {
     let cannot = |path: &Path, error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut waiting = vec![PathBuf::new()];
     while let Some(below) = waiting.pop() {
-        let here = from.join(&below);
-        for entry in here.read_dir().map_err(|error| cannot(&here, error))? {
-            let entry = entry.map_err(|error| cannot(&here, error))?;
+        let directory = from.join(&below);
+        for entry in directory.read_dir().map_err(|error| cannot(&directory, error))? {
+            let entry = entry.map_err(|error| cannot(&directory, error))?;
             let path = below.join(entry.file_name());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.push(path);
             } else {
                 let mut file =
                     files::open_regular_file(&from.join(&path)).map_err(|error| cannot(&from.join(&path), error))?;
-                found.unpack_entry(checked_path(&path)?, &mut file)?;
+                unpacker.unpack_entry(checked_path(&path)?, &mut file)?;
             }
         }
     }
     Ok(())
 }
 
-fn unpack_archive(from: &Path, found: &mut Unpacker<'_>) -> Result<()> {
+fn unpack_archive(from: &Path, unpacker: &mut Unpacker<'_>) -> Result<()> {
     let broken = |error: std::io::Error| format!("{} is not a backup, or is damaged: {error}", from.display());
     let file: File =
         files::open_regular_file(from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
@@ -91,7 +91,7 @@ fn unpack_archive(from: &Path, found: &mut Unpacker<'_>) -> Result<()> {
         if !matches!(entry.header().entry_type(), tar::EntryType::Regular | tar::EntryType::GNUSparse) {
             return Err(format!("{} is not a regular file and does not belong to a backup", path.display()));
         }
-        found.unpack_entry(checked_path(&path)?, &mut entry)?;
+        unpacker.unpack_entry(checked_path(&path)?, &mut entry)?;
     }
     Ok(())
 }

@@ -34,10 +34,11 @@ mod tests {
 
     #[test]
     fn setup_url_is_reachable() {
-        let of = |encrypted, listening: &str| setup_url(encrypted, listening.parse().expect("an address"), "AAAA-BBBB");
-        assert_eq!(of(false, "127.0.0.1:8001"), "http://127.0.0.1:8001/login?setup=AAAA-BBBB");
-        assert_eq!(of(true, "[2001:db8::1]:443"), "https://[2001:db8::1]:443/login?setup=AAAA-BBBB");
-        assert_eq!(of(false, "0.0.0.0:8001"), "http://localhost:8001/login?setup=AAAA-BBBB");
-        assert_eq!(of(false, "[::]:8001"), "http://localhost:8001/login?setup=AAAA-BBBB");
+        let url =
+            |encrypted, listening: &str| setup_url(encrypted, listening.parse().expect("an address"), "AAAA-BBBB");
+        assert_eq!(url(false, "127.0.0.1:8001"), "http://127.0.0.1:8001/login?setup=AAAA-BBBB");
+        assert_eq!(url(true, "[2001:db8::1]:443"), "https://[2001:db8::1]:443/login?setup=AAAA-BBBB");
+        assert_eq!(url(false, "0.0.0.0:8001"), "http://localhost:8001/login?setup=AAAA-BBBB");
+        assert_eq!(url(false, "[::]:8001"), "http://localhost:8001/login?setup=AAAA-BBBB");
     }
 }

@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn open_files_limit_the_connections() {
         let within = |files, most, of_network| {
-            let made = ConnectionLimiter::with_file_limit(files, most, of_network, Vec::new());
-            (made.max, made.max_per_network)
+            let limiter = ConnectionLimiter::with_file_limit(files, most, of_network, Vec::new());
+            (limiter.max, limiter.max_per_network)
         };
         assert_eq!(within(1_024, None, None), (840, 735));
         assert_eq!(within(65_536, Some(10_000), None), (10_000, 8_750));

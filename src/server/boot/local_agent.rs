@@ -36,8 +36,8 @@ const RESTART_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration:
 
 /// Returns the agent beside this program, or the one on the `PATH`.
 pub fn agent_program() -> PathBuf {
-    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT_BINARY)));
-    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT_BINARY))
+    let sibling = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT_BINARY)));
+    sibling.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT_BINARY))
 }
 
 /// Settings of the child process.

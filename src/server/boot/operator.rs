@@ -108,7 +108,7 @@ mod tests {
         assert!(server.app.services.access.authenticate_operator(&first.token, Some("root")).is_some());
 
         let stop = CancellationToken::new();
-        let kept = tokio::spawn(operator.keep_current(stop.clone()));
+        let task = tokio::spawn(operator.keep_current(stop.clone()));
         let follow = tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(5));
         let following = tokio::spawn(follow);
         // The first check runs before other tasks do.
@@ -123,7 +123,7 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(30), changed).await.expect("another fingerprint");
         assert_eq!(note().and_then(|note| note.fingerprint), Some(tls.fingerprint()));
         stop.cancel();
-        kept.await.expect("its end");
+        task.await.expect("its end");
         assert!(note().is_none(), "the file is removed");
         following.abort();
     }

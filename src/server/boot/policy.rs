@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    fn said(flags: &[&str]) -> ServerPolicy {
+    fn policy_from(flags: &[&str]) -> ServerPolicy {
         #[derive(Parser)]
         struct Only {
             #[command(flatten)]
@@ -50,14 +50,14 @@ mod tests {
 
     #[test]
     fn documented_values_are_the_defaults() {
-        let policy = said(&[]);
+        let policy = policy_from(&[]);
         assert_eq!(policy.heartbeat_timeout, Millis::from_secs(120));
         assert_eq!(policy.heartbeat_interval_seconds(), 30);
     }
 
     #[test]
     fn tests_use_the_defaults_of_the_command_line() {
-        assert_eq!(format!("{:#?}", said(&[])), format!("{:#?}", ServerPolicy::default()));
+        assert_eq!(format!("{:#?}", policy_from(&[])), format!("{:#?}", ServerPolicy::default()));
     }
 
     #[test]
@@ -98,11 +98,11 @@ mod tests {
         for flag in numbers {
             // A value that is valid for each flag and no default.
             let number = if flag.contains("log-searches") { "3" } else { "123" };
-            let policy = said(&[&format!("--{flag}"), number]);
+            let policy = policy_from(&[&format!("--{flag}"), number]);
             assert_ne!(format!("{policy:?}"), usual, "--{flag}");
         }
         for switch in [&["--allow-code"][..], &["--ignore-reported-labels"], &["--require-second-factor", "all"]] {
-            assert_ne!(format!("{:?}", said(switch)), usual, "{switch:?}");
+            assert_ne!(format!("{:?}", policy_from(switch)), usual, "{switch:?}");
         }
     }
 }

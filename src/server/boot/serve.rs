@@ -88,7 +88,7 @@ pub async fn serve(
 
 /// Like `serve`, with other timeouts.
 pub async fn serve_with_timeouts(
-    patience: ConnectionTimeouts,
+    timeouts: ConnectionTimeouts,
     mut listener: TcpListener,
     router: Router,
     tls: Option<TlsAcceptor>,
@@ -107,16 +107,16 @@ pub async fn serve_with_timeouts(
         // Separate tasks, so that a plain connection does not reserve the memory of TLS.
         match tls.clone() {
             None => connections.spawn(async move {
-                serve_connection(HttpVersion::Http1, socket, peer, router, patience, shutdown).await;
+                serve_connection(HttpVersion::Http1, socket, peer, router, timeouts, shutdown).await;
                 drop(admitted);
             }),
             Some(tls) => connections.spawn(async move {
                 let _admitted = admitted;
-                let agreed = tokio::time::timeout(patience.handshake, tls_handshake(&tls, socket));
+                let agreed = tokio::time::timeout(timeouts.handshake, tls_handshake(&tls, socket));
                 match shutdown.run_until_cancelled(agreed).await {
                     Some(Ok(Ok(stream))) => {
-                        let version = HttpVersion::of(&stream);
-                        serve_connection(version, stream, peer, router, patience, shutdown).await;
+                        let version = HttpVersion::from_stream(&stream);
+                        serve_connection(version, stream, peer, router, timeouts, shutdown).await;
                     }
                     Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "TLS handshake failed"),
                     Some(Err(_)) => tracing::debug!(host = %peer.0, "TLS handshake timed out"),
@@ -155,7 +155,7 @@ enum HttpVersion {
 
 impl HttpVersion {
     /// The version that client and server agreed on in the handshake.
-    fn of(stream: &TlsStream<TcpStream>) -> Self {
+    fn from_stream(stream: &TlsStream<TcpStream>) -> Self {
         if stream.get_ref().1.alpn_protocol() == Some(http2::ALPN) { Self::Http2 } else { Self::Http1 }
     }
 }
@@ -165,7 +165,7 @@ async fn serve_connection<S>(
     socket: S,
     peer: Peer,
     router: Router,
-    patience: ConnectionTimeouts,
+    timeouts: ConnectionTimeouts,
     shutdown: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -197,11 +197,11 @@ async fn serve_connection<S>(
             let mut http = http1::Builder::new();
             let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
             // hyper closes idle connections by itself.
-            drive(http.serve_connection(io, answer), &requests, patience, None, &shutdown).await
+            drive(http.serve_connection(io, answer), &requests, timeouts, None, &shutdown).await
         }
         HttpVersion::Http2 => {
             let http = http2::builder(MAX_HEAD_BYTES).serve_connection(io, answer);
-            drive(http, &requests, patience, Some(patience.idle), &shutdown).await
+            drive(http, &requests, timeouts, Some(timeouts.idle), &shutdown).await
         }
     };
     match ended {
@@ -215,7 +215,7 @@ async fn serve_connection<S>(
 async fn drive<E>(
     connection: impl GracefulConnection<Error = E>,
     requests: &OpenRequests,
-    patience: ConnectionTimeouts,
+    timeouts: ConnectionTimeouts,
     idle: Option<Duration>,
     shutdown: &CancellationToken,
 ) -> Option<Result<(), E>> {
@@ -226,26 +226,26 @@ async fn drive<E>(
             connection.as_mut().graceful_shutdown();
             return Some(connection.await);
         }
-        () = first_request_missed(requests, patience) => {}
-        () = idled(requests, idle) => {
+        () = first_request_missed(requests, timeouts) => {}
+        () = wait_until_idle(requests, idle) => {
             connection.as_mut().graceful_shutdown();
             // A client that does not answer would keep it open.
-            return tokio::time::timeout(patience.idle, connection).await.ok();
+            return tokio::time::timeout(timeouts.idle, connection).await.ok();
         }
     }
     None
 }
 
 /// Returns if no request came in time.
-async fn first_request_missed(requests: &OpenRequests, patience: ConnectionTimeouts) {
-    tokio::time::sleep(patience.first_request).await;
+async fn first_request_missed(requests: &OpenRequests, timeouts: ConnectionTimeouts) {
+    tokio::time::sleep(timeouts.first_request).await;
     if requests.started_if_idle() != Some(0) {
         std::future::pending::<()>().await;
     }
 }
 
 /// Returns when no request was open for this time, or up to twice as long; never without a limit.
-async fn idled(requests: &OpenRequests, idle: Option<Duration>) {
+async fn wait_until_idle(requests: &OpenRequests, idle: Option<Duration>) {
     let Some(idle) = idle else { return std::future::pending().await };
     let mut last = None;
     loop {
@@ -289,12 +289,12 @@ mod tests {
 
     #[tokio::test]
     async fn shutdown_completes_requests_and_closes_idle_connections() {
-        let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (started, proceed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let slow = {
-            let (asked, go_on) = (Arc::clone(&asked), Arc::clone(&go_on));
+            let (started, proceed) = (Arc::clone(&started), Arc::clone(&proceed));
             async move |Extension(Peer(host)): Extension<Peer>| {
-                asked.notify_one();
-                go_on.notified().await;
+                started.notify_one();
+                proceed.notified().await;
                 host.to_string()
             }
         };
@@ -308,10 +308,10 @@ mod tests {
         let mut idle = TcpStream::connect(address).await.expect("connected");
         let mut busy = TcpStream::connect(address).await.expect("connected");
         busy.write_all(b"GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("asked");
-        asked.notified().await;
+        started.notified().await;
         shutdown.cancel();
         assert_eq!(idle.read_to_end(&mut Vec::new()).await.expect("an end"), 0);
-        go_on.notify_one();
+        proceed.notify_one();
         let mut answer = String::new();
         busy.read_to_string(&mut answer).await.expect("an answer, and an end");
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("127.0.0.1"), "{answer}");

@@ -157,12 +157,12 @@ async fn list_configs(client: &Client, output: &mut Output<'_>) -> Result<(), Ex
 fn table(configs: &[ConfigView], now: Timestamp) -> Table {
     let mut table = Table::new(&["NAME!", "REVISION?", "FILES?", "SETTINGS~", "CHANGED!"]);
     for config in configs {
-        let what: Vec<String> = config.summary.iter().map(|(key, value)| describe_value(key, value)).collect();
+        let settings: Vec<String> = config.summary.iter().map(|(key, value)| describe_value(key, value)).collect();
         table.add_row(vec![
             TableCell::from(&config.name),
             config.revision.to_string().into(),
             config.files.len().to_string().into(),
-            what.join(" · ").into(),
+            settings.join(" · ").into(),
             TableCell::new(terminal::ago(config.updated_at, now), CellStyle::Dim),
         ]);
     }

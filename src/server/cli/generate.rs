@@ -31,14 +31,14 @@ pub fn completions(args: &CompletionsArgs, mut cli: Command, output: &mut Output
 /// Prints a page for `man -l -`.
 pub fn man(args: &ManArgs, mut cli: Command, output: &mut Output<'_>) -> Result<(), ExitError> {
     cli.build();
-    let mut found = &cli;
-    for word in &args.command {
-        found = found.find_subcommand(word).ok_or_else(|| {
-            ExitError::usage(format!("`{}` has no command {word:?}", found.get_bin_name().unwrap_or_default()))
+    let mut command = &cli;
+    for name in &args.command {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            ExitError::usage(format!("`{}` has no command {name:?}", command.get_bin_name().unwrap_or_default()))
         })?;
     }
     let mut page = Vec::new();
-    let name = found.get_bin_name().unwrap_or("simpletuner").replace(' ', "-");
-    clap_mangen::Man::new(found.clone()).title(name).render(&mut page)?;
+    let name = command.get_bin_name().unwrap_or("simpletuner").replace(' ', "-");
+    clap_mangen::Man::new(command.clone()).title(name).render(&mut page)?;
     output.print_bytes(&page)
 }

@@ -31,12 +31,12 @@ pub fn table(gpus: &[GpuView], now: Timestamp) -> Table {
 /// Returns the job that uses the GPU, or why it is unavailable.
 fn state_cell(shown: &GpuView) -> TableCell {
     let unavailable = shown.gpu.unavailable.as_ref().map(|unavailable| {
-        let (word, paint) = match unavailable.reason {
+        let (reason, paint) = match unavailable.reason {
             UnavailableReason::Quarantined => ("quarantined", CellStyle::Error),
             UnavailableReason::InUse => ("in use", CellStyle::Warning),
         };
         let detail = if unavailable.detail.is_empty() { String::new() } else { format!(": {}", unavailable.detail) };
-        (format!("{word}{detail}"), paint)
+        (format!("{reason}{detail}"), paint)
     });
     match (unavailable, &shown.job_id) {
         (Some((why, paint)), None) => TableCell::new(why, paint),

@@ -95,12 +95,12 @@ impl Output<'_> {
         &mut self,
         document: &Value,
         ids: impl IntoIterator<Item = String>,
-        words: impl FnOnce(&Self) -> String,
+        render: impl FnOnce(&Self) -> String,
     ) -> Result<(), ExitError> {
         let text = match self.format {
             OutputFormat::Json => format!("{document:#}\n"),
             OutputFormat::Ids => ids.into_iter().map(|id| id + "\n").collect(),
-            OutputFormat::Text => words(self),
+            OutputFormat::Text => render(self),
         };
         self.print_bytes(text.as_bytes())
     }

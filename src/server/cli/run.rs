@@ -71,8 +71,8 @@ pub fn parse_value<T: DeserializeOwned>(value: &Value) -> Result<T, ExitError> {
 }
 
 /// Parses one of these words; clap lists, completes and suggests them.
-pub fn one_of(words: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(words)
+pub fn one_of(values: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(values)
 }
 
 /// Parses `KEY=VALUE`.

@@ -146,12 +146,12 @@ impl Table {
 
     /// Renders the lines, within `width` columns if given and possible.
     pub fn render(&self, width: Option<usize>, colour: bool) -> String {
-        let TableLayout { columns: beside, below_row: below } = self.layout(width);
+        let TableLayout { columns, below_row: below } = self.layout(width);
         let headings: Vec<TableCell> =
             self.headings.iter().map(|heading| TableCell::new(parse_heading(heading).0, CellStyle::Dim)).collect();
-        let mut text = self.render_row(&headings, &beside, colour);
+        let mut text = self.render_row(&headings, &columns, colour);
         for row in &self.rows {
-            text.push_str(&self.render_row(row, &beside, colour));
+            text.push_str(&self.render_row(row, &columns, colour));
             let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.is_empty());
             if let (Some(cell), Some(width)) = (under, width) {
                 let line = fit_cell(cell, width.saturating_sub(COLUMN_GAP.len()), colour);
@@ -162,13 +162,13 @@ impl Table {
     }
 
     /// Renders a row, in as many lines as its longest wrapped cell has.
-    fn render_row(&self, row: &[TableCell], beside: &[(usize, usize)], colour: bool) -> String {
+    fn render_row(&self, row: &[TableCell], columns: &[(usize, usize)], colour: bool) -> String {
         let laid = |(at, width): &(usize, usize)| {
             let cell = row.get(*at).cloned().unwrap_or_default();
             let wraps = parse_heading(self.headings[*at]).1 == OverflowRule::Wrap;
             (if wraps { cell.wrap(*width) } else { vec![cell] }, *width)
         };
-        let laid: Vec<(Vec<TableCell>, usize)> = beside.iter().map(laid).collect();
+        let laid: Vec<(Vec<TableCell>, usize)> = columns.iter().map(laid).collect();
         let mut text = String::new();
         for line in 0..laid.iter().map(|(cells, _)| cells.len()).max().unwrap_or_default() {
             let part = |(cells, width): &(Vec<TableCell>, usize)| {
@@ -186,31 +186,31 @@ impl Table {
             let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.single_line())));
             cells.chain([parse_heading(self.headings[at]).0.len()]).max().unwrap_or_default()
         };
-        let mut beside: Vec<(usize, usize)> = (0..self.headings.len()).map(|at| (at, wanted(at))).collect();
+        let mut columns: Vec<(usize, usize)> = (0..self.headings.len()).map(|at| (at, wanted(at))).collect();
         let mut below = None;
-        let Some(width) = width else { return TableLayout { columns: beside, below_row: below } };
-        let sum = |beside: &[(usize, usize)], of: &dyn Fn(usize, usize) -> usize| {
-            let gaps = COLUMN_GAP.len() * beside.len().saturating_sub(1);
-            beside.iter().map(|(at, width)| of(*at, *width)).sum::<usize>() + gaps
+        let Some(width) = width else { return TableLayout { columns, below_row: below } };
+        let sum = |columns: &[(usize, usize)], shown_width: &dyn Fn(usize, usize) -> usize| {
+            let gaps = COLUMN_GAP.len() * columns.len().saturating_sub(1);
+            columns.iter().map(|(at, width)| shown_width(*at, *width)).sum::<usize>() + gaps
         };
         let readable = |at: usize, width: usize| {
             if narrow(at) == OverflowRule::Keep { width } else { width.min(READABLE_COLUMN_WIDTH) }
         };
-        for gives_way in [OverflowRule::Drop, OverflowRule::Below] {
-            while sum(&beside, &readable) > width
-                && let Some(place) = beside.iter().rposition(|(at, _)| narrow(*at) == gives_way)
+        for rule in [OverflowRule::Drop, OverflowRule::Below] {
+            while sum(&columns, &readable) > width
+                && let Some(index) = columns.iter().rposition(|(at, _)| narrow(*at) == rule)
             {
-                let (at, _) = beside.remove(place);
-                below = below.or((gives_way == OverflowRule::Below).then_some(at));
+                let (at, _) = columns.remove(index);
+                below = below.or((rule == OverflowRule::Below).then_some(at));
             }
         }
-        while sum(&beside, &|_, width| width) > width {
+        while sum(&columns, &|_, width| width) > width {
             let may_shrink =
                 |(at, width): &&mut (usize, usize)| narrow(*at) != OverflowRule::Keep && *width > MIN_COLUMN_WIDTH;
-            let Some(widest) = beside.iter_mut().filter(may_shrink).max_by_key(|(_, width)| *width) else { break };
+            let Some(widest) = columns.iter_mut().filter(may_shrink).max_by_key(|(_, width)| *width) else { break };
             widest.1 -= 1;
         }
-        TableLayout { columns: beside, below_row: below }
+        TableLayout { columns, below_row: below }
     }
 }
 

@@ -131,8 +131,8 @@ pub async fn run(command: WorkersCommand, client: &Client, output: &mut Output<'
     match command {
         WorkersCommand::List(list) => self::list_workers(list, client, output).await,
         WorkersCommand::Show(which) => {
-            let found = find_worker(client, &which).await?;
-            let worker = client.get(&["admin", "workers", worker_id(&found)]).await?;
+            let worker = find_worker(client, &which).await?;
+            let worker = client.get(&["admin", "workers", worker_id(&worker)]).await?;
             print_worker(&worker, output)
         }
         WorkersCommand::Create(create) => self::create_worker(create, client, output).await,
@@ -220,13 +220,13 @@ async fn create_worker(create: CreateWorkerArgs, client: &Client, output: &mut O
 async fn find_worker(client: &Client, target: &WorkerArg) -> Result<Value, ExitError> {
     let query = WorkersQuery { q: Some(quote(&target.worker)), ..WorkersQuery::default() };
     let mut page = client.list_all(&["admin", "workers"], &query, "workers", None).await?;
-    let found = page["workers"].as_array_mut().and_then(|workers| {
+    let worker = page["workers"].as_array_mut().and_then(|workers| {
         let at = workers
             .iter()
             .position(|worker| [worker_name(worker), worker_id(worker)].contains(&target.worker.as_str()))?;
         Some(workers.swap_remove(at))
     });
-    found.ok_or_else(|| {
+    worker.ok_or_else(|| {
         ExitError::failed(format!("worker {:?} not found; `simpletuner workers list` shows all workers", target.worker))
     })
 }
@@ -332,9 +332,9 @@ fn status_cell(worker: &WorkerView) -> TableCell {
         WorkerStatus::Offline if worker.last_heartbeat.is_none() => CellStyle::Dim,
         WorkerStatus::Offline => CellStyle::Error,
     };
-    let word = worker.status.as_str();
+    let status = worker.status.as_str();
     let draining = worker.draining && worker.status != WorkerStatus::Draining;
-    TableCell::new(if draining { format!("{word}, draining") } else { word.to_owned() }, paint)
+    TableCell::new(if draining { format!("{status}, draining") } else { status.to_owned() }, paint)
 }
 
 fn gpu_models(worker: &WorkerView) -> String {

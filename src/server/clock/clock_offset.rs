@@ -8,9 +8,10 @@ const MAX_ROUND_TRIP: Millis = Millis(500);
 
 /// Estimates how far another clock is ahead of this one, from this clock's times of request and response; accurate to half of
 /// their difference. `None` if that is too much.
-pub fn estimate_offset(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> Option<Millis> {
-    let took = answered.0.checked_sub(asked.0).filter(|took| (0..=MAX_ROUND_TRIP.0).contains(took))?;
-    Some(Millis(theirs.0 - asked.0 - took / 2))
+pub fn estimate_offset(requested_at: Timestamp, remote_time: Timestamp, answered_at: Timestamp) -> Option<Millis> {
+    let round_trip =
+        answered_at.0.checked_sub(requested_at.0).filter(|round_trip| (0..=MAX_ROUND_TRIP.0).contains(round_trip))?;
+    Some(Millis(remote_time.0 - requested_at.0 - round_trip / 2))
 }
 
 #[cfg(test)]
@@ -19,7 +20,7 @@ mod tests {
 
     #[test]
     fn offset_is_estimated_from_the_round_trip() {
-        for (asked, theirs, answered, expected) in [
+        for (requested_at, remote_time, answered_at, expected) in [
             (1_000, 1_000, 1_000, Some(0)),
             (1_000, 1_002, 1_004, Some(0)),
             (1_000, 301_002, 1_004, Some(300_000)),
@@ -29,8 +30,8 @@ mod tests {
             // A clock that was set back in between has measured nothing.
             (1_000, 1_250, 999, None),
         ] {
-            let found = estimate_offset(Timestamp(asked), Timestamp(theirs), Timestamp(answered));
-            assert_eq!(found.map(|ahead| ahead.0), expected, "{asked} {theirs} {answered}");
+            let found = estimate_offset(Timestamp(requested_at), Timestamp(remote_time), Timestamp(answered_at));
+            assert_eq!(found.map(|ahead| ahead.0), expected, "{requested_at} {remote_time} {answered_at}");
         }
     }
 }

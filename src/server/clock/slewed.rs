@@ -150,7 +150,7 @@ mod tests {
     const MINUTE: i64 = 60_000;
 
     /// Readings after `passed` ms, of which the machine slept `slept`, with a clock that was set by `set`.
-    fn later(passed: i64, slept: i64, set: i64) -> ClockReadings {
+    fn readings_after(passed: i64, slept: i64, set: i64) -> ClockReadings {
         ClockReadings {
             wall: START.wall + passed + set,
             uptime: START.uptime + passed,
@@ -159,15 +159,18 @@ mod tests {
     }
 
     /// Returns the time after the start, with a reading every second.
-    fn tell(clock: &SlewedClock, seconds: std::ops::Range<i64>, set: i64) -> i64 {
-        seconds.map(|second| clock.time_at(later(second * 1_000, 0, set)).0 - START.wall).last().unwrap_or_default()
+    fn last_time(clock: &SlewedClock, seconds: std::ops::Range<i64>, set: i64) -> i64 {
+        seconds
+            .map(|second| clock.time_at(readings_after(second * 1_000, 0, set)).0 - START.wall)
+            .last()
+            .unwrap_or_default()
     }
 
     #[test]
     fn follows_elapsed_time_and_small_corrections() {
         let clock = SlewedClock::from_readings(START);
-        assert_eq!(tell(&clock, 0..61, 0), MINUTE);
-        assert_eq!(clock.time_at(later(MINUTE + 1_000, 0, 30)).0 - START.wall, MINUTE + 1_030);
+        assert_eq!(last_time(&clock, 0..61, 0), MINUTE);
+        assert_eq!(clock.time_at(readings_after(MINUTE + 1_000, 0, 30)).0 - START.wall, MINUTE + 1_030);
         assert_eq!(clock.continuous_since().0, START.wall);
     }
 
@@ -175,9 +178,9 @@ mod tests {
     fn jumps_in_either_direction_are_slewed() {
         for set in [10 * MINUTE, -10 * MINUTE] {
             let clock = SlewedClock::from_readings(START);
-            assert_eq!(tell(&clock, 0..61, set), MINUTE + set.signum() * MINUTE / 10);
-            assert_eq!(tell(&clock, 61..3_601, set), 60 * MINUTE + set.signum() * 6 * MINUTE);
-            assert_eq!(tell(&clock, 3_601..7_201, set), 120 * MINUTE + set, "it has caught up");
+            assert_eq!(last_time(&clock, 0..61, set), MINUTE + set.signum() * MINUTE / 10);
+            assert_eq!(last_time(&clock, 61..3_601, set), 60 * MINUTE + set.signum() * 6 * MINUTE);
+            assert_eq!(last_time(&clock, 3_601..7_201, set), 120 * MINUTE + set, "it has caught up");
             assert_eq!(clock.continuous_since().0, START.wall, "no interruption");
         }
     }
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn never_goes_back_between_two_readings() {
         let clock = SlewedClock::from_readings(START);
-        let times: Vec<_> = (0..5_000).map(|ms| clock.time_at(later(ms, 0, -10 * MINUTE))).collect();
+        let times: Vec<_> = (0..5_000).map(|ms| clock.time_at(readings_after(ms, 0, -10 * MINUTE))).collect();
         assert!(times.is_sorted());
     }
 
@@ -193,7 +196,7 @@ mod tests {
     fn large_offset_is_corrected_immediately() {
         let clock = SlewedClock::from_readings(START);
         let years = 50 * 365 * 24 * 60 * MINUTE;
-        assert_eq!(clock.time_at(later(1_000, 0, years)).0 - START.wall, 1_000 + years);
+        assert_eq!(clock.time_at(readings_after(1_000, 0, years)).0 - START.wall, 1_000 + years);
         assert_eq!(clock.continuous_since().0 - START.wall, 1_000 + years);
     }
 
@@ -201,13 +204,13 @@ mod tests {
     fn reference_clock_is_followed_immediately_then_slewed() {
         let clock = SlewedClock::from_readings(START);
         assert!(clock.follow_at(START, Millis(5 * MINUTE)));
-        assert_eq!(tell(&clock, 0..61, 0), 6 * MINUTE);
+        assert_eq!(last_time(&clock, 0..61, 0), 6 * MINUTE);
         assert_eq!(clock.continuous_since().0 - START.wall, 5 * MINUTE);
-        assert_eq!(tell(&clock, 61..121, 10 * MINUTE), 7 * MINUTE, "the machine's own clock is not used");
+        assert_eq!(last_time(&clock, 61..121, 10 * MINUTE), 7 * MINUTE, "the machine's own clock is not used");
         // It has drifted, or the other clock was set.
-        assert!(!clock.follow_at(later(120_000, 0, 0), Millis(MINUTE)));
-        assert_eq!(tell(&clock, 121..181, 0), 8 * MINUTE + MINUTE / 10);
-        assert_eq!(tell(&clock, 181..1_201, 0), 25 * MINUTE + MINUTE, "it has caught up");
+        assert!(!clock.follow_at(readings_after(120_000, 0, 0), Millis(MINUTE)));
+        assert_eq!(last_time(&clock, 121..181, 0), 8 * MINUTE + MINUTE / 10);
+        assert_eq!(last_time(&clock, 181..1_201, 0), 25 * MINUTE + MINUTE, "it has caught up");
         assert_eq!(clock.continuous_since().0 - START.wall, 5 * MINUTE, "no interruption");
     }
 
@@ -215,7 +218,7 @@ mod tests {
     fn sleep_counts_as_elapsed_time_and_interruption() {
         let clock = SlewedClock::from_readings(START);
         let night = 8 * 60 * MINUTE;
-        assert_eq!(clock.time_at(later(night, night, 0)).0 - START.wall, night);
+        assert_eq!(clock.time_at(readings_after(night, night, 0)).0 - START.wall, night);
         assert_eq!(clock.continuous_since().0 - START.wall, night);
     }
 }

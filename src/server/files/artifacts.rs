@@ -112,10 +112,10 @@ impl ArtifactStore {
     /// Stores a complete file of this host: with a hard link where both are on one file system. The original stays.
     pub async fn store_local_file(
         &self,
-        place: (&JobId, AttemptNumber, &str),
+        artifact_key: (&JobId, AttemptNumber, &str),
         file: &std::path::Path,
     ) -> Result<(), UploadError> {
-        let target = self.directory.path_to_filesystem(&location(place.0, place.1, place.2))?;
+        let target = self.directory.path_to_filesystem(&location(artifact_key.0, artifact_key.1, artifact_key.2))?;
         let (from, to) = (file.to_owned(), target);
         if blocking(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
             return Ok(());
@@ -123,7 +123,7 @@ impl ArtifactStore {
         // Two file systems, or one without hard links.
         let bytes = tokio::fs::File::open(file).await.map_err(|error| UploadError::Interrupted(error.to_string()))?;
         let body = ReaderStream::with_capacity(bytes, 256 << 10);
-        self.receive(place, body, None, u64::MAX).await?.commit().await.map(drop)
+        self.receive(artifact_key, body, None, u64::MAX).await?.commit().await.map(drop)
     }
 
     /// Serializes removals.

@@ -40,15 +40,15 @@ mod tests {
     fn concurrent_writers_leave_one_complete_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("key");
-        let theirs: Vec<Vec<u8>> = (b'a'..=b'h').map(|letter| vec![letter; 64 << 10]).collect();
+        let contents: Vec<Vec<u8>> = (b'a'..=b'h').map(|letter| vec![letter; 64 << 10]).collect();
         for _ in 0..20 {
             thread::scope(|scope| {
                 let all: Vec<_> =
-                    theirs.iter().map(|bytes| scope.spawn(|| write_if_absent(&path, 0o600, bytes))).collect();
+                    contents.iter().map(|bytes| scope.spawn(|| write_if_absent(&path, 0o600, bytes))).collect();
                 assert!(all.into_iter().all(|one| one.join().is_ok_and(|left| left.is_ok())));
             });
             let left = fs::read(&path).expect("left");
-            assert!(theirs.contains(&left), "whole");
+            assert!(contents.contains(&left), "whole");
             write_if_absent(&path, 0o600, b"late").expect("content");
             assert_eq!(fs::read(&path).expect("left"), left, "not over another");
             assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1, "no draft is left");

@@ -99,7 +99,7 @@ impl AuditCheckpointFile {
     pub fn find(directory: &Path, database: &'static str) -> io::Result<Option<Self>> {
         match Self::load(&directory.join(KEY_FILE), directory, database) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            found => found.map(Some),
+            result => result.map(Some),
         }
     }
 
@@ -189,15 +189,15 @@ fn parse_lines(
     is_ours: impl Fn(&SignedLine) -> bool,
     is_signed: impl Fn(&SignedLine) -> bool,
 ) -> SignedLines {
-    let mut found = SignedLines::default();
+    let mut signed_lines = SignedLines::default();
     for (number, line) in (1..).zip(text.lines()) {
         match serde_json::from_str::<SignedLine>(line) {
             Ok(line) if line.database != database || !is_ours(&line) => {}
-            Ok(line) if is_signed(&line) => found.add(line),
-            _ => found.invalid_lines.push(number),
+            Ok(line) if is_signed(&line) => signed_lines.add(line),
+            _ => signed_lines.invalid_lines.push(number),
         }
     }
-    found
+    signed_lines
 }
 
 impl SignedLines {
@@ -243,17 +243,17 @@ mod tests {
     fn only_lines_signed_with_the_key_count() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let files = AuditCheckpointFile::open(directory.path(), "sqlite", [1; 32]).expect("writable");
-        let of = |database: &str, key: &str, seq: i64, mac: String| {
+        let database_line = |database: &str, key: &str, seq: i64, mac: String| {
             format!(
                 r#"{{"database": "{database}", "chain": "c", "seq": {seq}, "hash": "h", "key": "{key}", "mac": "{mac}"}}"#
             )
         };
-        let line = |key: &str, seq: i64, mac: String| of("sqlite", key, seq, mac);
+        let line = |key: &str, seq: i64, mac: String| database_line("sqlite", key, seq, mac);
         assert_eq!(files.read_signed().expect("no file yet"), SignedLines::default());
         files.append(&line(files.key_id(), 3, files.mac("c", 3, "h"))).expect("writable");
         files.append(&line(files.key_id(), 4, files.mac("c", 3, "h"))).expect("writable");
         files.append(&line("other", 5, String::new())).expect("writable");
-        files.append(&of("postgres", files.key_id(), 6, String::new())).expect("writable");
+        files.append(&database_line("postgres", files.key_id(), 6, String::new())).expect("writable");
         files.append("torn").expect("writable");
         let found = files.read_signed().expect("readable");
         assert_eq!(found.signed, [("c".to_owned(), [(3, "h".to_owned())].into())].into());
@@ -275,9 +275,9 @@ mod tests {
         let found = files.read_signed().expect("readable");
         assert_eq!(found.anchors, [("c".to_owned(), [mark].into())].into());
         assert_eq!((found.signed["c"].len(), found.is_complete, found.invalid_lines), (1, true, vec![4]));
-        let elsewhere = format!("<13>1 2024-01-15T10:30:00Z host simpletuner - - - {removed}\n{complete}\ntorn");
-        let found = parse_shipped(&elsewhere, "sqlite");
+        let shipped = format!("<13>1 2024-01-15T10:30:00Z host simpletuner - - - {removed}\n{complete}\ntorn");
+        let found = parse_shipped(&shipped, "sqlite");
         assert_eq!((found.anchors.len(), found.is_complete, found.invalid_lines), (1, true, vec![3]));
-        assert_eq!(parse_shipped(&elsewhere, "postgres").anchors.len(), 0);
+        assert_eq!(parse_shipped(&shipped, "postgres").anchors.len(), 0);
     }
 }

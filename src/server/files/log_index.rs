@@ -143,14 +143,14 @@ mod tests {
     #[test]
     fn number_of_cached_indexes_is_limited() {
         let indexes = LogIndexCache::default();
-        let of = |number: usize| indexes.get(Path::new(&number.to_string()));
-        let first = of(0);
+        let index = |number: usize| indexes.get(Path::new(&number.to_string()));
+        let first = index(0);
         for number in 1..MAX_CACHED_LOGS {
-            of(number);
+            index(number);
         }
-        assert!(Arc::ptr_eq(&first, &of(0)), "it was used, and is the newest now");
-        of(MAX_CACHED_LOGS);
-        assert!(Arc::ptr_eq(&first, &of(0)));
+        assert!(Arc::ptr_eq(&first, &index(0)), "it was used, and is the newest now");
+        index(MAX_CACHED_LOGS);
+        assert!(Arc::ptr_eq(&first, &index(0)));
         assert_eq!(indexes.recent.lock().expect("not locked").len(), MAX_CACHED_LOGS);
     }
 }

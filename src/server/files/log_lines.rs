@@ -84,11 +84,11 @@ impl LogFileLines {
         mut visit: impl FnMut(LogFileLine) -> ControlFlow<()>,
     ) -> io::Result<u64> {
         let Some(file) = self.file.as_ref().filter(|_| first < self.count) else { return Ok(first.min(self.count)) };
-        let place = self.index.locate(first);
-        let (mut ends_to_skip, mut number, mut left) = (place.line_ends, first, budget.max(1));
+        let position = self.index.locate(first);
+        let (mut ends_to_skip, mut number, mut left) = (position.line_ends, first, budget.max(1));
         let mut buffer = vec![0; usize::try_from(BLOCK_BYTES).unwrap_or_default()];
         let mut current = LineBuffer::default();
-        for (mut from, to) in data_ranges(&self.gaps, self.size, place.offset) {
+        for (mut from, to) in data_ranges(&self.gaps, self.size, position.offset) {
             while from < to {
                 if left == 0 {
                     break;
@@ -161,8 +161,8 @@ impl LineBuffer {
             self.omitted = 0;
         }
         self.after_carriage_return = write.end < bytes.len();
-        let (kept, omitted) = bytes[write.clone()].split_at(write.len().min(MAX_LINE_BYTES - self.bytes.len()));
-        self.bytes.extend_from_slice(kept);
+        let (stored, omitted) = bytes[write.clone()].split_at(write.len().min(MAX_LINE_BYTES - self.bytes.len()));
+        self.bytes.extend_from_slice(stored);
         self.omitted += omitted.len() as u64;
     }
 
@@ -208,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Writes a log to disk: pieces of text, and gaps of this length.
-    fn written(directory: &Path, pieces: &[(String, Option<u64>)]) -> std::path::PathBuf {
+    fn write_log(directory: &Path, pieces: &[(String, Option<u64>)]) -> std::path::PathBuf {
         let path = directory.join("1.log");
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).expect("disk");
         for (text, gap) in pieces {
@@ -224,15 +224,17 @@ mod tests {
     /// The expected lines of the download: text, and missing bytes.
     fn oracle(pieces: &[(String, Option<u64>)]) -> Vec<(String, Option<u64>)> {
         let mark = |bytes: u64| Gap { from: 0, to: bytes }.marker_text();
-        let whole: String =
+        let full_text: String =
             pieces.iter().flat_map(|(text, gap)| [text.clone(), gap.map(mark).unwrap_or_default()]).collect();
         let mut missing = pieces.iter().filter_map(|(_, gap)| *gap);
-        let mut lines: Vec<_> = whole.split('\n').collect();
+        let mut lines: Vec<_> = full_text.split('\n').collect();
         lines.pop_if(|last| last.is_empty());
-        let says = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().to_owned();
+        let visible_text = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().to_owned();
         lines
             .into_iter()
-            .map(|line| (says(line), line.contains("of this log are missing").then(|| missing.next().expect("a gap"))))
+            .map(|line| {
+                (visible_text(line), line.contains("of this log are missing").then(|| missing.next().expect("a gap")))
+            })
             .collect()
     }
 
@@ -257,15 +259,15 @@ mod tests {
             pieces in prop::collection::vec(("[ab\\r\\n]{0,30}", prop::option::of(4_096..9_000_u64)), 0..5),
         ) {
             let directory = tempfile::tempdir().expect("a temporary directory");
-            let path = written(directory.path(), &pieces);
+            let path = write_log(directory.path(), &pieces);
             let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
             let expected = oracle(&pieces);
             prop_assert_eq!(lines.count, expected.len() as u64);
             for first in 0..lines.count {
                 let found = all(&lines, first, u64::MAX);
-                let said: Vec<_> = found.iter().map(|line| (String::from_utf8_lossy(&line.bytes).into_owned(), line.gap)).collect();
+                let actual: Vec<_> = found.iter().map(|line| (String::from_utf8_lossy(&line.bytes).into_owned(), line.gap)).collect();
                 let rest = expected.iter().skip(usize::try_from(first).expect("few"));
-                prop_assert_eq!(&said, &rest.cloned().collect::<Vec<_>>());
+                prop_assert_eq!(&actual, &rest.cloned().collect::<Vec<_>>());
                 prop_assert!(found.iter().zip(first..).all(|(line, number)| line.number == number && line.omitted == 0));
             }
         }
@@ -277,15 +279,15 @@ mod tests {
         let bar = "progress ".repeat(40_000) + "\r";
         let long = "x".repeat(3 * MAX_LINE_BYTES);
         let text = format!("{}{}\n{long}\r\nend\n", bar.repeat(3), &long[..MAX_LINE_BYTES + 5]);
-        let path = written(directory.path(), &[(text, None)]);
+        let path = write_log(directory.path(), &[(text, None)]);
         let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
         let found = all(&lines, 0, u64::MAX);
-        let told: Vec<_> = found.iter().map(|line| (line.bytes.len(), line.omitted)).collect();
-        assert_eq!(told, [(MAX_LINE_BYTES, 5), (MAX_LINE_BYTES, 2 * MAX_LINE_BYTES as u64), (3, 0)]);
+        let actual: Vec<_> = found.iter().map(|line| (line.bytes.len(), line.omitted)).collect();
+        assert_eq!(actual, [(MAX_LINE_BYTES, 5), (MAX_LINE_BYTES, 2 * MAX_LINE_BYTES as u64), (3, 0)]);
         assert!(found[0].bytes.iter().all(|byte| *byte == b'x'), "nothing of the bar is left");
         let hasty = all(&lines, 0, 1_000);
-        let told: Vec<_> = hasty.iter().map(|line| (line.number, line.bytes.len())).collect();
-        assert_eq!(told, [(0, 1_000), (1, 1_000), (2, 3)], "a line over the limit is skipped");
+        let actual: Vec<_> = hasty.iter().map(|line| (line.number, line.bytes.len())).collect();
+        assert_eq!(actual, [(0, 1_000), (1, 1_000), (2, 3)], "a line over the limit is skipped");
     }
 
     #[test]
@@ -295,7 +297,7 @@ mod tests {
         let none = LogFileLines::open(&directory.path().join("1.log"), &index, &AtomicBool::new(false)).expect("disk");
         assert_eq!((none.count, none.has_partial_line, all(&none, 0, 9).len()), (0, false, 0));
         for (text, count, open) in [("one\ntw", 2, true), ("o\n", 2, false), ("three", 3, true)] {
-            let path = written(directory.path(), &[(text.to_owned(), None)]);
+            let path = write_log(directory.path(), &[(text.to_owned(), None)]);
             let lines = LogFileLines::open(&path, &index, &AtomicBool::new(false)).expect("disk");
             assert_eq!((lines.count, lines.has_partial_line), (count, open));
         }

@@ -178,8 +178,8 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         bytes += match entry.metadata() {
-            Ok(found) if found.is_dir() => bytes_below(&entry.path()).unwrap_or(0),
-            found => found.map_or(0, |found| found.len()),
+            Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()).unwrap_or(0),
+            metadata => metadata.map_or(0, |metadata| metadata.len()),
         };
     }
     Ok(bytes)
@@ -220,10 +220,10 @@ fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSli
         Err(error) => return Err(error),
     };
     let (gaps, size) = log_gaps::load(path, file.metadata()?.len())?;
-    let asked = offset.unwrap_or_else(|| size.saturating_sub(limit)).min(size);
+    let requested = offset.unwrap_or_else(|| size.saturating_sub(limit)).min(size);
     let behind_hole =
         |offset: u64| gaps.iter().find(|gap| gap.hole_start() <= offset && offset < gap.to).map(|gap| gap.to);
-    let offset = behind_hole(asked).unwrap_or(asked);
+    let offset = behind_hole(requested).unwrap_or(requested);
     let end = gaps.iter().map(|gap| gap.hole_start()).find(|hole| *hole > offset).unwrap_or(size);
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(logs.size(&job, AttemptNumber(2)).await.expect("disk"), 0);
     }
 
-    async fn whole(logs: &LogStore, job: &JobId) -> String {
+    async fn full_text(logs: &LogStore, job: &JobId) -> String {
         let all = logs.stream(job, AttemptNumber(1)).await.expect("disk").try_collect::<Vec<_>>().await.expect("disk");
         String::from_utf8(all.concat()).expect("text")
     }
@@ -306,7 +306,7 @@ mod tests {
         let marks = [Gap { from: 7, to: 5_009 }.marker_text(), Gap { from: 5_015, to: 100_000 }.marker_text()];
         let all = format!("before\n{}after\n{}end", marks[0], marks[1]);
         assert!(marks[0].contains("5002 bytes"), "{}", marks[0]);
-        assert_eq!(whole(&logs, &job).await, all);
+        assert_eq!(full_text(&logs, &job).await, all);
         for limit in [1, 7, 50, 1 << 20] {
             let (mut read, mut offset) = (Vec::new(), 0);
             loop {
@@ -344,14 +344,14 @@ mod tests {
             .expect("disk");
         fs::write(&log, "before\n\n[899").expect("disk");
         assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 7);
-        assert_eq!(whole(&logs, &job).await, "before\n");
+        assert_eq!(full_text(&logs, &job).await, "before\n");
         assert_eq!(logs.read(&job, AttemptNumber(1), None, 99).await.expect("disk").bytes, b"before\n");
         let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after")).await.expect("disk");
         assert_eq!(appended, LogAppendResult::Durable(9_005));
-        assert_eq!(whole(&logs, &job).await, format!("before\n{}after", gap.marker_text()));
+        assert_eq!(full_text(&logs, &job).await, format!("before\n{}after", gap.marker_text()));
         let next = IncomingLogChunk { dropped: Some(10_995), ..chunk(20_000, "") };
         assert_eq!(logs.append(&job, AttemptNumber(1), next).await.expect("disk"), LogAppendResult::Durable(20_000));
-        assert!(whole(&logs, &job).await.contains("[10995 bytes"));
+        assert!(full_text(&logs, &job).await.contains("[10995 bytes"));
         logs.remove_job(&job).await.expect("disk");
         assert!(!notes.exists());
     }

@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    fn note(token: &str, started_at: i64) -> OperatorEndpoint {
+    fn endpoint(token: &str, started_at: i64) -> OperatorEndpoint {
         OperatorEndpoint {
             url: "http://127.0.0.1:8001".to_owned(),
             fingerprint: None,
@@ -126,8 +126,8 @@ mod tests {
         }
     }
 
-    fn token_of(found: Result<Option<OperatorEndpoint>, String>) -> Option<String> {
-        found.expect("believable").map(|note| note.token)
+    fn token_of(result: Result<Option<OperatorEndpoint>, String>) -> Option<String> {
+        result.expect("believable").map(|note| note.token)
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         let data = TempDir::new().expect("a directory");
         let file = OperatorFile::new(data.path(), "here", 8001);
         assert_eq!(token_of(find_endpoint(data.path(), "here")), None);
-        file.write(&note("ot_a", 1)).expect("written");
+        file.write(&endpoint("ot_a", 1)).expect("written");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(&file.0), mode(file.0.parent().expect("a directory"))), (0o600, 0o700));
         assert_eq!(token_of(find_endpoint(data.path(), "here")).as_deref(), Some("ot_a"));
@@ -145,8 +145,8 @@ mod tests {
             "another host's server on a shared directory"
         );
 
-        file.write(&note("ot_b", 2)).expect("replaced");
-        OperatorFile::new(data.path(), "here", 8002).write(&note("ot_c", 3)).expect("written");
+        file.write(&endpoint("ot_b", 2)).expect("replaced");
+        OperatorFile::new(data.path(), "here", 8002).write(&endpoint("ot_c", 3)).expect("written");
         assert_eq!(token_of(find_endpoint(data.path(), "here")).as_deref(), Some("ot_c"), "the one that started last");
         file.remove("ot_a").expect("left alone: a newer life wrote it");
         assert!(file.0.exists());
@@ -158,7 +158,7 @@ mod tests {
     fn file_writable_by_other_users_is_rejected() {
         let data = TempDir::new().expect("a directory");
         let file = OperatorFile::new(data.path(), "here", 8001);
-        file.write(&note("ot_a", 1)).expect("written");
+        file.write(&endpoint("ot_a", 1)).expect("written");
         fs::set_permissions(&file.0, fs::Permissions::from_mode(0o640)).expect("changed");
         assert!(find_endpoint(data.path(), "here").is_err_and(|why| why.contains("mode 640")));
         fs::set_permissions(&file.0, fs::Permissions::from_mode(0o600)).expect("changed");
@@ -175,10 +175,10 @@ mod tests {
             chown(data.path(), Some(0), None).expect("owner restored");
             fs::remove_file(&file.0).expect("removed");
         }
-        let elsewhere = data.path().join("planted");
-        fs::write(&elsewhere, "{}").expect("written");
+        let target = data.path().join("planted");
+        fs::write(&target, "{}").expect("written");
         fs::remove_file(&file.0).ok();
-        symlink(&elsewhere, &file.0).expect("linked");
+        symlink(&target, &file.0).expect("linked");
         assert!(find_endpoint(data.path(), "here").is_err());
     }
 

@@ -63,14 +63,14 @@ mod tests {
     fn hash_is_known_until_another_writer_appends() {
         let hashes = PartialHashes::default();
         let (a, b) = (Path::new("job/a"), Path::new("job/b"));
-        let begun = hashes.take(a, 0).expect("of nothing it is known").chain_update("one");
-        hashes.put(a.to_owned(), begun, 3);
+        let hash = hashes.take(a, 0).expect("of nothing it is known").chain_update("one");
+        hashes.put(a.to_owned(), hash, 3);
         hashes.put(b.to_owned(), Sha256::new().chain_update("b"), 1);
         assert!(hashes.take(b, 2).is_none(), "another writer has appended");
         assert!(hashes.take(b, 1).is_none(), "a taken hash is removed");
-        let taken = hashes.take(a, 3).expect("all of it");
-        assert_eq!(taken.clone().finalize(), Sha256::digest("one"));
-        hashes.put(a.to_owned(), taken, 3);
+        let hash = hashes.take(a, 3).expect("all of it");
+        assert_eq!(hash.clone().finalize(), Sha256::digest("one"));
+        hashes.put(a.to_owned(), hash, 3);
         hashes.forget(Path::new("job"));
         assert!(hashes.take(a, 3).is_none());
         for n in 0..=MAX_FILES {

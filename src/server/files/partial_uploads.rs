@@ -31,8 +31,8 @@ pub fn evict_for(file: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(directory)? {
         let other = entry?.path();
         match split_name(&other) {
-            Some((of, same)) if of == attempt && same == path && other != file => dropped.push(other),
-            Some((of, _)) if of == attempt => others.push((modified_at(&other), other)),
+            Some((number, same)) if number == attempt && same == path && other != file => dropped.push(other),
+            Some((number, _)) if number == attempt => others.push((modified_at(&other), other)),
             _ => {}
         }
     }

@@ -153,14 +153,14 @@ impl UploadStore {
     pub async fn list_partial(&self) -> io::Result<Vec<PartialUpload>> {
         let root = self.root.clone();
         blocking(move || {
-            let mut begun = Vec::new();
+            let mut partial = Vec::new();
             for directory in fs::read_dir(root)? {
                 let directory = directory?;
                 let Ok(job) = JobId::parse(&directory.file_name().to_string_lossy()) else { continue };
                 let Ok(files) = fs::read_dir(directory.path()) else { continue };
-                begun.extend(files.filter_map(|file| parse_partial(&job, &file.ok()?.path())));
+                partial.extend(files.filter_map(|file| parse_partial(&job, &file.ok()?.path())));
             }
-            Ok(begun)
+            Ok(partial)
         })
         .await
     }
@@ -209,7 +209,7 @@ pub(super) fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn aim(path: &str) -> UploadTarget {
+    fn target(path: &str) -> UploadTarget {
         let job = JobId::new(Timestamp(0), [0; 10]);
         UploadTarget { job, attempt: AttemptNumber(3), path: path.to_owned(), size: 9, sha256: "00".repeat(32) }
     }
@@ -219,65 +219,65 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let uploads = UploadStore::open(directory.path().join("uploads")).expect("made");
         let put =
-            async |offset, text: &'static str| uploads.append(&aim("a"), offset, text.into()).await.expect("disk");
+            async |offset, text: &'static str| uploads.append(&target("a"), offset, text.into()).await.expect("disk");
         assert_eq!(put(4, "late").await, 0);
         assert_eq!((put(0, "one ").await, put(2, "e two").await, put(0, "one ").await), (4, 7, 7));
-        assert_eq!(uploads.sync(&aim("a")).await.expect("disk"), 7);
+        assert_eq!(uploads.sync(&target("a")).await.expect("disk"), 7);
         assert_eq!(
-            uploads.received_bytes(&UploadTarget { size: 10, ..aim("a") }).await.expect("disk"),
+            uploads.received_bytes(&UploadTarget { size: 10, ..target("a") }).await.expect("disk"),
             0,
             "another file"
         );
-        let begun = uploads.list_partial().await.expect("disk");
-        assert_eq!((begun.len(), &begun[0].job, begun[0].attempt), (1, &aim("a").job, AttemptNumber(3)));
-        uploads.remove_partial(begun[0].clone()).await.expect("disk");
+        let partial = uploads.list_partial().await.expect("disk");
+        assert_eq!((partial.len(), &partial[0].job, partial[0].attempt), (1, &target("a").job, AttemptNumber(3)));
+        uploads.remove_partial(partial[0].clone()).await.expect("disk");
         assert!(uploads.list_partial().await.expect("disk").is_empty());
         assert_eq!(fs::read_dir(directory.path().join("uploads")).expect("there").count(), 0);
-        uploads.discard(&aim("a")).await.expect("already removed");
+        uploads.discard(&target("a")).await.expect("already removed");
     }
 
     #[tokio::test]
     async fn digest_covers_the_file_on_disk_from_any_writer() {
         let directory = tempfile::tempdir().expect("a directory");
         let open = || UploadStore::open(directory.path().join("uploads")).expect("made");
-        let of = |text: &str| hex(&sha2::Sha256::digest(text));
-        let (first, aim) = (open(), aim("a"));
-        first.append(&aim, 0, "one ".into()).await.expect("disk");
-        first.append(&aim, 2, "e two".into()).await.expect("disk");
-        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two"));
+        let digest = |text: &str| hex(&sha2::Sha256::digest(text));
+        let (first, target) = (open(), target("a"));
+        first.append(&target, 0, "one ".into()).await.expect("disk");
+        first.append(&target, 2, "e two".into()).await.expect("disk");
+        assert_eq!(first.digest(&target).await.expect("disk"), digest("one two"));
         let second = open();
-        assert_eq!(second.digest(&aim).await.expect("disk"), of("one two"), "after a start it is read");
-        second.append(&aim, 7, " three".into()).await.expect("disk");
-        assert_eq!(second.digest(&aim).await.expect("disk"), of("one two three"));
-        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three"), "another server wrote");
-        first.append(&aim, 13, "!".into()).await.expect("disk");
-        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three!"));
-        first.discard(&aim).await.expect("disk");
-        assert!(first.digest(&aim).await.is_err());
+        assert_eq!(second.digest(&target).await.expect("disk"), digest("one two"), "after a start it is read");
+        second.append(&target, 7, " three".into()).await.expect("disk");
+        assert_eq!(second.digest(&target).await.expect("disk"), digest("one two three"));
+        assert_eq!(first.digest(&target).await.expect("disk"), digest("one two three"), "another server wrote");
+        first.append(&target, 13, "!".into()).await.expect("disk");
+        assert_eq!(first.digest(&target).await.expect("disk"), digest("one two three!"));
+        first.discard(&target).await.expect("disk");
+        assert!(first.digest(&target).await.is_err());
     }
 
     #[tokio::test]
     async fn uploads_are_limited_per_path_and_attempt() {
         let directory = tempfile::tempdir().expect("a directory");
         let uploads = UploadStore::open(directory.path().join("uploads")).expect("made");
-        let begin = async |aim: &UploadTarget| uploads.append(aim, 0, "x".into()).await.expect("disk");
-        let there = async |aim: &UploadTarget| uploads.received_bytes(aim).await.expect("disk") > 0;
-        let (before, changed) = (aim("a"), UploadTarget { size: 10, ..aim("a") });
-        let (other, next) = (aim("b"), UploadTarget { attempt: AttemptNumber(4), ..aim("a") });
+        let begin = async |target: &UploadTarget| uploads.append(target, 0, "x".into()).await.expect("disk");
+        let exists = async |target: &UploadTarget| uploads.received_bytes(target).await.expect("disk") > 0;
+        let (before, changed) = (target("a"), UploadTarget { size: 10, ..target("a") });
+        let (other, next) = (target("b"), UploadTarget { attempt: AttemptNumber(4), ..target("a") });
         for one in [&before, &other, &next, &changed] {
             begin(one).await;
         }
-        assert!(!there(&before).await, "it has changed on its worker");
-        assert!(there(&changed).await && there(&other).await && there(&next).await);
+        assert!(!exists(&before).await, "it has changed on its worker");
+        assert!(exists(&changed).await && exists(&other).await && exists(&next).await);
         let old = fs::File::options().write(true).open(uploads.path(&other)).expect("there");
         old.set_modified(UNIX_EPOCH).expect("a file's time");
         for n in 2..partial_uploads::MAX_PER_ATTEMPT {
-            begin(&aim(&n.to_string())).await;
+            begin(&target(&n.to_string())).await;
         }
-        assert!(there(&other).await, "so many may be under way");
-        begin(&aim("one more")).await;
-        assert!(!there(&other).await, "the one that was idle longest");
-        assert!(there(&changed).await && there(&next).await && there(&aim("one more")).await);
+        assert!(exists(&other).await, "so many may be under way");
+        begin(&target("one more")).await;
+        assert!(!exists(&other).await, "the one that was idle longest");
+        assert!(exists(&changed).await && exists(&next).await && exists(&target("one more")).await);
         assert_eq!(uploads.list_partial().await.expect("disk").len(), partial_uploads::MAX_PER_ATTEMPT + 1);
     }
 }

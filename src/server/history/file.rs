@@ -80,9 +80,9 @@ struct ByteReader<'a>(&'a [u8]);
 
 impl ByteReader<'_> {
     fn read_array<const N: usize>(&mut self) -> Result<[u8; N], CorruptHistory> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(CorruptHistory)?;
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(CorruptHistory)?;
         self.0 = rest;
-        Ok(*taken)
+        Ok(*bytes)
     }
 
     fn read_text(&mut self) -> Result<String, CorruptHistory> {

@@ -104,8 +104,8 @@ impl History {
         let tracks = self.workers.entry(worker.clone()).or_default();
         tracks.retain(|track| gpus.iter().any(|gpu| gpu.uuid == track.uuid));
         for gpu in gpus {
-            let place = match tracks.iter().position(|track| track.uuid == gpu.uuid) {
-                Some(place) => place,
+            let index = match tracks.iter().position(|track| track.uuid == gpu.uuid) {
+                Some(index) => index,
                 None if room > 0 => {
                     room -= 1;
                     tracks.push(GpuTrack::new(gpu));
@@ -113,7 +113,7 @@ impl History {
                 }
                 None => continue,
             };
-            let track = &mut tracks[place];
+            let track = &mut tracks[index];
             track.update(gpu);
             // A clock that was set back leaves cells in the future.
             track.fine.discard_after(now);

@@ -24,11 +24,11 @@ fn gpu(index: u32) -> Gpu {
 
 /// Records samples of a worker with one GPU, at seconds of its own clock.
 fn record(history: &mut History, moments: &[(i64, f64)], now: Timestamp) {
-    let said: Vec<_> = moments
+    let samples: Vec<_> = moments
         .iter()
         .map(|(at, used)| (Timestamp(at * 1_000), vec![("GPU-0".to_owned(), busy_sample(*used))]))
         .collect();
-    history.record(&worker(1), &[gpu(0)], &said, now);
+    history.record(&worker(1), &[gpu(0)], &samples, now);
 }
 
 fn known_cells(ring: &Ring) -> Vec<(i64, f64, f64)> {
@@ -151,10 +151,10 @@ fn damaged_bytes_are_rejected() {
     let mut history = History::default();
     record(&mut history, &[(0, 30.0)], NOW);
     let bytes = history.to_bytes();
-    for place in [0, 9, 200, bytes.len() - 1] {
+    for index in [0, 9, 200, bytes.len() - 1] {
         let mut damaged = bytes.clone();
-        damaged[place] ^= 1;
-        assert_eq!(History::from_bytes(&damaged), Err(CorruptHistory), "{place}");
+        damaged[index] ^= 1;
+        assert_eq!(History::from_bytes(&damaged), Err(CorruptHistory), "{index}");
     }
     for length in [0, 8, 40, bytes.len() - 1] {
         assert_eq!(History::from_bytes(&bytes[..length]), Err(CorruptHistory), "{length}");
@@ -180,7 +180,7 @@ proptest! {
             let cell = ring.cell(number);
             // A sample that was too old is ignored, even if the ring begins there.
             let mut latest = i64::MIN;
-            let heard: Vec<f64> = moments
+            let values: Vec<f64> = moments
                 .iter()
                 .filter(|(at, _)| {
                     latest = latest.max(at / 10);
@@ -188,10 +188,10 @@ proptest! {
                 })
                 .map(|(_, used)| *used)
                 .collect();
-            let is_kept = number > newest - 8 && !heard.is_empty();
-            prop_assert_eq!(cell.has_data(), is_kept);
-            if is_kept {
-                let (low, high) = heard.iter().fold((f64::MAX, f64::MIN), |(low, high), used| (low.min(*used), high.max(*used)));
+            let expects_data = number > newest - 8 && !values.is_empty();
+            prop_assert_eq!(cell.has_data(), expects_data);
+            if expects_data {
+                let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), used| (low.min(*used), high.max(*used)));
                 let mean = cell.utilization().expect("a mean");
                 prop_assert!((cell.peak_utilization().expect("the highest") - high).abs() <= 0.51);
                 prop_assert!(low - 0.26 <= mean && mean <= high + 0.26);
@@ -202,9 +202,9 @@ proptest! {
     #[test]
     fn history_round_trips_through_bytes(moments in samples(), uuid in "\\PC{0,40}", vram in prop::option::of(0.0..1_000.0_f64)) {
         let gpu = Gpu { uuid: uuid.clone(), vram_gb: vram, ..gpu(3) };
-        let said: Vec<_> = moments.iter().map(|(at, used)| (Timestamp(at * 1_000), vec![(uuid.clone(), busy_sample(*used))])).collect();
+        let samples: Vec<_> = moments.iter().map(|(at, used)| (Timestamp(at * 1_000), vec![(uuid.clone(), busy_sample(*used))])).collect();
         let mut history = History::default();
-        history.record(&worker(7), &[gpu], &said, NOW);
+        history.record(&worker(7), &[gpu], &samples, NOW);
         let read = History::from_bytes(&history.to_bytes()).expect("whole");
         let (ours, theirs) = (&history.worker_tracks(&worker(7))[0], &read.worker_tracks(&worker(7))[0]);
         prop_assert_eq!((&ours.uuid, ours.index, ours.vram_gb), (&theirs.uuid, theirs.index, theirs.vram_gb));

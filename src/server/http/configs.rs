@@ -19,15 +19,15 @@ use crate::service::access::{Principal, Requirement};
 use crate::service::configs::ConfigPrecondition;
 
 pub fn routes(app: &AppState) -> Routes {
-    let (sees, edits) =
+    let (view_configs, edit_configs) =
         (Requirement::Permission(Permission::ConfigView), Requirement::Permission(Permission::ConfigEdit));
     Routes::new(app, "Configurations")
-        .get("/configs", sees, LIST, list)
-        .get("/configs/{name}", sees, SHOW, show)
-        .get("/configs/{name}/revisions", sees, REVISIONS, revisions)
-        .get("/configs/{name}/revisions/{revision}", sees, SHOW_REVISION, show_revision)
-        .put("/configs/{name}", edits, PUT, put)
-        .delete("/configs/{name}", edits, DELETE, delete)
+        .get("/configs", view_configs, LIST, list)
+        .get("/configs/{name}", view_configs, SHOW, show)
+        .get("/configs/{name}/revisions", view_configs, REVISIONS, revisions)
+        .get("/configs/{name}/revisions/{revision}", view_configs, SHOW_REVISION, show_revision)
+        .put("/configs/{name}", edit_configs, PUT, put)
+        .delete("/configs/{name}", edit_configs, DELETE, delete)
         .layer(|router| limits::limit_body(router, limits::CONFIG))
 }
 

@@ -89,9 +89,9 @@ pub fn user_routes(app: &AppState) -> Routes {
 /// Returns all documented routes with their full paths.
 pub fn declared_routes(app: &AppState) -> Vec<DeclaredRoute> {
     let api = [user_routes(app), agents::routes(app), openapi::routes(app)];
-    let beside = [system::health::routes(app), ui::login_routes(app), docs::routes(app)];
+    let outside_api = [system::health::routes(app), ui::login_routes(app), docs::routes(app)];
     let api = api.iter().flat_map(|routes| routes.declared_below("/api"));
-    api.chain(beside.iter().flat_map(|routes| routes.declared_below(""))).collect()
+    api.chain(outside_api.iter().flat_map(|routes| routes.declared_below(""))).collect()
 }
 
 async fn unknown_route(OriginalUri(uri): OriginalUri) -> Response {

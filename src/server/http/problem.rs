@@ -255,7 +255,7 @@ impl From<ServiceError> for ApiError {
             ServiceError::SecretRemoved(name) => secrets::secret_removed(&name),
             ServiceError::SecretUnreadable(name, locked) => secrets::secret_unreadable(&name, &locked),
             ServiceError::Vault(locked) => secrets::secret_key_unavailable(&locked),
-            ServiceError::Upload { why, kept } => upload_problem(why, kept),
+            ServiceError::Upload { why, stored_bytes } => upload_problem(why, stored_bytes),
             ServiceError::DiskFull { free, floor } => unauthorized::disk_full(free, floor),
             ServiceError::DiskFullForRunning { free, floor } => unauthorized::disk_full_for_running(free, floor),
             ServiceError::LimitReached(limit) => unauthorized::limit_reached(limit),
@@ -279,10 +279,10 @@ fn service_unavailable(sentence: Sentence) -> ApiError {
 }
 
 /// A file was not stored; of a chunk, the first bytes may be.
-fn upload_problem(why: UploadRejection, kept: u64) -> ApiError {
+fn upload_problem(why: UploadRejection, stored_bytes: u64) -> ApiError {
     let is_too_large = matches!(why, UploadRejection::TooLarge { .. });
     let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-    let sentence = match (why, kept) {
+    let sentence = match (why, stored_bytes) {
         (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRejectedSize { limit: limit.to_string() },
         (UploadRejection::DigestMismatch { announced, found }, _) => {
             Sentence::UploadRejectedDigest { found, announced }
@@ -290,13 +290,13 @@ fn upload_problem(why: UploadRejection, kept: u64) -> ApiError {
         (UploadRejection::MoreThanAnnounced { announced }, 0) => {
             Sentence::UploadRejectedAnnouncement { announced: announced.to_string() }
         }
-        (UploadRejection::MoreThanAnnounced { announced }, kept) => {
-            let (announced, kept) = (announced.to_string(), kept.to_string());
+        (UploadRejection::MoreThanAnnounced { announced }, stored_bytes) => {
+            let (announced, kept) = (announced.to_string(), stored_bytes.to_string());
             Sentence::UploadRejectedAnnouncementInPart { announced, kept }
         }
         (UploadRejection::Interrupted(why), 0) => Sentence::UploadRejectedInterruption { why },
-        (UploadRejection::Interrupted(why), kept) => {
-            Sentence::UploadRejectedInterruptionInPart { why, kept: kept.to_string() }
+        (UploadRejection::Interrupted(why), stored_bytes) => {
+            Sentence::UploadRejectedInterruptionInPart { why, kept: stored_bytes.to_string() }
         }
     };
     ApiError::new(status, sentence)

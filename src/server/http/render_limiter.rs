@@ -24,10 +24,10 @@ impl RenderLimiter {
     /// run in tasks of their own, and these read state that would be dropped with it. A client that
     /// disconnects earlier costs nothing.
     pub async fn run_to_completion<T: Send + 'static>(&self, page: impl Future<Output = T> + Send + 'static) -> T {
-        let place = Arc::clone(&self.0).acquire_owned().await;
+        let permit = Arc::clone(&self.0).acquire_owned().await;
         let rendered = async move {
             let rendered = page.await;
-            drop(place);
+            drop(permit);
             rendered
         };
         run_to_completion(rendered).await

@@ -178,9 +178,9 @@ async fn run_every<F>(
             _ = timer.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let ended = pass(Arc::clone(&services)).await;
-        passes.record(services.context.now(), begun.elapsed(), ended.is_ok());
+        passes.record(services.context.now(), started.elapsed(), ended.is_ok());
         if let Err(error) = ended {
             tracing::error!(task = name, ?error, "background loop failed; retrying at its next pass");
         }

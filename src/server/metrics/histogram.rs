@@ -62,8 +62,8 @@ impl Histogram {
     }
 
     pub fn observe(&self, value: u64) {
-        let place = self.bounds.partition_point(|bound| *bound < value);
-        self.counts[place].fetch_add(1, Ordering::Relaxed);
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 

@@ -76,10 +76,10 @@ impl Default for CommitMetrics {
 
 impl CommitMetrics {
     /// Records a committed group.
-    pub fn record(&self, elapsed: Duration, members: usize, wrote: bool, now: Timestamp) {
+    pub fn record(&self, elapsed: Duration, members: usize, has_writes: bool, now: Timestamp) {
         self.latency.observe_duration(elapsed);
         self.sizes.observe(members as u64);
-        if wrote {
+        if has_writes {
             self.written_at.store(now.0, Ordering::Relaxed);
         }
     }

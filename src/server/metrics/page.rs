@@ -91,8 +91,8 @@ impl MetricsPage {
         let plain = |line: &str| {
             let head = line.starts_with("# HELP ") || line.starts_with("# TYPE ");
             match line.splitn(4, ' ').collect::<Vec<_>>()[..] {
-                [mark, what, name, rest] if head && counters.contains(name) => {
-                    format!("{mark} {what} {name}_total {rest}\n")
+                [mark, keyword, name, rest] if head && counters.contains(name) => {
+                    format!("{mark} {keyword} {name}_total {rest}\n")
                 }
                 _ => format!("{line}\n"),
             }

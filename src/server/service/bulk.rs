@@ -85,7 +85,7 @@ impl BulkService {
         let mut seen = BTreeSet::new();
         let ids: Vec<&String> = ids.iter().filter(|id| seen.insert(*id)).collect();
         if ids.len() > MAX_BULK_IDS {
-            return Err(InvalidInput::TooMuch { what: LimitedItems::Ids, limit: MAX_BULK_IDS as u64 }.into());
+            return Err(InvalidInput::TooMuch { items: LimitedItems::Ids, limit: MAX_BULK_IDS as u64 }.into());
         }
         let each = ids.into_iter().map(|id| {
             let caller = caller.clone();

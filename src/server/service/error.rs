@@ -67,7 +67,7 @@ pub enum ServiceError {
         /// The time until the next try.
         wait: Millis,
         /// The caller, as far as known.
-        who: String,
+        caller: String,
     },
     NotAuthenticated,
     PermissionDenied(Permission),
@@ -111,7 +111,7 @@ pub enum ServiceError {
     Upload {
         why: UploadRejection,
         /// The number of bytes that are stored, so that the client can resume after them.
-        kept: u64,
+        stored_bytes: u64,
     },
     /// Less disk space is free than new work requires, in bytes.
     DiskFull {
@@ -290,7 +290,7 @@ pub enum InvalidInput {
     },
     /// Too large or too many.
     TooMuch {
-        what: LimitedItems,
+        items: LimitedItems,
         limit: u64,
     },
     /// The worker's id in the body is not that of the token.
@@ -328,8 +328,8 @@ pub fn parse_moment(field: &'static str, text: Option<&str>) -> Result<Option<Ti
 }
 
 impl ServiceError {
-    pub fn with_kept_bytes(self, kept: u64) -> Self {
-        if let Self::Upload { why, .. } = self { Self::Upload { why, kept } } else { self }
+    pub fn with_stored_bytes(self, stored_bytes: u64) -> Self {
+        if let Self::Upload { why, .. } = self { Self::Upload { why, stored_bytes } } else { self }
     }
 
     /// Removes the names of other configurations, for readers without `config.view`.

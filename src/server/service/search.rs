@@ -48,21 +48,21 @@ impl SearchService {
             return Ok(SearchPage::default());
         }
         let mut tx = self.context.read_recent().await?;
-        let mut found = Vec::new();
+        let mut hits = Vec::new();
         if principal.permissions.contains(Permission::FleetView) {
-            found.extend(search_workers(&mut *tx, question).await?);
+            hits.extend(search_workers(&mut *tx, question).await?);
         }
         if principal.permissions.contains(Permission::JobViewOwn) {
-            found.extend(search_jobs(&mut *tx, principal, question).await?);
+            hits.extend(search_jobs(&mut *tx, principal, question).await?);
         }
         if principal.permissions.contains(Permission::ConfigView) {
-            found.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, question)));
+            hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, question)));
         }
         // The sort is stable: within a kind, results keep the order of their lists.
-        found.sort_by_key(|(worth, found)| (Reverse(*worth), found.kind));
+        hits.sort_by_key(|(worth, hit)| (Reverse(*worth), hit.kind));
         let limit = query.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS) as usize;
-        let found = found.into_iter().map(|(_, found)| found).collect();
-        Ok(SearchPage { found: take_balanced(found, |found| found.kind, limit) })
+        let hits = hits.into_iter().map(|(_, hit)| hit).collect();
+        Ok(SearchPage { found: take_balanced(hits, |hit| hit.kind, limit) })
     }
 }
 
@@ -71,7 +71,7 @@ async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Sea
     let mut near: Vec<_> = all.iter().filter_map(|row| Some((worker_score(&row.stored, question)?, row))).collect();
     near.sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
     near.truncate(MAX_RESULTS as usize);
-    let found = |(worth, row): (u32, &WorkerListRow)| {
+    let hit = |(worth, row): (u32, &WorkerListRow)| {
         let worker = &row.stored.worker;
         let one = SearchHit {
             kind: SearchHitKind::Worker,
@@ -83,7 +83,7 @@ async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Sea
         };
         (worth, one)
     };
-    Ok(near.into_iter().map(found).collect())
+    Ok(near.into_iter().map(hit).collect())
 }
 
 fn worker_score(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> Option<u32> {
@@ -120,7 +120,7 @@ fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
     let labels = format_labels(&job.spec.demand.labels);
     let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
     names.extend(labels.iter().map(String::as_str));
-    let found = SearchHit {
+    let hit = SearchHit {
         kind: SearchHitKind::Job,
         id: job.id.to_string(),
         name: job.spec.config_name.clone(),
@@ -128,13 +128,13 @@ fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
         worker_status: None,
         job_status: Some(job.state.status()),
     };
-    Some((score_with_id(job.id.as_str(), question, &names)?, found))
+    Some((score_with_id(job.id.as_str(), question, &names)?, hit))
 }
 
 fn match_config(config: &StoredConfig, question: &str) -> Option<(u32, SearchHit)> {
     let (id, name) = (config.name.clone(), config.name.clone());
-    let found = SearchHit { kind: SearchHitKind::Config, id, name, note: None, worker_status: None, job_status: None };
-    Some((score(question, &[&config.name])?, found))
+    let hit = SearchHit { kind: SearchHitKind::Config, id, name, note: None, worker_status: None, job_status: None };
+    Some((score(question, &[&config.name])?, hit))
 }
 
 /// Formats labels as users write them.

@@ -64,20 +64,20 @@ impl SecretService {
             updated_by: principal.name.clone(),
             delivered_at: None,
         });
-        let whose = change_topic(principal, put.shared);
+        let topic = change_topic(principal, put.shared);
         self.context
             .change(caller, move |unit| {
-                let (secret, whose) = (Arc::clone(&secret), whose.clone());
+                let (secret, topic) = (Arc::clone(&secret), topic.clone());
                 Box::pin(async move {
-                    let there = unit.tx.secrets_for(&secret.owner).await?;
-                    let others = there.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
+                    let existing = unit.tx.secrets_for(&secret.owner).await?;
+                    let others = existing.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
                     if others.count() >= MAX_SECRETS {
                         return Err(
-                            InvalidInput::TooMuch { what: LimitedItems::Secrets, limit: MAX_SECRETS as u64 }.into()
+                            InvalidInput::TooMuch { items: LimitedItems::Secrets, limit: MAX_SECRETS as u64 }.into()
                         );
                     }
                     unit.tx.put_secret(&secret).await?;
-                    unit.notify(whose.clone());
+                    unit.notify(topic.clone());
                     let detail = json!({"owner": secret.owner, "key": secret.sealed.key_id});
                     unit.record(AuditAction::SecretSet, &secret.name, &detail).await?;
                     Ok(secret_view(StoredSecret::clone(&secret)))
@@ -97,17 +97,17 @@ impl SecretService {
         let owner = if shared { SHARED_OWNER } else { &principal.name };
         let name = variable_name(name).unwrap_or_else(|| name.to_owned());
         let key = Arc::new((owner.to_owned(), name));
-        let whose = change_topic(principal, shared);
+        let topic = change_topic(principal, shared);
         self.context
             .change(caller, move |unit| {
-                let (key, whose) = (Arc::clone(&key), whose.clone());
+                let (key, topic) = (Arc::clone(&key), topic.clone());
                 Box::pin(async move {
                     let (owner, name) = &*key;
                     match unit.tx.delete_secret(owner, name).await {
                         Err(StoreError::Conflict) => return Err(ServiceError::SecretNotFound(name.clone())),
                         other => other?,
                     }
-                    unit.notify(whose.clone());
+                    unit.notify(topic.clone());
                     unit.record(AuditAction::SecretRemoved, name, &json!({"owner": owner})).await
                 })
             })
@@ -129,9 +129,9 @@ impl SecretService {
                     let attempt = subject.attempt.unwrap_or(job.attempt);
                     job.check_current_attempt(&subject.worker, attempt)?;
                     unit.renew_hold(&job).await?;
-                    let given = resolve_job_secrets(unit.tx, &job).await?;
+                    let granted = resolve_job_secrets(unit.tx, &job).await?;
                     let mut secrets = BTreeMap::new();
-                    for secret in &given {
+                    for secret in &granted {
                         secrets.insert(secret.name.clone(), unseal(unit.context, secret)?);
                         unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
                     }
@@ -149,8 +149,8 @@ impl SecretService {
 
 /// The Hugging Face token for an older agent, which takes it from the offer.
 pub async fn hub_token(context: &ServiceContext, tx: &mut dyn Tx, job: &Job) -> Result<Option<String>, ServiceError> {
-    let given = resolve_job_secrets(tx, job).await?;
-    given.iter().find(|secret| secret.name == HUB_TOKEN).map(|secret| unseal(context, secret)).transpose()
+    let granted = resolve_job_secrets(tx, job).await?;
+    granted.iter().find(|secret| secret.name == HUB_TOKEN).map(|secret| unseal(context, secret)).transpose()
 }
 
 fn unseal(context: &ServiceContext, secret: &StoredSecret) -> Result<String, ServiceError> {
@@ -161,11 +161,11 @@ fn unseal(context: &ServiceContext, secret: &StoredSecret) -> Result<String, Ser
 /// Audits that an older agent gets the Hugging Face token with the offer of this job.
 pub async fn record_hub_token(unit: &mut UnitOfWork<'_>, job: &Job, worker: &WorkerId) -> Result<(), ServiceError> {
     // The offer of a job whose secrets were deleted has none.
-    let given = match resolve_job_secrets(unit.tx, job).await {
+    let granted = match resolve_job_secrets(unit.tx, job).await {
         Err(ServiceError::SecretRemoved(_)) => Vec::new(),
         other => other?,
     };
-    let Some(secret) = given.iter().find(|secret| secret.name == HUB_TOKEN) else { return Ok(()) };
+    let Some(secret) = granted.iter().find(|secret| secret.name == HUB_TOKEN) else { return Ok(()) };
     unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
     let detail = json!({"attempt": job.attempt, "names": [HUB_TOKEN], "worker": worker, "with_offer": true});
     unit.record(AuditAction::SecretsDelivered, job.id.as_str(), &detail).await
@@ -179,9 +179,9 @@ fn change_topic(principal: &Principal, shared: bool) -> Topic {
 /// Rejects a submit that names a secret which the submitter does not have.
 pub async fn check_secret_names(tx: &mut dyn Tx, owner: &str, wanted: Option<&[String]>) -> Result<(), ServiceError> {
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
-    let there = tx.secrets_for(owner).await?;
-    let is_there = |name: &&String| there.iter().any(|secret| Some(&secret.name) == variable_name(name).as_ref());
-    match wanted.iter().find(|name| !is_there(name)) {
+    let secrets = tx.secrets_for(owner).await?;
+    let exists = |name: &&String| secrets.iter().any(|secret| Some(&secret.name) == variable_name(name).as_ref());
+    match wanted.iter().find(|name| !exists(name)) {
         None => Ok(()),
         Some(name) => Err(ServiceError::SecretNotFound(name.chars().take(80).collect())),
     }
@@ -196,13 +196,13 @@ pub async fn shared_names(tx: &mut dyn Tx, wanted: Option<&[String]>) -> Result<
 /// Resolves the secrets of a job, one per name: the owner's own take precedence over shared ones.
 async fn resolve_job_secrets(tx: &mut dyn Tx, job: &Job) -> Result<Vec<StoredSecret>, ServiceError> {
     let wanted = job.spec.secrets.as_deref();
-    let there = tx.secrets_for(&job.submitted_by).await?;
+    let secrets = tx.secrets_for(&job.submitted_by).await?;
     let usable = |secret: &StoredSecret| !job.spec.shared_secrets_only || secret.owner == SHARED_OWNER;
-    let there = there.into_iter().filter(|secret| usable(secret) && is_granted(wanted, &secret.name));
-    let by_name: BTreeMap<String, StoredSecret> = there.map(|secret| (secret.name.clone(), secret)).collect();
+    let secrets = secrets.into_iter().filter(|secret| usable(secret) && is_granted(wanted, &secret.name));
+    let by_name: BTreeMap<String, StoredSecret> = secrets.map(|secret| (secret.name.clone(), secret)).collect();
     match wanted.into_iter().flatten().find(|name| !by_name.contains_key(*name)) {
         None => Ok(by_name.into_values().collect()),
-        Some(gone) => Err(ServiceError::SecretRemoved(gone.clone())),
+        Some(name) => Err(ServiceError::SecretRemoved(name.clone())),
     }
 }
 

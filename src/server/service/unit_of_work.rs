@@ -137,9 +137,9 @@ impl<'t> UnitOfWork<'t> {
     /// Rejects a caller who would grant permissions that they do not have, or act on a user with more permissions. Permissions
     /// that all users have for their own account do not count.
     pub fn require_covered(&self, permissions: Permissions) -> Result<(), ServiceError> {
-        let theirs = self.caller.grant.as_ref().map(AuthGrant::permissions);
+        let granted = self.caller.grant.as_ref().map(AuthGrant::permissions);
         let counts = |one: &Permission| *one != Permission::AccountManage;
-        let missing = theirs.and_then(|theirs| permissions.iter().filter(counts).find(|one| !theirs.contains(*one)));
+        let missing = granted.and_then(|granted| permissions.iter().filter(counts).find(|one| !granted.contains(*one)));
         missing.map_or(Ok(()), |missing| Err(ServiceError::PermissionDenied(missing)))
     }
 
@@ -180,8 +180,8 @@ impl<'t> UnitOfWork<'t> {
     /// The trace of a job that is submitted now: that of the request, or a new one.
     pub fn trace(&self) -> TraceContext {
         let random = &*self.context.random;
-        let begun = || TraceContext::new_root(random.bytes());
-        self.caller.trace.as_ref().map_or_else(begun, |trace| trace.child(random.bytes()))
+        let new_root = || TraceContext::new_root(random.bytes());
+        self.caller.trace.as_ref().map_or_else(new_root, |trace| trace.child(random.bytes()))
     }
 
     /// Appends to the audit log.

@@ -67,12 +67,12 @@ impl UsageService {
             (tx.attempt_usage(window, own.as_deref()).await?, tx.job_waits(window, own.as_deref()).await?);
         let fleet = if own.is_none() { load_presence(&mut *tx, window).await? } else { None };
         drop(tx);
-        let there = fleet
+        let available = fleet
             .as_ref()
             .map(|fleet| build_calendar(window, zone, fleet.values().flat_map(|one| one.connected.iter().copied())));
         let held = build_calendar(window, zone, runs.iter().filter_map(|run| Some((run.clip_to(window)?, run.gpus))));
         let (total, groups) = summarize_usage(&runs, window, usage_grouping(query.by));
-        let hours = |place: usize| there.as_ref().map(|there| in_hours(there.week[place]));
+        let hours = |index: usize| available.as_ref().map(|available| in_hours(available.week[index]));
         Ok(UsageReport {
             since: window.since,
             until: window.until,
@@ -91,22 +91,22 @@ impl UsageService {
                 .map(|(n, (day, time))| UsageDay {
                     day: *day,
                     gpu_hours: in_hours(*time),
-                    gpu_hours_available: there.as_ref().map(|there| in_hours(there.days[n].1)),
+                    gpu_hours_available: available.as_ref().map(|available| in_hours(available.days[n].1)),
                 })
                 .collect(),
             week: (0_u8..7)
                 .flat_map(|day| (0_u8..24).map(move |hour| (day, hour)))
                 .zip(held.week)
                 .enumerate()
-                .map(|(place, ((day, hour), time))| UsageHour {
+                .map(|(index, ((day, hour), time))| UsageHour {
                     weekday: day + 1,
                     hour,
                     gpu_hours: in_hours(time),
-                    gpu_hours_available: hours(place),
+                    gpu_hours_available: hours(index),
                 })
                 .collect(),
-            fleet: fleet.as_ref().zip(there.as_ref()).map(|(fleet, there)| UsageFleet {
-                gpu_hours: there.days.iter().map(|(_, time)| in_hours(*time)).sum(),
+            fleet: fleet.as_ref().zip(available.as_ref()).map(|(fleet, available)| UsageFleet {
+                gpu_hours: available.days.iter().map(|(_, time)| in_hours(*time)).sum(),
                 idle_while_queued_minutes: in_hours(idle_while_queued(fleet, &runs, &all_waits, window)) * 60.0,
             }),
         })
@@ -136,8 +136,8 @@ async fn load_presence(
             return Ok(None);
         }
     }
-    let words = PRESENCE_ACTIONS.map(AuditAction::as_str);
-    let seen: Vec<_> = tx.presence_events(&words, window.until).await?.iter().filter_map(presence_change).collect();
+    let actions = PRESENCE_ACTIONS.map(AuditAction::as_str);
+    let seen: Vec<_> = tx.presence_events(&actions, window.until).await?.iter().filter_map(presence_change).collect();
     let known: BTreeSet<WorkerId> = seen.iter().map(|(_, worker, _)| worker.clone()).collect();
     // Workers that came online before the oldest kept entry.
     let stayed: Vec<_> =

@@ -12,11 +12,11 @@ pub enum GroupResult {
     /// The group is durable.
     Committed {
         /// The time from its beginning.
-        took: Duration,
+        duration: Duration,
         /// The number of use cases in it.
         members: usize,
         /// Whether anything was written.
-        wrote: bool,
+        has_writes: bool,
     },
     /// As far as known, nothing of the group was written.
     RolledBack,

@@ -114,8 +114,8 @@ impl fmt::Display for StoreError {
             Self::Conflict => f.write_str("the row was changed by another transaction"),
             Self::Rejected => f.write_str("the use case rejected the request"),
             Self::Unavailable(why) => write!(f, "the database is not available: {why}"),
-            Self::CorruptRow { table, row, message: what } => {
-                write!(f, "corrupt database row {row} of {table}: {what}")
+            Self::CorruptRow { table, row, message } => {
+                write!(f, "corrupt database row {row} of {table}: {message}")
             }
         }
     }

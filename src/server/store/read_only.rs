@@ -68,14 +68,14 @@ impl ReadOnlyStore {
         let Pool::Postgres(pool) = &self.pool else { return Ok((true, false)) };
         let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()";
         let tables: i64 = sqlx::query_scalar(tables).fetch_one(pool).await.map_err(store_error)?;
-        let there = "SELECT to_regclass('servers') IS NOT NULL";
-        if !sqlx::query_scalar::<_, bool>(there).fetch_one(pool).await.map_err(store_error)? {
+        let table_exists = "SELECT to_regclass('servers') IS NOT NULL";
+        if !sqlx::query_scalar::<_, bool>(table_exists).fetch_one(pool).await.map_err(store_error)? {
             return Ok((tables > 0, false));
         }
-        let living = "SELECT count(*) FROM servers
+        let live_servers = "SELECT count(*) FROM servers
              WHERE seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
-        let living: i64 = sqlx::query_scalar(living).fetch_one(pool).await.map_err(store_error)?;
-        Ok((true, living > 0))
+        let live_servers: i64 = sqlx::query_scalar(live_servers).fetch_one(pool).await.map_err(store_error)?;
+        Ok((true, live_servers > 0))
     }
 
     fn new(pool: Pool) -> Self {

@@ -32,9 +32,9 @@ pub async fn check(app: &AppState, method: Method, path: &str, answer: Response)
     let found = found.min_by_key(|promise| promise.path.matches('{').count());
     let is_problem = answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json");
     let status = answer.status().as_u16();
-    let what = format!("{method} {path} answered {status}");
+    let context = format!("{method} {path} answered {status}");
     if !is_problem {
-        assert!(found.is_none_or(|promise| promise.good.contains(&status)), "{what}, which is not described");
+        assert!(found.is_none_or(|promise| promise.good.contains(&status)), "{context}, which is not described");
         return answer;
     }
     let (parts, body) = answer.into_parts();
@@ -42,9 +42,10 @@ pub async fn check(app: &AppState, method: Method, path: &str, answer: Response)
     let document: Value = serde_json::from_slice(&bytes).expect("a problem document");
     let code = document["code"].as_str().unwrap_or_default();
     let known = ProblemCode::find(code).is_some_and(|code| code.statuses.contains(&status));
-    assert!(known, "{what} `{code}`, which is not in the table of codes");
-    let said = |promise: &RouteContract| promise.problems.get(&status).is_some_and(|codes| codes.contains(code));
-    assert!(found.is_none_or(said), "{what} `{code}`, which is not described");
+    assert!(known, "{context} `{code}`, which is not in the table of codes");
+    let is_described =
+        |promise: &RouteContract| promise.problems.get(&status).is_some_and(|codes| codes.contains(code));
+    assert!(found.is_none_or(is_described), "{context} `{code}`, which is not described");
     Response::from_parts(parts, Body::from(bytes))
 }
 

@@ -17,7 +17,7 @@ fn outcomes(answer: &Value) -> Vec<(String, String)> {
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(id, became)| ((*id).to_owned(), (*became).to_owned())).collect()
+    expected.iter().map(|(id, outcome)| ((*id).to_owned(), (*outcome).to_owned())).collect()
 }
 
 async fn entries(server: &TestServer, action: &str) -> usize {
@@ -36,14 +36,14 @@ async fn several_workers_are_drained_and_resumed_with_audit_entries() {
     let bulk = async |verb: &str, ids: Value| {
         server.post(&Actor::Admin, &format!("/api/admin/workers/bulk/{verb}"), json!({"ids": ids})).await
     };
-    let gone = "w_01jd0000000000000000000000";
-    let drained = bulk("drain", json!([b, "no sense", a, c, gone, b])).await.expect_status(200);
+    let unknown = "w_01jd0000000000000000000000";
+    let drained = bulk("drain", json!([b, "no sense", a, c, unknown, b])).await.expect_status(200);
     let expected = [
         (b.as_str(), "done"),
         ("no sense", "rejected not_found"),
         (&a, "done"),
         (&c, "unchanged"),
-        (gone, "rejected worker_not_found"),
+        (unknown, "rejected worker_not_found"),
     ];
     assert_eq!(outcomes(&drained), pairs(&expected), "in their order, and each once");
     assert_eq!(entries(&server, "worker.drained").await, 3, "one of them was there before");
@@ -84,14 +84,14 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     let session = server.add_user("ada", "admin").await;
     server.post(&Actor::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.expect_status(200);
     let form = format!("id={a}&id={b}&reason=riser&deadline_minutes=10");
-    let (_, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
-    assert!(said.contains("2 workers are draining.") && said.contains("title=\"riser\""), "{said}");
+    let (_, text) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
+    assert!(text.contains("2 workers are draining.") && text.contains("title=\"riser\""), "{text}");
     assert_eq!(
         (&view(&a).await["drain_reason"], &view(&a).await["drain_deadline"]),
         (&json!("riser"), &one["drain_deadline"])
     );
-    let (_, said) = post(&server, &session, &format!("/ui/workers/{a}/drain"), "deadline_minutes=soon").await;
-    assert!(said.contains("deadline_seconds"), "{said}");
+    let (_, text) = post(&server, &session, &format!("/ui/workers/{a}/drain"), "deadline_minutes=soon").await;
+    assert!(text.contains("deadline_seconds"), "{text}");
     let (_, page) =
         post(&server, &session, &format!("/ui/workers/{a}/drain"), "reason=a+%3Cb%3E&deadline_minutes=0").await;
     assert!(page.contains("Draining: a &lt;b&gt; · Remaining jobs are stopped and requeued on "), "{page}");
@@ -100,11 +100,11 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
 #[tokio::test]
 async fn bulk_delete_removes_offline_workers_only() {
     let server = TestServer::start().await;
-    let (here, _, _events) = server.connect_worker("here").await;
-    let (gone, _) = server.create_worker("gone").await;
-    let body = json!({"ids": [here, gone]});
+    let (connected, _, _events) = server.connect_worker("here").await;
+    let (offline, _) = server.create_worker("gone").await;
+    let body = json!({"ids": [connected, offline]});
     let deleted = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body.clone()).await.expect_status(200);
-    assert_eq!(outcomes(&deleted), pairs(&[(&here, "rejected worker_connected"), (&gone, "done")]));
+    assert_eq!(outcomes(&deleted), pairs(&[(&connected, "rejected worker_connected"), (&offline, "done")]));
     let again = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body).await.expect_status(200);
     assert_eq!(outcomes(&again)[1].1, "rejected worker_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 1);
@@ -130,7 +130,7 @@ async fn owners_cancel_and_retry_several_jobs() {
     server.put_config("digits").await;
     let ada = server.restricted_token("ada").await;
     let (mine, also_mine, others) =
-        (submitted_by(&server, &ada).await, submitted_by(&server, &ada).await, server.submit("digits").await);
+        (submit_as(&server, &ada).await, submit_as(&server, &ada).await, server.submit("digits").await);
     let bulk = async |verb: &str, ids: Value| {
         server.post(&ada, &format!("/api/queue/bulk/{verb}"), json!({"ids": ids})).await.expect_status(200)
     };
@@ -154,10 +154,10 @@ async fn owners_cancel_and_retry_several_jobs() {
     server.post(&ada, "/api/admin/workers/bulk/drain", body).await.expect_problem(403, "permission_denied");
 }
 
-async fn submitted_by(server: &TestServer, by: &Actor) -> String {
+async fn submit_as(server: &TestServer, by: &Actor) -> String {
     let body = json!({"config_name": "digits", "target": "worker"});
-    let made = server.post(by, "/api/queue/submit", body).await.expect_status(201);
-    made["job_id"].as_str().expect("text").to_owned()
+    let created = server.post(by, "/api/queue/submit", body).await.expect_status(201);
+    created["job_id"].as_str().expect("text").to_owned()
 }
 
 #[tokio::test]
@@ -192,37 +192,45 @@ async fn post(server: &TestServer, session: &Actor, path: &str, form: &str) -> (
 async fn page_names_the_workers_and_shows_the_outcome() {
     let server = TestServer::start().await;
     let session = server.add_user("ada", "admin").await;
-    let (here, _, _events) = server.connect_worker("here & <there>").await;
-    let (gone, _) = server.create_worker("gone").await;
+    let (connected, _, _events) = server.connect_worker("here & <there>").await;
+    let (offline, _) = server.create_worker("gone").await;
     let get_page = async |action: &str| {
-        let path =
-            format!("/admin/workers/bulk?action={action}&id={here}&id={gone}&id=nonsense&back=/admin/workers?q=h");
+        let path = format!(
+            "/admin/workers/bulk?action={action}&id={connected}&id={offline}&id=nonsense&back=/admin/workers?q=h"
+        );
         server.get(&session, &path).await
     };
-    let asked = get_page("delete").await.text();
-    assert!(asked.contains("here &amp; &lt;there&gt;") && asked.contains("Skipped: not offline"), "{asked}");
-    assert!(asked.contains("Delete 1 worker") && asked.contains("1 selected item no longer exists."));
-    assert!(!asked.contains(&format!("value=\"{here}\"")) && asked.contains(&format!("value=\"{gone}\"")), "{asked}");
+    let confirmation = get_page("delete").await.text();
+    assert!(
+        confirmation.contains("here &amp; &lt;there&gt;") && confirmation.contains("Skipped: not offline"),
+        "{confirmation}"
+    );
+    assert!(confirmation.contains("Delete 1 worker") && confirmation.contains("1 selected item no longer exists."));
+    assert!(
+        !confirmation.contains(&format!("value=\"{connected}\""))
+            && confirmation.contains(&format!("value=\"{offline}\"")),
+        "{confirmation}"
+    );
     let drain = get_page("drain").await.text();
     assert!(drain.contains("Accepts no new jobs") && drain.contains("Offline; drains when reconnected"), "{drain}");
     assert_eq!(get_page("cancel").await.status, StatusCode::NOT_FOUND, "that is for jobs");
-    let form = format!("id={here}&id={gone}&id=nonsense&back=/admin/workers?q=e");
-    let (to, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
+    let form = format!("id={connected}&id={offline}&id=nonsense&back=/admin/workers?q=e");
+    let (to, text) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
     assert_eq!(to, "/admin/workers?q=e");
-    assert!(said.contains("2 workers are draining.") && said.contains("nonsense: Worker "), "{said}");
+    assert!(text.contains("2 workers are draining.") && text.contains("nonsense: Worker "), "{text}");
     let undo = "<form method=\"post\" action=\"/ui/workers/bulk/resume\">";
-    let (_, undo) = said.split_once(undo).expect("a way back");
+    let (_, undo) = text.split_once(undo).expect("a way back");
     let undo = undo.split_once("</form>").expect("whole").0;
-    assert!(undo.contains(&here) && undo.contains(&gone) && !undo.contains("nonsense"), "{undo}");
-    let (_, said) = post(&server, &session, "/ui/workers/bulk/resume", &form).await;
-    assert!(said.contains("2 workers resumed."));
-    let (_, said) = post(&server, &session, "/ui/workers/bulk/delete", &form).await;
+    assert!(undo.contains(&connected) && undo.contains(&offline) && !undo.contains("nonsense"), "{undo}");
+    let (_, text) = post(&server, &session, "/ui/workers/bulk/resume", &form).await;
+    assert!(text.contains("2 workers resumed."));
+    let (_, text) = post(&server, &session, "/ui/workers/bulk/delete", &form).await;
     assert!(
-        said.contains("1 worker deleted.") && said.contains("here &amp; &lt;there&gt;: The worker is connected"),
-        "{said}"
+        text.contains("1 worker deleted.") && text.contains("here &amp; &lt;there&gt;: The worker is connected"),
+        "{text}"
     );
-    let (to, said) = post(&server, &session, "/ui/workers/bulk/resume", "back=//evil.example").await;
-    assert!(to == "/" && said.contains("Nothing was changed."), "{to}");
+    let (to, text) = post(&server, &session, "/ui/workers/bulk/resume", "back=//evil.example").await;
+    assert!(to == "/" && text.contains("Nothing was changed."), "{to}");
 }
 
 #[tokio::test]
@@ -231,14 +239,17 @@ async fn page_names_visible_jobs_only() {
     server.put_config("digits").await;
     let Actor::Token(secret) = server.restricted_token("ada").await else { panic!("a token") };
     let ada = server.log_in("", &secret).await.expect("a token logs in");
-    let (mine, others) = (submitted_by(&server, &ada).await, server.submit("digits").await);
-    let asked = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={mine}&id={others}")).await.text();
-    assert!(asked.contains("Removed from the queue") && asked.contains("1 selected item no longer exists."), "{asked}");
-    let (to, said) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={mine}&id={others}")).await;
-    assert!(to == "/jobs" && said.contains("1 job is being cancelled."), "{to} {said}");
-    assert!(said.contains(&format!("{others}: Job ")) && !said.contains("): Job "), "{said}");
-    let (_, said) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={mine}")).await;
-    assert!(said.contains("1 job resubmitted."), "{said}");
+    let (mine, others) = (submit_as(&server, &ada).await, server.submit("digits").await);
+    let confirmation = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={mine}&id={others}")).await.text();
+    assert!(
+        confirmation.contains("Removed from the queue") && confirmation.contains("1 selected item no longer exists."),
+        "{confirmation}"
+    );
+    let (to, text) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={mine}&id={others}")).await;
+    assert!(to == "/jobs" && text.contains("1 job is being cancelled."), "{to} {text}");
+    assert!(text.contains(&format!("{others}: Job ")) && !text.contains("): Job "), "{text}");
+    let (_, text) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={mine}")).await;
+    assert!(text.contains("1 job resubmitted."), "{text}");
 }
 
 #[tokio::test]
@@ -248,14 +259,14 @@ async fn priority_change_is_undone_by_a_form() {
     let session = server.add_user("ada", "admin").await;
     let job = server.submit("digits").await;
     let path = format!("/ui/jobs/{job}/priority");
-    let (to, said) = post(&server, &session, &path, "priority=33&back=/jobs?phase=waiting").await;
+    let (to, text) = post(&server, &session, &path, "priority=33&back=/jobs?phase=waiting").await;
     assert_eq!((to.as_str(), server.job(&job).await["priority"].as_u64()), ("/jobs?phase=waiting", Some(33)));
-    let (banner, undo) = said
+    let (banner, undo) = text
         .split_once(&format!(
             "<form method=\"post\" action=\"{path}\"><input type=\"hidden\" name=\"priority\" value=\"10\""
         ))
         .expect("what was before");
     assert!(banner.contains("Priority updated.") && undo.contains("/jobs?phase=waiting"));
-    let (_, said) = post(&server, &session, &path, "priority=33").await;
-    assert!(!said.contains("data-key=\"u\""), "nothing was changed");
+    let (_, text) = post(&server, &session, &path, "priority=33").await;
+    assert!(!text.contains("data-key=\"u\""), "nothing was changed");
 }

@@ -275,9 +275,9 @@ impl TestServer {
     pub async fn restricted_token(&self, name: &str) -> Actor {
         let by = self.add_user(name, "researcher").await;
         let scopes = ["account.manage", "config.edit", "job.submit", "job.view.own", "job.cancel.own"];
-        let made =
+        let created =
             self.post(&by, "/api/account/tokens", json!({"name": "own", "scopes": scopes})).await.expect_status(201);
-        Actor::Token(made["secret"].as_str().expect("text").to_owned())
+        Actor::Token(created["secret"].as_str().expect("text").to_owned())
     }
 
     /// Returns the id of a user.
@@ -298,8 +298,8 @@ impl TestServer {
 
     /// Creates a worker; returns its id and token.
     pub async fn create_worker(&self, name: &str) -> (String, Actor) {
-        let made = self.post(&Actor::Admin, "/api/admin/workers", json!({"name": name})).await.expect_status(201);
-        let text = |key: &str| made[key].as_str().expect("text").to_owned();
+        let created = self.post(&Actor::Admin, "/api/admin/workers", json!({"name": name})).await.expect_status(201);
+        let text = |key: &str| created[key].as_str().expect("text").to_owned();
         (text("worker_id"), Actor::worker(text("token")))
     }
 

@@ -86,16 +86,16 @@ async fn document_is_valid() {
             document["tags"].as_array().expect("tags").iter().map(|tag| tag["name"].to_string()).collect();
         let mut ids = BTreeSet::new();
         for (method, path, operation) in operations(&document) {
-            let place = format!("{method} {path}");
-            assert!(METHODS.contains(&method.as_str()), "{place}");
-            assert!(ids.insert(operation["operationId"].to_string()), "{place}: a unique id");
+            let route = format!("{method} {path}");
+            assert!(METHODS.contains(&method.as_str()), "{route}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{route}: a unique id");
             let summary = operation["summary"].as_str().expect("a summary");
-            assert!(summary.ends_with('.') && summary.len() < 120, "{place}: one sentence");
+            assert!(summary.ends_with('.') && summary.len() < 120, "{route}: one sentence");
             assert!(
                 operation["tags"].as_array().is_some_and(|all| all.iter().all(|tag| tags.contains(&tag.to_string()))),
-                "{place}"
+                "{route}"
             );
-            well_described(&document, &place, &path, operation);
+            assert_well_described(&document, &route, &path, operation);
         }
         let mut references = Vec::new();
         walk(&document, &mut |fields| references.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned)));
@@ -107,31 +107,31 @@ async fn document_is_valid() {
     }
 }
 
-fn well_described(document: &Value, place: &str, path: &str, operation: &Value) {
+fn assert_well_described(document: &Value, route: &str, path: &str, operation: &Value) {
     let in_path: BTreeSet<&str> = path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
     let parameters = operation["parameters"].as_array().expect("parameters");
     let named: BTreeSet<&str> =
         parameters.iter().filter(|one| one["in"] == "path").filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(in_path, named, "{place}");
+    assert_eq!(in_path, named, "{route}");
     for parameter in parameters {
-        assert!(parameter["schema"].is_object(), "{place}: {parameter}");
-        assert!(parameter["description"].as_str().is_some_and(|text| text.ends_with('.')), "{place}: {parameter}");
+        assert!(parameter["schema"].is_object(), "{route}: {parameter}");
+        assert!(parameter["description"].as_str().is_some_and(|text| text.ends_with('.')), "{route}: {parameter}");
     }
     let responses = operation["responses"].as_object().expect("responses");
-    assert!(responses.keys().any(|status| status.starts_with(['2', '3'])), "{place}: what comes when all is well");
+    assert!(responses.keys().any(|status| status.starts_with(['2', '3'])), "{route}: what comes when all is well");
     for (status, response) in responses {
         let shared = response["$ref"].as_str().and_then(|reference| document.pointer(&reference[1..]));
         let response = shared.unwrap_or(response);
-        assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{place}: {status}");
+        assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{route}: {status}");
     }
     let (access, permissions) = (&operation["x-access"], operation["x-permissions"].as_array().expect("a list"));
     let open = operation["security"].as_array().expect("security").is_empty();
-    assert_eq!(open, access == "anyone", "{place}");
-    assert_eq!(open, !responses.contains_key("401"), "{place}");
+    assert_eq!(open, access == "anyone", "{route}");
+    assert_eq!(open, !responses.contains_key("401"), "{route}");
     let text = operation["description"].as_str().expect("a description");
-    assert!(permissions.iter().all(|name| text.contains(name.as_str().expect("text"))), "{place}: {text}");
-    let named = |word: &str| text.contains(word);
-    assert!(named("Requires ") && (!open || named("Requires no authentication")), "{place}: who may: {text}");
+    assert!(permissions.iter().all(|name| text.contains(name.as_str().expect("text"))), "{route}: {text}");
+    let named = |phrase: &str| text.contains(phrase);
+    assert!(named("Requires ") && (!open || named("Requires no authentication")), "{route}: who may: {text}");
 }
 
 /// The requirements of `scripts/clients`, as far as they can be tested without generating clients.
@@ -146,8 +146,8 @@ async fn generated_clients_get_named_enums_and_complete_types() {
         for choice in choices {
             assert!(choice.get("const").is_none(), "an enum has a name in every language: {choice}");
         }
-        let beside = fields.contains_key("$ref") && fields.contains_key("properties");
-        assert!(!beside, "most programs read nothing beside a reference: {fields:?}");
+        let has_both = fields.contains_key("$ref") && fields.contains_key("properties");
+        assert!(!has_both, "most programs read nothing beside a reference: {fields:?}");
     });
     for (name, schema) in schemas {
         // In Python, a field and its accessor share the namespace of one function and one type.
@@ -176,11 +176,11 @@ async fn events_are_typed_in_version_3_2() {
 async fn api_changes_are_reviewed() {
     let server = TestServer::start().await;
     let now = serde_json::to_string_pretty(&description(&server).await).expect("JSON") + "\n";
-    as_reviewed("docs/openapi.json", &now);
+    assert_reviewed("docs/openapi.json", &now);
 }
 
 /// Compares with a file in the repository, so that changes are reviewed; `RENEW=1` writes the file.
-pub fn as_reviewed(file: &str, now: &str) {
+pub fn assert_reviewed(file: &str, now: &str) {
     if std::env::var_os("RENEW").is_some() {
         fs::write(root(file), now).expect("writable");
     }

@@ -15,7 +15,7 @@ async fn put_secret(server: &TestServer, by: &Actor, name: &str, value: &str, sh
 }
 
 /// Submits as this user; returns the job and the token of its offered attempt.
-async fn offered(server: &TestServer, by: &Actor, more: Value) -> (String, Actor) {
+async fn submit_and_offer(server: &TestServer, by: &Actor, more: Value) -> (String, Actor) {
     let (_, _, mut events) = server.connect_worker("gpu-1").await;
     let mut submit = json!({"config_name": "digits", "target": "worker"});
     submit.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
@@ -38,9 +38,9 @@ async fn job_gets_named_secrets_own_before_shared() {
     put_secret(&server, &Actor::Admin, "WANDB_API_KEY", "wandb_for_everybody", true).await;
     put_secret(&server, &ada, "hf_token", &format!(" {VALUE}\n"), false).await;
     put_secret(&server, &eve, "EVES_KEY", "eves_own_value", false).await;
-    let (job, key) = offered(&server, &ada, json!({"secrets": ["HF_TOKEN", "WANDB_API_KEY"]})).await;
-    let given = fetch_job_secrets(&server, &key, &job).await;
-    assert_eq!(given, json!({"HF_TOKEN": VALUE, "WANDB_API_KEY": "wandb_for_everybody"}));
+    let (job, key) = submit_and_offer(&server, &ada, json!({"secrets": ["HF_TOKEN", "WANDB_API_KEY"]})).await;
+    let delivered = fetch_job_secrets(&server, &key, &job).await;
+    assert_eq!(delivered, json!({"HF_TOKEN": VALUE, "WANDB_API_KEY": "wandb_for_everybody"}));
 
     let listed = server.get(&ada, "/api/secrets").await.expect_status(200);
     let row = |secret: &Value| (secret["name"].clone(), secret["shared"].clone(), secret["delivered_at"].is_null());
@@ -67,7 +67,7 @@ async fn job_gets_only_named_secrets() {
     let many: Vec<String> = (0..65).map(|n| format!("A{n}_KEY")).collect();
     server.post(&ada, "/api/queue/submit", wanted(json!(many))).await.expect_problem(422, "too_large");
 
-    let (job, key) = offered(&server, &ada, json!({"secrets": ["wandb_api_key"]})).await;
+    let (job, key) = submit_and_offer(&server, &ada, json!({"secrets": ["wandb_api_key"]})).await;
     assert_eq!(fetch_job_secrets(&server, &key, &job).await, json!({"WANDB_API_KEY": VALUE}));
     server.call(&ada, "DELETE", "/api/secrets/WANDB_API_KEY", "").await.expect_status(200);
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
@@ -81,7 +81,7 @@ async fn job_without_named_secrets_gets_none() {
         server.put_config("digits").await;
         let ada = server.add_user("ada", "researcher").await;
         put_secret(&server, &ada, "HF_TOKEN", VALUE, false).await;
-        let (job, key) = offered(&server, &ada, more).await;
+        let (job, key) = submit_and_offer(&server, &ada, more).await;
         assert_eq!(fetch_job_secrets(&server, &key, &job).await, json!({}));
     }
 }
@@ -91,7 +91,7 @@ async fn only_the_current_attempt_gets_secrets() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     put_secret(&server, &Actor::Admin, "HF_TOKEN", VALUE, true).await;
-    let (job, key) = offered(&server, &Actor::Admin, json!({})).await;
+    let (job, key) = submit_and_offer(&server, &Actor::Admin, json!({})).await;
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
     let (_, other_worker) = server.create_worker("gpu-2").await;
     server.call(&other_worker, "POST", &path, "").await.expect_problem(409, "not_your_attempt");
@@ -119,12 +119,12 @@ async fn secret_values_cannot_be_read_back() {
     let ada = server.add_user("ada", "researcher").await;
     let shown = put_secret(&server, &ada, "HF_TOKEN", VALUE, false).await;
     assert_eq!(shown["name"], "HF_TOKEN");
-    let mut said = shown.to_string();
+    let mut text = shown.to_string();
     for path in ["/api/secrets", "/api/audit", "/secrets", "/account"] {
         let by = if path == "/api/audit" { &Actor::Admin } else { &ada };
-        said += &server.get(by, path).await.text();
+        text += &server.get(by, path).await.text();
     }
-    assert!(said.contains("HF_TOKEN") && !said.contains(VALUE), "{said}");
+    assert!(text.contains("HF_TOKEN") && !text.contains(VALUE), "{text}");
     for file in std::fs::read_dir(server.directory.path()).expect("there") {
         let path = file.expect("there").path();
         let bytes = std::fs::read(&path).unwrap_or_default();
@@ -178,7 +178,7 @@ async fn lost_key_is_reported_and_a_new_value_fixes_it() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     put_secret(&server, &Actor::Admin, "HF_TOKEN", VALUE, true).await;
-    let (job, key) = offered(&server, &Actor::Admin, json!({"secrets": ["HF_TOKEN"]})).await;
+    let (job, key) = submit_and_offer(&server, &Actor::Admin, json!({"secrets": ["HF_TOKEN"]})).await;
     // As after a restore of a backup without its key.
     let sealed = Sealed { key_id: "another".to_owned(), text: "00".to_owned() };
     let forged = StoredSecret {

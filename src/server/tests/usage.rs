@@ -12,7 +12,7 @@ fn is_close(value: &Value, expected: f64) -> bool {
 }
 
 /// Connects a worker with this many GPUs.
-async fn with_gpus(server: &TestServer, name: &str, gpus: usize) -> (String, Actor) {
+async fn connect_worker_with_gpus(server: &TestServer, name: &str, gpus: usize) -> (String, Actor) {
     let (id, key) = server.create_worker(name).await;
     let gpus: Vec<Value> = (0..gpus)
         .map(|index| json!({"index": index, "uuid": format!("{name}-{index}"), "name": "A100", "vram_gb": 80}))
@@ -38,7 +38,7 @@ async fn submit(server: &TestServer, by: &Actor, body: Value) -> String {
 async fn usage_is_counted_and_limited_to_visible_jobs() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key) = with_gpus(&server, "rack-1", 2).await;
+    let (id, key) = connect_worker_with_gpus(&server, "rack-1", 2).await;
     let events = server.open_stream(&key).await;
     let eve = server.restricted_token("eve").await;
     let labels = json!({"team": "nlp"});
@@ -68,9 +68,9 @@ async fn usage_is_counted_and_limited_to_visible_jobs() {
     let by_worker = server.get(&Actor::Admin, "/api/usage?by=worker").await.expect_status(200);
     assert_eq!((&by_worker["groups"][0]["name"], &by_worker["groups"][0]["worker_id"]), (&json!("rack-1"), &json!(id)));
 
-    let theirs = server.get(&eve, "/api/usage").await.expect_status(200);
-    assert!(is_close(&theirs["total"]["gpu_hours"], 6.0), "{theirs}");
-    assert_eq!((&theirs["own"], theirs.get("fleet")), (&json!(true), None));
+    let own_usage = server.get(&eve, "/api/usage").await.expect_status(200);
+    assert!(is_close(&own_usage["total"]["gpu_hours"], 6.0), "{own_usage}");
+    assert_eq!((&own_usage["own"], own_usage.get("fleet")), (&json!(true), None));
     let bob = server.add_user("bob", "viewer").await;
     assert_eq!(
         server.get(&bob, "/api/usage").await.expect_status(200)["fleet"],
@@ -110,7 +110,7 @@ async fn usage_counts_the_requested_range_and_rejects_invalid_ones() {
 #[tokio::test]
 async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
     let server = TestServer::start_with(|policy| policy.audit_retention = Some(Millis::from_secs(86_400))).await;
-    let (_, key) = with_gpus(&server, "rack-1", 2).await;
+    let (_, key) = connect_worker_with_gpus(&server, "rack-1", 2).await;
     let _events = server.open_stream(&key).await;
     for _ in 0..4 {
         hours(&server, &key, 12).await;
@@ -120,6 +120,6 @@ async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
     let since =
         |hours: i64| format!("/api/usage?since={}", server.app.services.context.now() + Millis(-hours * HOUR.0));
     assert_eq!(server.get(&Actor::Admin, &since(40)).await.expect_status(200).get("fleet"), None);
-    let lately = server.get(&Actor::Admin, &since(10)).await.expect_status(200);
-    assert!(is_close(&lately["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", lately["fleet"]);
+    let recent = server.get(&Actor::Admin, &since(10)).await.expect_status(200);
+    assert!(is_close(&recent["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", recent["fleet"]);
 }

@@ -120,23 +120,23 @@ impl Tls {
     /// Checks the files periodically and loads changes. An unusable certificate is logged once and ignored.
     pub async fn watch_files(self, clock: Arc<dyn Clock>, every: Duration) {
         let mut acted_on = self.paths.read();
-        let mut last_look = acted_on.clone();
+        let mut previous = acted_on.clone();
         loop {
             tokio::time::sleep(every).await;
             let pair = self.paths.clone();
-            let Ok(look) = tokio::task::spawn_blocking(move || pair.read()).await else { continue };
-            if look == last_look && look != acted_on {
-                self.update(&look, &*clock);
-                acted_on = look.clone();
+            let Ok(files) = tokio::task::spawn_blocking(move || pair.read()).await else { continue };
+            if files == previous && files != acted_on {
+                self.update(&files, &*clock);
+                acted_on = files.clone();
             }
-            last_look = look;
+            previous = files;
         }
     }
 
-    fn update(&self, found: &Result<certificate::CertificateFiles, String>, clock: &dyn Clock) {
+    fn update(&self, files: &Result<certificate::CertificateFiles, String>, clock: &dyn Clock) {
         let parse =
             |contents| certificate::parse(contents, clock.now()).map_err(|error| self.paths.describe_unusable(&error));
-        match found.as_ref().map_err(String::clone).and_then(parse) {
+        match files.as_ref().map_err(String::clone).and_then(parse) {
             Ok(certificate) => {
                 tracing::info!(fingerprint = %certificate.fingerprint, "tls: certificate reloaded for new connections");
                 self.current.send_replace(Arc::new(certificate));
@@ -167,14 +167,14 @@ mod tests {
         assert_eq!(TlsMode::from_flags(false, None, None), Ok(TlsMode::Off));
         assert_eq!(TlsMode::from_flags(true, None, None), Ok(TlsMode::SelfSigned));
         assert_eq!(TlsMode::from_flags(true, Some(chain), Some(key)), Ok(TlsMode::Files(pair)));
-        for (ssl, chain, key, says) in [
+        for (ssl, chain, key, expected) in [
             (false, Some(chain), Some(key), "add --ssl"),
             (false, Some(chain), None, "add --ssl"),
             (true, Some(chain), None, "set --ssl-key"),
             (true, None, Some(key), "set --ssl-cert"),
         ] {
             assert!(
-                TlsMode::from_flags(ssl, chain, key).is_err_and(|said| said.contains(says)),
+                TlsMode::from_flags(ssl, chain, key).is_err_and(|error| error.contains(expected)),
                 "{ssl} {chain:?} {key:?}"
             );
         }
@@ -184,11 +184,11 @@ mod tests {
     fn invalid_pair_keeps_the_old_certificate() {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = crate::clock::ManualClock::new();
-        let made = |folder: &str| {
+        let create = |folder: &str| {
             let names = ["localhost".to_owned()];
             self_signed::load_or_create(&directory.path().join(folder), &names, clock.now()).expect("a pair")
         };
-        let (first, second) = (made("first"), made("second"));
+        let (first, second) = (create("first"), create("second"));
         let tls = Tls::open(first.clone(), &clock).expect("a certificate");
         let old = tls.fingerprint();
         let (good, other) = (first.read().expect("files"), second.read().expect("files"));

@@ -37,8 +37,8 @@ pub fn load_or_create(directory: &Path, names: &[String], now: Timestamp) -> Res
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
     let key = load_or_create_key(&pair.key)?;
     if !is_current(&pair.chain, &key, names, now) {
-        let made = issue(&key, names, now).map_err(|error| format!("cannot create a certificate: {error}"))?;
-        atomic_write::replace(&pair.chain, 0o644, made.as_bytes()).map_err(unusable)?;
+        let certificate = issue(&key, names, now).map_err(|error| format!("cannot create a certificate: {error}"))?;
+        atomic_write::replace(&pair.chain, 0o644, certificate.as_bytes()).map_err(unusable)?;
         tracing::info!(names = names.join(", "), "tls: created a self-signed certificate, {}", pair.chain.display());
     }
     Ok(pair)
@@ -60,7 +60,7 @@ pub fn subject_names(host: IpAddr, interfaces: Vec<IpAddr>, hostname: &str) -> V
 
 /// Returns the addresses of this host that others can reach.
 pub fn interface_addresses() -> Vec<IpAddr> {
-    let Ok(found) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let address = |address: nix::sys::socket::SockaddrStorage| {
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
         v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
@@ -69,7 +69,7 @@ pub fn interface_addresses() -> Vec<IpAddr> {
         IpAddr::V4(v4) => !v4.is_link_local(),
         IpAddr::V6(v6) => !v6.is_unicast_link_local(),
     };
-    found.filter_map(|interface| address(interface.address?)).filter(reachable).collect()
+    interfaces.filter_map(|interface| address(interface.address?)).filter(reachable).collect()
 }
 
 /// Returns the key in the file, or a new one. If several servers share the file and start together, one of them creates it.
@@ -78,9 +78,8 @@ fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
         format!("cannot use the key {}: {error}; remove it to create a new one", path.display())
     };
     if !path.exists() {
-        let made = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
-        atomic_write::write_if_absent(path, 0o600, made.serialize_pem().as_bytes())
-            .map_err(|error| unusable(&error))?;
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
+        atomic_write::write_if_absent(path, 0o600, key.serialize_pem().as_bytes()).map_err(|error| unusable(&error))?;
     }
     let text = fs::read_to_string(path).map_err(|error| unusable(&error))?;
     KeyPair::from_pem(&text).map_err(|error| unusable(&error))
@@ -130,7 +129,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_705_314_600_000);
 
-    fn here(names: &[&str]) -> Vec<String> {
+    fn to_names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
@@ -140,7 +139,7 @@ mod tests {
         let directory = directory.path().join("tls");
         let at = |names: &[&str], days: i64| {
             let now = NOW + Millis(DAY.0 * days);
-            let pair = load_or_create(&directory, &here(names), now).expect("a pair");
+            let pair = load_or_create(&directory, &to_names(names), now).expect("a pair");
             let contents = pair.read().expect("two files");
             let certificate = parse(&contents, now).expect("a certificate");
             assert!(!certificate.is_ca_signed);
@@ -168,18 +167,21 @@ mod tests {
     fn invalid_key_error_says_what_to_do() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("key.pem"), "none").expect("a file");
-        let kept = load_or_create(directory.path(), &here(&["localhost"]), NOW);
-        assert!(kept.is_err_and(|said| said.contains("key.pem") && said.contains("remove it")));
+        let result = load_or_create(directory.path(), &to_names(&["localhost"]), NOW);
+        assert!(result.is_err_and(|error| error.contains("key.pem") && error.contains("remove it")));
     }
 
     #[test]
     fn certificate_names_of_the_host() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         let interfaces = || vec![ip("127.0.0.1"), ip("10.0.0.7"), ip("10.0.0.7"), ip("fd00::7")];
-        assert_eq!(subject_names(ip("10.0.0.9"), interfaces(), "rack-7"), here(&["localhost", "rack-7", "10.0.0.9"]));
-        let every = here(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
+        assert_eq!(
+            subject_names(ip("10.0.0.9"), interfaces(), "rack-7"),
+            to_names(&["localhost", "rack-7", "10.0.0.9"])
+        );
+        let every = to_names(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
         assert_eq!(subject_names(ip("0.0.0.0"), interfaces(), "rack_7"), every);
-        assert_eq!(subject_names(ip("::1"), interfaces(), "bad name"), here(&["localhost", "::1"]));
+        assert_eq!(subject_names(ip("::1"), interfaces(), "bad name"), to_names(&["localhost", "::1"]));
         assert!(super::interface_addresses().contains(&ip("127.0.0.1")), "this machine has a loopback address");
     }
 }

@@ -69,10 +69,10 @@ mod tests {
             let end = Timestamp::parse_rfc3339(text).expect("a moment");
             params.not_after =
                 rcgen::date_time_ymd(year, 5, 6) + std::time::Duration::from_secs(7 * 3_600 + 8 * 60 + 9);
-            let made = params.self_signed(&key).expect("a certificate");
-            assert_eq!(ends_at(made.der()), Some(end));
+            let certificate = params.self_signed(&key).expect("a certificate");
+            assert_eq!(ends_at(certificate.der()), Some(end));
             for length in 0..40 {
-                assert_eq!(ends_at(&made.der()[..length]), None);
+                assert_eq!(ends_at(&certificate.der()[..length]), None);
             }
         }
         assert_eq!(ends_at(b"-----BEGIN CERTIFICATE-----"), None);

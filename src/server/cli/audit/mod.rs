@@ -112,22 +112,22 @@ async fn open_archive(database: &DatabaseLocationArgs) -> Result<ReadOnlyStore, 
 
 /// Verifies the audit log; returns the result and the output of `verify`.
 pub async fn verify_from_database(database: &DatabaseLocationArgs) -> Result<(bool, String), ExitError> {
-    let (found, mut words) = (compute_verdict(database, None).await?, Vec::new());
-    print_verdict(&found, &mut words)?;
-    let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
-    Ok((found.intact, words))
+    let (verification, mut text) = (compute_verdict(database, None).await?, Vec::new());
+    print_verdict(&verification, &mut text)?;
+    let text = String::from_utf8_lossy(&text).trim().replace('\n', "; ");
+    Ok((verification.intact, text))
 }
 
 async fn run_verify(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, ExitError> {
-    let found = compute_verdict(&args.database, args.against.as_deref()).await?;
+    let verification = compute_verdict(&args.database, args.against.as_deref()).await?;
     let printed = match (args.quiet, args.json) {
         (true, _) => Ok(()),
-        (false, true) => writeln!(out, "{}", json!(found)),
-        (false, false) => print_verdict(&found, out),
+        (false, true) => writeln!(out, "{}", json!(verification)),
+        (false, false) => print_verdict(&verification, out),
     };
     // The exit code is set even if the reader closes the pipe.
     printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if found.intact { ExitCode::SUCCESS } else { ExitError::silent(65).print() })
+    Ok(if verification.intact { ExitCode::SUCCESS } else { ExitError::silent(65).print() })
 }
 
 async fn compute_verdict(
@@ -154,26 +154,26 @@ async fn compute_verdict(
     Ok(verdict.to_view(key.is_some(), lines.invalid_lines))
 }
 
-fn print_verdict(found: &AuditVerification, out: &mut impl Write) -> io::Result<()> {
-    for AuditFault { chain, what, .. } in &found.faults {
+fn print_verdict(verification: &AuditVerification, out: &mut impl Write) -> io::Result<()> {
+    for AuditFault { chain, what, .. } in &verification.faults {
         writeln!(out, "{chain}: {what}")?;
     }
-    for line in &found.broken_checkpoint_lines {
+    for line in &verification.broken_checkpoint_lines {
         writeln!(out, "the file of checkpoints: line {line} was not signed with this key")?;
     }
-    if found.more_faults > 0 {
-        writeln!(out, "and {} more", found.more_faults)?;
+    if verification.more_faults > 0 {
+        writeln!(out, "and {} more", verification.more_faults)?;
     }
-    let word = if found.intact { "intact" } else { "TAMPERED WITH" };
-    writeln!(out, "{word}; entries: {}, chains: {}", found.entries, found.chains)?;
-    if found.key_found && !found.chains_must_be_signed {
+    let verdict = if verification.intact { "intact" } else { "TAMPERED WITH" };
+    writeln!(out, "{verdict}; entries: {}, chains: {}", verification.entries, verification.chains)?;
+    if verification.key_found && !verification.chains_must_be_signed {
         writeln!(
             out,
             "signed by an earlier version: added or truncated chains cannot be excluded until a server has started"
         )?;
     }
-    let signed = found.checkpoints_signed;
-    match (found.key_found, found.checkpoints_of_other_keys) {
+    let signed = verification.checkpoints_signed;
+    match (verification.key_found, verification.checkpoints_of_other_keys) {
         (false, _) => writeln!(out, "no key found: a complete rewrite of the audit log cannot be excluded"),
         (true, 0) => writeln!(out, "signed checkpoints: {signed}"),
         (true, foreign) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),

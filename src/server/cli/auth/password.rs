@@ -33,14 +33,14 @@ impl PasswordArgs {
     ///
     /// # Errors
     /// Returns an error if a file cannot be read, or the repeated input differs.
-    pub fn resolve(&self, who: &str, output: &mut Output<'_>) -> Result<Option<ChosenPassword>, ExitError> {
+    pub fn resolve(&self, user: &str, output: &mut Output<'_>) -> Result<Option<ChosenPassword>, ExitError> {
         if self.generate_password {
             return Ok(Some(ChosenPassword { text: random_password(&OsRandom), is_generated: true }));
         }
         if let Some(file) = &self.password_file {
             return read_password_file(file).map(|text| Some(ChosenPassword { text, is_generated: false }));
         }
-        let Some(first) = output.prompter.prompt(&format!("New password of {who}: "), false)? else { return Ok(None) };
+        let Some(first) = output.prompter.prompt(&format!("New password of {user}: "), false)? else { return Ok(None) };
         let again = output.prompter.prompt("Repeat the password: ", false)?;
         if again.as_ref() != Some(&first) {
             return Err(ExitError::failed("the passwords differ; nothing was changed".to_owned()));

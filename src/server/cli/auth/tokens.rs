@@ -70,8 +70,8 @@ pub struct IdArgs {
 pub async fn run_tokens(command: TokensCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
         TokensCommand::Create(create) => self::create_token(create, client, output).await,
-        TokensCommand::List(whose) => {
-            let document = fetch_for_owner(&whose, "tokens", client).await?;
+        TokensCommand::List(owner) => {
+            let document = fetch_for_owner(&owner, "tokens", client).await?;
             let tokens: Vec<TokenView> = parse_value(&document["tokens"])?;
             let (ids, now) = (tokens.iter().map(|token| token.id.to_string()), output.now());
             output.print_answer(&document, ids, |screen| screen.format_table(&tokens_table(&tokens, now)))
@@ -87,8 +87,8 @@ pub async fn run_tokens(command: TokensCommand, client: &Client, output: &mut Ou
 
 pub async fn run_sessions(command: SessionsCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
-        SessionsCommand::List(whose) => {
-            let document = fetch_for_owner(&whose, "sessions", client).await?;
+        SessionsCommand::List(owner) => {
+            let document = fetch_for_owner(&owner, "sessions", client).await?;
             let sessions: Vec<SessionEntry> = parse_value(&document["sessions"])?;
             let (ids, now) = (sessions.iter().map(|session| session.id.to_string()), output.now());
             output.print_answer(&document, ids, |screen| screen.format_table(&sessions_table(&sessions, now)))

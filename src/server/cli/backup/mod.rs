@@ -87,8 +87,8 @@ async fn create_backup(args: &BackupArgs, now: Timestamp) -> Result<String, Exit
         Some(url) => database::dump(&url.0, &copy.0).await.map_err(ExitError::unavailable)?,
         None => archive.copy_to(&copy.0).await.map_err(unreadable)?,
     }
-    let place = if engine == DatabaseEngine::Sqlite { SQLITE_PATH } else { POSTGRES_PATH };
-    pack.add(place, &copy.0, &mut progress).map_err(ExitError::failed)?;
+    let path = if engine == DatabaseEngine::Sqlite { SQLITE_PATH } else { POSTGRES_PATH };
+    pack.add(path, &copy.0, &mut progress).map_err(ExitError::failed)?;
     drop(copy);
     add_files(&mut pack, &data, !args.without_artifacts, &mut progress)?;
     archive.close().await;

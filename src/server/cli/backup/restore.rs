@@ -79,20 +79,21 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     if let Some(url) = url {
         database::restore(url, &staging.0.join(POSTGRES_PATH), args.force).await.map_err(ExitError::unavailable)?;
     }
-    let aside = swap_into_place(&data, &staging.0, &existing, now).map_err(unusable)?;
+    let previous = swap_into_place(&data, &staging.0, &existing, now).map_err(unusable)?;
     drop(staging);
-    let (intact, words) = verify_from_database(&args.database).await?;
+    let (intact, verdict) = verify_from_database(&args.database).await?;
     if !intact {
-        return Err(ExitError::data_error(format!("it was restored, but its audit log is invalid: {words}")));
+        return Err(ExitError::data_error(format!("it was restored, but its audit log is invalid: {verdict}")));
     }
-    Ok(format_summary(&manifest, &data, aside.as_deref(), &words))
+    Ok(format_summary(&manifest, &data, previous.as_deref(), &verdict))
 }
 
-fn format_summary(manifest: &Manifest, data: &Path, aside: Option<&Path>, audit_log: &str) -> String {
+fn format_summary(manifest: &Manifest, data: &Path, previous: Option<&Path>, audit_log: &str) -> String {
     let files = manifest.files.len();
-    let aside = aside.map_or_else(String::new, |aside| format!("\nprevious files are in {}", aside.display()));
+    let previous =
+        previous.map_or_else(String::new, |previous| format!("\nprevious files are in {}", previous.display()));
     let without = if manifest.with_artifacts { "" } else { "\nartifacts are not in this backup" };
-    format!("{}: {files} files of {}\naudit log: {audit_log}{aside}{without}", data.display(), manifest.taken_at)
+    format!("{}: {files} files of {}\naudit log: {audit_log}{previous}{without}", data.display(), manifest.taken_at)
 }
 
 /// Returns the newest migration that this program knows.
@@ -138,11 +139,11 @@ fn swap_into_place(
     existing: &[PathBuf],
     now: Timestamp,
 ) -> std::io::Result<Option<PathBuf>> {
-    let aside = data.join(format!("restored-over-{}", now.to_string().replace(':', "")));
+    let previous = data.join(format!("restored-over-{}", now.to_string().replace(':', "")));
     if !existing.is_empty() {
-        create_private_dir(&aside)?;
+        create_private_dir(&previous)?;
         for path in existing {
-            fs::rename(path, aside.join(path.file_name().unwrap_or_default()))?;
+            fs::rename(path, previous.join(path.file_name().unwrap_or_default()))?;
         }
     }
     let files = staging.join(FILES_PREFIX);
@@ -157,7 +158,7 @@ fn swap_into_place(
         fs::rename(copy, data.join(sqlite::DATABASE_FILE))?;
     }
     File::open(data)?.sync_all()?;
-    Ok((!existing.is_empty()).then_some(aside))
+    Ok((!existing.is_empty()).then_some(previous))
 }
 
 /// A directory that is removed on drop.

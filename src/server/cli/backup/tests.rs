@@ -27,11 +27,11 @@ fn database_at(directory: &Path) -> DatabaseLocationArgs {
     DatabaseLocationArgs { data_dir: Some(directory.to_owned()), database_url: None }
 }
 
-fn backing_up(from: &Path, to: &Path) -> BackupArgs {
+fn backup_args(from: &Path, to: &Path) -> BackupArgs {
     BackupArgs { database: database_at(from), to: to.to_owned(), without_artifacts: false }
 }
 
-fn restoring(from: &Path, to: &Path, force: bool) -> RestoreArgs {
+fn restore_args(from: &Path, to: &Path, force: bool) -> RestoreArgs {
     RestoreArgs::new(database_at(to), from.to_owned(), force)
 }
 
@@ -48,8 +48,8 @@ async fn busy_server() -> (TestServer, String, String) {
     let job = server.submit("digits").await;
     let token = Actor::Job(events.next_offer().await.upload_token);
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    let put = async |what: &str, text: &'static str| {
-        server.call(&token, "PUT", &format!("/api/workers/job/{job}/{what}"), text).await.expect_status(200)
+    let put = async |path: &str, text: &'static str| {
+        server.call(&token, "PUT", &format!("/api/workers/job/{job}/{path}"), text).await.expect_status(200)
     };
     put("logs?attempt=1&offset=0", "epoch 1\n").await;
     put("artifacts/sub/model.bin?attempt=1&kind=final", "weights").await;
@@ -62,7 +62,7 @@ async fn busy_server() -> (TestServer, String, String) {
 async fn backup_of_one(home: &TempDir, name: &str) -> (TestServer, PathBuf) {
     let (server, _, _) = busy_server().await;
     let backup = home.path().join(name);
-    create_backup(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
+    create_backup(&backup_args(server.directory.path(), &backup), NOW).await.expect("a backup");
     (server, backup)
 }
 
@@ -80,12 +80,12 @@ async fn running_server_is_backed_up_and_restored_elsewhere() {
                 server.create_worker(&format!("more-{n}")).await;
             }
         };
-        let args = backing_up(server.directory.path(), &backup);
+        let args = backup_args(server.directory.path(), &backup);
         let (output, ()) = tokio::join!(create_backup(&args, NOW), writing);
         assert!(output.expect("a backup").contains(" files, "));
         let mode = fs::metadata(&backup).expect("a backup").permissions().mode() & 0o777;
         assert_eq!(mode, if name == "backup" { 0o700 } else { 0o600 });
-        let output = super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+        let output = super::restore::restore(&restore_args(&backup, &data, false)).await.expect("restored");
         assert!(output.contains("audit log: intact") && output.contains("signed checkpoints: "), "{output}");
 
         let store = SqliteStore::open(&data, "c_new").await.expect("a server can start");
@@ -121,11 +121,11 @@ async fn sparse_logs_stay_sparse_in_backup_and_restore() {
         file.set_len(130_000_000).expect("a disk");
         file.sync_all().expect("a disk");
         let (backup, data) = (home.path().join(name), home.path().join("data"));
-        create_backup(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
-        super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+        create_backup(&backup_args(server.directory.path(), &backup), NOW).await.expect("a backup");
+        super::restore::restore(&restore_args(&backup, &data, false)).await.expect("restored");
         let disk_usage = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
-        let kept = if name == "backup" { backup.join("files").join(&log) } else { backup };
-        assert!(disk_usage(&kept) < 20_000_000, "{name}: {} bytes", disk_usage(&kept));
+        let backed_up = if name == "backup" { backup.join("files").join(&log) } else { backup };
+        assert!(disk_usage(&backed_up) < 20_000_000, "{name}: {} bytes", disk_usage(&backed_up));
         assert!(disk_usage(&data.join(&log)) < 20_000_000, "{name} put back: {} bytes", disk_usage(&data.join(&log)));
         let same =
             fs::read(data.join(&log)).expect("there") == fs::read(server.directory.path().join(&log)).expect("there");
@@ -140,15 +140,15 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     let submit = json!({"config_name": "digits", "exclusive": true});
     let job = server.post(&Actor::Admin, "/api/queue/submit", submit).await.expect_status(201)["job_id"].clone();
     let (backup, data) = (home.path().join("backup"), home.path().join("data"));
-    create_backup(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
-    super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+    create_backup(&backup_args(server.directory.path(), &backup), NOW).await.expect("a backup");
+    super::restore::restore(&restore_args(&backup, &data, false)).await.expect("restored");
     let id = JobId::parse(job.as_str().expect("text")).expect("an id");
-    let kept = async |services: &Arc<Services>| {
+    let hold_until = async |services: &Arc<Services>| {
         services.context.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").hold_until
     };
     let offline = OfflineServer::open(&data, None).await.expect("the database is free");
     let services = offline.services();
-    let (until, now) = (kept(services).await, services.context.now());
+    let (until, now) = (hold_until(services).await, services.context.now());
     assert!(
         until.is_some_and(|until| until > now && until <= now + services.context.policy.heartbeat_timeout),
         "it may have been offered since"
@@ -157,9 +157,9 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     assert!(!data.join("restored").exists());
     offline.close().await;
     let offline = OfflineServer::open(&data, None).await.expect("the database is free");
-    let once = kept(offline.services()).await;
+    let once = hold_until(offline.services()).await;
     restore_marker::complete_restore(offline.services(), &data).await.expect("nothing to do");
-    assert_eq!(kept(offline.services()).await, once, "once");
+    assert_eq!(hold_until(offline.services()).await, once, "once");
     offline.close().await;
 }
 
@@ -168,7 +168,7 @@ async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_server, backup) = backup_of_one(&home, "backup").await;
     let data = home.path().join("data");
-    let rejected = async || error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    let rejected = async || error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
     let model = fs::read_dir(backup.join("files/artifacts")).expect("jobs").next().expect("one").expect("readable");
     let model = model.path().join("1/sub/model.bin");
     fs::write(&model, "wEights").expect("written");
@@ -204,10 +204,10 @@ async fn damaged_archive_is_rejected_with_the_file_name() {
     bytes[at] ^= 1;
     fs::write(&backup, &bytes).expect("written");
     let data = home.path().join("data");
-    let output = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    let output = error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
     assert!(output.contains("sub/model.bin is damaged"), "{output}");
     fs::write(&backup, &bytes[..bytes.len() / 2]).expect("written");
-    let output = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    let output = error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
     assert!(output.contains("nothing was restored") || output.contains("damaged"), "{output}");
 }
 
@@ -220,8 +220,8 @@ async fn manipulated_audit_log_is_restored_and_reported() {
     let mut connection = SqliteConnection::connect(&file).await.expect("a database");
     let tamper = "UPDATE audit SET actor = 'nobody' WHERE seq = 2";
     sqlx::query(tamper).execute(&mut connection).await.expect("a statement");
-    create_backup(&backing_up(from, &backup), NOW).await.expect("a backup");
-    let exit = super::restore::restore(&restoring(&backup, &data, false)).await.expect_err("it does not hold");
+    create_backup(&backup_args(from, &backup), NOW).await.expect("a backup");
+    let exit = super::restore::restore(&restore_args(&backup, &data, false)).await.expect_err("it does not hold");
     assert_eq!(exit.code(), 65);
     assert!(exit.message().contains("its audit log is invalid: c_test: "), "{}", exit.message());
     assert!(data.join(DATABASE_FILE).is_file(), "it is there all the same");
@@ -232,17 +232,17 @@ async fn running_server_and_existing_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (server, backup) = backup_of_one(&home, "backup").await;
     let data = server.directory.path();
-    let output = error_text(super::restore::restore(&restoring(&backup, data, true)).await);
+    let output = error_text(super::restore::restore(&restore_args(&backup, data, true)).await);
     assert!(output.contains("another simpletuner server"), "also with --force: {output}");
     let other = home.path().join("other");
     fs::create_dir(&other).expect("made");
     fs::write(other.join("mine"), "precious").expect("written");
-    assert!(error_text(super::restore::restore(&restoring(&backup, &other, false)).await).contains("is not empty"));
-    let output = super::restore::restore(&restoring(&backup, &other, true)).await.expect("restored");
-    let aside = output.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("where");
-    assert_eq!(fs::read_to_string(Path::new(aside).join("mine")).expect("kept"), "precious");
+    assert!(error_text(super::restore::restore(&restore_args(&backup, &other, false)).await).contains("is not empty"));
+    let output = super::restore::restore(&restore_args(&backup, &other, true)).await.expect("restored");
+    let previous = output.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("where");
+    assert_eq!(fs::read_to_string(Path::new(previous).join("mine")).expect("kept"), "precious");
     assert!(other.join("orchestrator.db").is_file());
-    assert!(error_text(create_backup(&backing_up(data, &backup), NOW).await).contains("exists already"));
+    assert!(error_text(create_backup(&backup_args(data, &backup), NOW).await).contains("exists already"));
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn links_and_partial_uploads_are_excluded() {
     let (data, backup) = (server.directory.path(), home.path().join("backup"));
     std::os::unix::fs::symlink("/etc", data.join("tls")).expect("a link");
     fs::write(data.join("artifacts/x#1"), "half").expect("written");
-    let args = BackupArgs { without_artifacts: true, ..backing_up(data, &backup) };
+    let args = BackupArgs { without_artifacts: true, ..backup_args(data, &backup) };
     create_backup(&args, NOW).await.expect("a backup");
     assert!(!backup.join("files/tls").exists() && !backup.join("files/artifacts").exists());
     assert!(backup.join("files/logs").is_dir());
@@ -276,13 +276,14 @@ async fn postgresql_is_dumped_and_restored_into_an_empty_database() {
     let backup = home.path().join("backup.tar");
     let args = BackupArgs { database: at(&from, &data), to: backup.clone(), without_artifacts: false };
     create_backup(&args, NOW).await.expect("a backup while the server runs");
-    let there = home.path().join("there");
-    let output = error_text(super::restore::restore(&RestoreArgs::new(at(&from, &there), backup.clone(), false)).await);
+    let target = home.path().join("there");
+    let output =
+        error_text(super::restore::restore(&RestoreArgs::new(at(&from, &target), backup.clone(), false)).await);
     assert!(output.contains("not empty"), "{output}");
     store.close().await;
-    super::restore::restore(&RestoreArgs::new(at(&to, &there), backup.clone(), false)).await.expect("restored");
-    assert_eq!(stored_in(&to).await.as_deref(), Some("yes"));
-    assert_eq!(fs::read_to_string(there.join("audit.key")).expect("restored"), "00\n");
+    super::restore::restore(&RestoreArgs::new(at(&to, &target), backup.clone(), false)).await.expect("restored");
+    assert_eq!(stored_setting(&to).await.as_deref(), Some("yes"));
+    assert_eq!(fs::read_to_string(target.join("audit.key")).expect("restored"), "00\n");
 
     // The restore replaces the state of a later day and keeps its files.
     let store = PostgresStore::open(&from, "c_later").await.expect("a server can start");
@@ -291,16 +292,16 @@ async fn postgresql_is_dumped_and_restored_into_an_empty_database() {
     store.close().await;
     fs::write(data.join("audit.key"), "11\n").expect("written");
     let output = super::restore::restore(&RestoreArgs::new(at(&from, &data), backup, true)).await.expect("restored");
-    assert_eq!(stored_in(&from).await.as_deref(), Some("yes"));
+    assert_eq!(stored_setting(&from).await.as_deref(), Some("yes"));
     assert_eq!(fs::read_to_string(data.join("audit.key")).expect("restored"), "00\n");
-    let aside = output.split_once("previous files are in ").expect("a place").1.lines().next().expect("a path");
-    assert_eq!(fs::read_to_string(Path::new(aside).join("audit.key")).expect("kept"), "11\n");
+    let previous = output.split_once("previous files are in ").expect("a place").1.lines().next().expect("a path");
+    assert_eq!(fs::read_to_string(Path::new(previous).join("audit.key")).expect("kept"), "11\n");
 }
 
 /// Returns the test's setting from this database.
-async fn stored_in(url: &str) -> Option<String> {
+async fn stored_setting(url: &str) -> Option<String> {
     let store = PostgresStore::open(url, "c_new").await.expect("a server can start");
-    let kept = store.read().await.expect("a reader").setting("kept").await.expect("readable");
+    let value = store.read().await.expect("a reader").setting("kept").await.expect("readable");
     store.close().await;
-    kept
+    value
 }

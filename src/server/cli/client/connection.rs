@@ -65,23 +65,24 @@ impl ConnectionArgs {
         let named = self.url.clone().or_else(|| variable("SIMPLETUNER_URL"));
         let named = named.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_URL"));
         let token = self.explicit_token(&variable)?;
-        let here = match self.local_operator_note(host, &variable) {
+        let endpoint = match self.local_operator_note(host, &variable) {
             // It would not be used.
             Err(_) if named.is_some() && token.is_some() => None,
-            here => here?,
+            endpoint => endpoint?,
         };
-        let url = parse_url(named.as_deref().or(here.as_ref().map(|note| note.url.as_str())).unwrap_or(DEFAULT_URL))?;
-        let here = here.and_then(|note| note_for_server(note, &url));
+        let url =
+            parse_url(named.as_deref().or(endpoint.as_ref().map(|note| note.url.as_str())).unwrap_or(DEFAULT_URL))?;
+        let endpoint = endpoint.and_then(|note| note_for_server(note, &url));
         let mut warnings = Vec::new();
         if self.token.is_some() {
             warnings
                 .push("warning: other users of this host can read --token; use SIMPLETUNER_API_TOKEN or --token-file");
         }
-        let trust = self.resolve_trust(here.as_ref(), &variable)?;
+        let trust = self.resolve_trust(endpoint.as_ref(), &variable)?;
         if trust == ServerTrust::AcceptAny {
             warnings.push("warning: --ssl-no-verify: anyone on the network path can impersonate the server");
         }
-        let key = match (token, here) {
+        let key = match (token, endpoint) {
             (Some(token), _) => ApiCredential::Token(token),
             (None, Some(note)) => {
                 let at = self.data_directory(variable)?;
@@ -137,7 +138,7 @@ impl ConnectionArgs {
 
     fn resolve_trust(
         &self,
-        here: Option<&OperatorEndpoint>,
+        endpoint: Option<&OperatorEndpoint>,
         variable: &impl Fn(&str) -> Option<String>,
     ) -> Result<ServerTrust, ExitError> {
         let rejected = |error| match error {
@@ -147,15 +148,15 @@ impl ConnectionArgs {
         let yes = |value: String| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "y" | "on" | "t");
         let fingerprint = self.orchestrator_fingerprint.clone();
         let fingerprint = fingerprint.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT"));
-        let given = ServerTrust::from_flags(
+        let trust = ServerTrust::from_flags(
             self.ssl_no_verify || variable("SIMPLETUNER_SSL_NO_VERIFY").is_some_and(yes),
             self.ca_file.clone().or_else(|| variable("SIMPLETUNER_CA_FILE").map(PathBuf::from)),
             fingerprint.as_deref(),
         );
-        let known = here.and_then(|note| note.fingerprint);
-        match (given.map_err(rejected)?, known) {
+        let known = endpoint.and_then(|note| note.fingerprint);
+        match (trust.map_err(rejected)?, known) {
             (ServerTrust::SystemRoots, Some(fingerprint)) => Ok(ServerTrust::PinnedKey(fingerprint)),
-            (given, _) => Ok(given),
+            (trust, _) => Ok(trust),
         }
     }
 }
@@ -241,8 +242,8 @@ mod tests {
         let newer = OperatorEndpoint { token: "ot_y".to_owned(), started_at: Timestamp(2), ..note.clone() };
         OperatorFile::new(data.path(), "here", 8001).write(&newer).expect("written");
         assert_eq!(token(&connection).as_deref(), Some("ot_y"), "each start makes another");
-        let elsewhere = OperatorEndpoint { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
-        OperatorFile::new(data.path(), "here", 8001).write(&elsewhere).expect("written");
+        let other_server = OperatorEndpoint { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
+        OperatorFile::new(data.path(), "here", 8001).write(&other_server).expect("written");
         assert_eq!(token(&connection).as_deref(), Some("ot_x"), "which is for its own server only");
         OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
 
@@ -256,14 +257,11 @@ mod tests {
     fn operator_token_is_sent_to_its_server_only() {
         let data = data_dir_with_server("http://127.0.0.1:8001");
         let directory = Some(data.path().to_owned());
-        for elsewhere in ["http://10.0.0.1:8001", "https://127.0.0.1:8001", "http://127.0.0.1:8002"] {
-            let args = ConnectionArgs {
-                data_dir: directory.clone(),
-                url: Some(elsewhere.to_owned()),
-                ..ConnectionArgs::default()
-            };
+        for url in ["http://10.0.0.1:8001", "https://127.0.0.1:8001", "http://127.0.0.1:8002"] {
+            let args =
+                ConnectionArgs { data_dir: directory.clone(), url: Some(url.to_owned()), ..ConnectionArgs::default() };
             let connection = find(&args, &[]).expect("a connection");
-            assert!(token(&connection).is_none() && connection.trust == ServerTrust::SystemRoots, "{elsewhere}");
+            assert!(token(&connection).is_none() && connection.trust == ServerTrust::SystemRoots, "{url}");
         }
         let args = ConnectionArgs { data_dir: directory, ..ConnectionArgs::default() };
         assert!(

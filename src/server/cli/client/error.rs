@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn each_response_has_its_exit_code() {
-        for (status, body, code, words) in [
+        for (status, body, code, expected) in [
             (400, problem(400, "invalid_json"), 1, "What is wrong. (invalid_json)"),
             (404, problem(404, "job_not_found"), 1, "What is wrong."),
             (409, problem(409, "name_taken"), 1, "What is wrong."),
@@ -101,7 +101,7 @@ mod tests {
         ] {
             let exit = ExitError::from(ClientError::from_response(status, &body, "http://h"));
             assert_eq!(exit.code(), code, "{status} {exit:?}");
-            assert!(exit.message().contains(words), "{exit:?}");
+            assert!(exit.message().contains(expected), "{exit:?}");
         }
     }
 

@@ -48,36 +48,36 @@ impl From<ExitError> for SettingCheck {
 
 /// Checks everything that the startup checks.
 pub async fn check_settings(args: &ServerArgs) -> Vec<SettingCheck> {
-    let mut found = Vec::new();
-    found.extend(boot::check_single_user(args).err().map(SettingCheck::from));
+    let mut checks = Vec::new();
+    checks.extend(boot::check_single_user(args).err().map(SettingCheck::from));
     if args.heartbeat_timeout < 60 {
-        found.push(SettingCheck::Warning("--heartbeat-timeout under 60 s is too short for older agents".to_owned()));
+        checks.push(SettingCheck::Warning("--heartbeat-timeout under 60 s is too short for older agents".to_owned()));
     }
     if args.edge.trusted_proxies.is_empty() && !args.host.is_loopback() && !args.edge.ssl {
         let sentence =
             "the server listens on the network without TLS: tokens can be intercepted; add --ssl, or a proxy";
-        found.push(SettingCheck::Warning(sentence.to_owned()));
+        checks.push(SettingCheck::Warning(sentence.to_owned()));
     }
-    found.push(check_certificate(args));
-    found.push(check_address(SocketAddr::new(args.host, args.port), "--port").await);
+    checks.push(check_certificate(args));
+    checks.push(check_address(SocketAddr::new(args.host, args.port), "--port").await);
     if let Some(listen) = args.ops.metrics_addr {
-        found.push(check_address(listen, "--metrics-addr").await);
+        checks.push(check_address(listen, "--metrics-addr").await);
     }
     match resolve_data_dir(args.data_dir.as_deref()) {
-        Err(exit) => found.push(exit.into()),
+        Err(exit) => checks.push(exit.into()),
         Ok(data) => {
-            found.push(check_data_directory(&data));
-            found.push(check_database(args, &data).await);
+            checks.push(check_data_directory(&data));
+            checks.push(check_database(args, &data).await);
         }
     }
     if let Some(configs) = &args.configs_dir {
-        found.push(match configs.read_dir() {
+        checks.push(match configs.read_dir() {
             Ok(_) => SettingCheck::Passed(format!("configurations can be read from {}", configs.display())),
             Err(error) => SettingCheck::Failed(format!("cannot read --configs-dir {}: {error}", configs.display())),
         });
     }
-    found.extend(boot::read_bootstrap_token(args).err().map(SettingCheck::from));
-    found
+    checks.extend(boot::read_bootstrap_token(args).err().map(SettingCheck::from));
+    checks
 }
 
 fn check_certificate(args: &ServerArgs) -> SettingCheck {
@@ -102,15 +102,18 @@ async fn check_address(address: SocketAddr, flag: &str) -> SettingCheck {
 fn check_data_directory(data: &Path) -> SettingCheck {
     // Missing directories are created at startup, in the nearest existing one.
     let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(data);
-    if !there.is_dir() {
-        return SettingCheck::Failed(format!("{} is not a directory; choose another with --data-dir", there.display()));
+    let existing = absolute.ancestors().find(|path| path.exists()).unwrap_or(data);
+    if !existing.is_dir() {
+        return SettingCheck::Failed(format!(
+            "{} is not a directory; choose another with --data-dir",
+            existing.display()
+        ));
     }
-    match access(there, AccessFlags::W_OK | AccessFlags::X_OK) {
+    match access(existing, AccessFlags::W_OK | AccessFlags::X_OK) {
         Ok(()) => SettingCheck::Passed(format!("the data directory is {}", data.display())),
         Err(error) => SettingCheck::Failed(format!(
             "cannot write to {} ({}); change its owner, or choose another with --data-dir",
-            there.display(),
+            existing.display(),
             error.desc()
         )),
     }
@@ -131,13 +134,13 @@ async fn check_database(args: &ServerArgs, data: &Path) -> SettingCheck {
     let (known, version) = (archive.newest_schema(), schema_version(&archive).await);
     archive.close().await;
     match version {
-        Some(found) if found > known => SettingCheck::Failed(format!(
-            "the database was used by a newer version (schema {found}, this program supports {known}); upgrade this program"
+        Some(version) if version > known => SettingCheck::Failed(format!(
+            "the database was used by a newer version (schema {version}, this program supports {known}); upgrade this program"
         )),
-        Some(found) if found < known => SettingCheck::Warning(format!(
-            "the database schema {found} will be migrated to {known} at startup; back it up"
+        Some(version) if version < known => SettingCheck::Warning(format!(
+            "the database schema {version} will be migrated to {known} at startup; back it up"
         )),
-        Some(found) => SettingCheck::Passed(format!("the database has schema {found}")),
+        Some(version) => SettingCheck::Passed(format!("the database has schema {version}")),
         None => SettingCheck::Passed("the database is empty and will be initialized at startup".to_owned()),
     }
 }

@@ -132,18 +132,18 @@ fn print_settings(settings: &[SettingView], as_json: bool, out: &mut impl Write)
 /// Prints the results of a check; returns whether a server can start.
 fn print_check(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool> {
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut found = unknown_variables(variables);
+    let mut checks = unknown_variables(variables);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    found.extend(runtime.block_on(check_settings(&args.server)));
-    let starts = !found.iter().any(|found| matches!(found, SettingCheck::Failed(_)));
+    checks.extend(runtime.block_on(check_settings(&args.server)));
+    let starts = !checks.iter().any(|check| matches!(check, SettingCheck::Failed(_)));
     if args.json {
         let all: Vec<Value> =
-            found.iter().map(|found| json!({"level": found.level(), "message": found.sentence()})).collect();
+            checks.iter().map(|check| json!({"level": check.level(), "message": check.sentence()})).collect();
         writeln!(out, "{}", json!({"ok": starts, "findings": all}))?;
         return Ok(starts);
     }
-    for found in &found {
-        writeln!(out, "{:7} {}", found.level(), found.sentence())?;
+    for check in &checks {
+        writeln!(out, "{:7} {}", check.level(), check.sentence())?;
     }
     writeln!(out, "{}", if starts { "A server can start with these settings." } else { "A server cannot start." })?;
     Ok(starts)
@@ -158,8 +158,8 @@ fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<SettingChec
     };
     let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("SIMPLETUNER_") && !known(name)).collect();
     unknown.sort();
-    let found = unknown.into_iter();
-    found
+    let names = unknown.into_iter();
+    names
         .map(|name| SettingCheck::Warning(format!("{name} is unknown; `simpletuner config show` lists the variables")))
         .collect()
 }

@@ -33,11 +33,15 @@ fn settings_are_shown_with_source_and_without_secrets() {
     let matches = Cli::command().get_matches_from(line);
     let set_args = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
     let settings = list_settings(set_args);
-    let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
-    assert_eq!((of("--port").value.as_deref(), &*of("--port").source), (Some("9000"), "flag"));
-    assert_eq!((of("--disk-min-free").value.as_deref(), &*of("--disk-min-free").source), (Some("2GiB"), "default"));
-    assert_eq!(of("--heartbeat-timeout").variable.as_deref(), Some("SIMPLETUNER_HEARTBEAT_TIMEOUT"));
-    assert_eq!(of("--configs-dir").value, None);
+    let setting_of =
+        |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
+    assert_eq!((setting_of("--port").value.as_deref(), &*setting_of("--port").source), (Some("9000"), "flag"));
+    assert_eq!(
+        (setting_of("--disk-min-free").value.as_deref(), &*setting_of("--disk-min-free").source),
+        (Some("2GiB"), "default")
+    );
+    assert_eq!(setting_of("--heartbeat-timeout").variable.as_deref(), Some("SIMPLETUNER_HEARTBEAT_TIMEOUT"));
+    assert_eq!(setting_of("--configs-dir").value, None);
     for as_json in [false, true] {
         let mut out = Vec::new();
         print_settings(&settings, as_json, &mut out).expect("a buffer");
@@ -64,12 +68,12 @@ async fn valid_settings_pass_the_check() {
 async fn invalid_settings_are_reported() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let taken = listener.local_addr().expect("an address").to_string();
+    let address = listener.local_addr().expect("an address").to_string();
     let file = data.path().join("file");
     std::fs::write(&file, "short").expect("written");
     let file = file.to_str().expect("text");
     for (flags, words) in [
-        (&["--metrics-addr", taken.as_str()][..], "is in use"),
+        (&["--metrics-addr", address.as_str()][..], "is in use"),
         (&["--single-user", "--host", "0.0.0.0"], "--single-user"),
         (&["--ssl-cert", file], "add --ssl"),
         (&["--ssl", "--ssl-cert", file, "--ssl-key", file], "file"),
@@ -122,8 +126,8 @@ fn every_switch_accepts_the_same_values_from_its_variable() {
         let id = switch.get_id().to_string();
         let flag = format!("--{}", switch.get_long().expect("a long one"));
         let command = Command::new("server").arg(switch.action(ArgAction::Set));
-        let read = |word| {
-            let matches = command.clone().try_get_matches_from(["server", &flag, word]);
+        let read = |value| {
+            let matches = command.clone().try_get_matches_from(["server", &flag, value]);
             matches.ok().and_then(|matches| matches.get_one::<bool>(&id).copied())
         };
         for (yes, no) in [("1", "0"), ("true", "false"), ("yes", "no"), ("on", "off"), ("TRUE", "False")] {

@@ -196,7 +196,7 @@ fn format_progress(job: &JobView) -> String {
     let Some(progress) = &job.progress else {
         return match job.queue_position {
             Some(_) if job.fits_none => "no match".to_owned(),
-            place => place.map(|place| format!("place {place}")).unwrap_or_default(),
+            position => position.map(|position| format!("place {position}")).unwrap_or_default(),
         };
     };
     let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);

@@ -201,9 +201,9 @@ fn queue_state_text(new: &SubmitJobResponse) -> String {
             escape_control(warning),
             new.job_id
         ),
-        (None, Some(place), None) => {
+        (None, Some(position), None) => {
             format!(
-                "Submitted: queued at position {place}. `simpletuner jobs explain {}` shows why it is pending.",
+                "Submitted: queued at position {position}. `simpletuner jobs explain {}` shows why it is pending.",
                 new.job_id
             )
         }

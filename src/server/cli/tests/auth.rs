@@ -23,9 +23,9 @@ async fn users_are_added_changed_and_disabled() {
     harness.run(&create).await.expect_failure(2, "--password-file FILE, or --generate-password");
     harness.run(&[&create[..], &["--password-file", file]].concat()).await.expect_success();
     assert!(harness.server.log_in("ada", PASSWORD).await.is_some());
-    let made_up =
+    let generated =
         harness.run(&["auth", "users", "create", "eve", "--role", "viewer", "--generate-password"]).await.single_line();
-    assert!(harness.server.log_in("eve", &made_up).await.is_some());
+    assert!(harness.server.log_in("eve", &generated).await.is_some());
     let document =
         harness.run(&["auth", "users", "create", "ci", "--role", "lead", "--no-password", "--json"]).await.json();
     assert_eq!(document["role"], "lead");
@@ -51,7 +51,7 @@ eve    lead        disabled  2024-01-15 10:30:00 UTC  u_ID
         lines
     };
     assert_eq!(sorted(&listed), sorted(table));
-    assert!(harness.server.log_in("eve", &made_up).await.is_none());
+    assert!(harness.server.log_in("eve", &generated).await.is_none());
     assert_eq!(harness.run(&["auth", "users", "enable", "eve", "--json"]).await.json()["disabled"], false);
     assert_eq!(harness.run(&["auth", "users", "list", "-q"]).await.expect_success().lines().count(), 4);
     assert_eq!(
@@ -79,11 +79,11 @@ async fn lost_password_is_reset_on_the_host_without_a_token() {
     assert!(harness.server.log_in("ada", "a+new+password").await.is_some());
     assert!(harness.server.log_in("ada", PASSWORD).await.is_none());
     harness.run_with_answers(&operator, &reset, &["short", "short"]).await.expect_failure(1, "at least 12 characters");
-    let made_up = harness
+    let generated = harness
         .run_as(&operator, &["auth", "users", "reset-password", "ada", "--generate-password", "-q"])
         .await
         .single_line();
-    assert!(harness.server.log_in("ada", &made_up).await.is_some());
+    assert!(harness.server.log_in("ada", &generated).await.is_some());
 
     let check = harness.run_as(&operator, &["auth", "login-check"]).await.expect_success();
     let name = nix::unistd::User::from_uid(nix::unistd::Uid::current()).expect("users").expect("this one").name;
@@ -91,7 +91,7 @@ async fn lost_password_is_reset_on_the_host_without_a_token() {
     let audit_log =
         harness.server.get(&Actor::Admin, "/api/audit?action=access.password_reset").await.expect_status(200);
     assert_eq!(audit_log["entries"][0]["actor"], format!("host:{name}"));
-    assert!(!audit_log.to_string().contains(&made_up));
+    assert!(!audit_log.to_string().contains(&generated));
 }
 
 #[tokio::test]
@@ -103,9 +103,9 @@ async fn tokens_are_created_listed_and_revoked() {
     harness.run_as(&operator, &["auth", "tokens", "list"]).await.expect_failure(2, "add --user NAME");
     let create =
         ["auth", "tokens", "create", "ci", "--user", "ada", "--scope", "job.view.own", "--expires-in-days", "7"];
-    let made = harness.run_as(&operator, &create).await;
-    let err = made.err.clone();
-    let secret = made.single_line();
+    let created = harness.run_as(&operator, &create).await;
+    let err = created.err.clone();
+    let secret = created.single_line();
     assert!(secret.starts_with("st_") && !err.contains(&secret), "{err}");
     let ada = harness.client(&secret);
     assert_eq!(
@@ -159,9 +159,9 @@ async fn first_admin_invalidates_the_setup_code() {
     assert!(services.access.authenticator.setup_pending.load(Ordering::Relaxed), "a viewer is no admin");
     harness.run_as(&operator, &make("ada", "admin")).await.single_line();
     assert!(!services.access.authenticator.setup_pending.load(Ordering::Relaxed));
-    let taken =
+    let result =
         services.access.create_first_admin(Caller::system(), &setup, "eve", PASSWORD, BrowserInfo::default()).await;
-    assert_eq!(taken.err(), Some(ServiceError::WrongToken));
+    assert_eq!(result.err(), Some(ServiceError::WrongToken));
 }
 
 #[tokio::test]

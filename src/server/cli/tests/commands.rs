@@ -40,8 +40,8 @@ fn parse_commands(job: &SubmitJob, at: &ServerAddress) -> [SubmitJob; 2] {
         panic!("{}", shown.cli)
     };
     let sent = arguments(&shown.curl, "curl");
-    let body = sent.iter().skip_while(|word| *word != "--data-raw").nth(1).expect("a body");
-    assert!(!sent.iter().any(|word| word.contains("st_secret")), "no argument contains the token: {sent:?}");
+    let body = sent.iter().skip_while(|argument| *argument != "--data-raw").nth(1).expect("a body");
+    assert!(!sent.iter().any(|argument| argument.contains("st_secret")), "no argument contains the token: {sent:?}");
     assert!(!shown.curl.contains('\u{202e}') && !shown.cli.contains('\u{202e}'), "all of it is seen");
     [submit.job.to_submit_job(), serde_json::from_str(body).expect("a submit")]
 }

@@ -53,12 +53,12 @@ async fn redirect_does_not_leak_the_token() {
     let list = ["jobs", "list"];
     let (received, seen) = tokio::sync::watch::channel(false);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let elsewhere = listener.local_addr().expect("an address");
+    let target = listener.local_addr().expect("an address");
     let router = Router::new().fallback(any(async move || received.send_replace(true).to_string()));
     tokio::spawn(async move { axum::serve(listener, router).await });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let first = listener.local_addr().expect("an address");
-    let to = format!("http://{elsewhere}/api/queue");
+    let to = format!("http://{target}/api/queue");
     let router = Router::new().fallback(any(async move || Redirect::temporary(&to)));
     tokio::spawn(async move { axum::serve(listener, router).await });
     harness.run_as(&client(first, Some("st_secret")), &list).await.expect_failure(69, "check --url");

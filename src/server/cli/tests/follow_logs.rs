@@ -29,20 +29,20 @@ impl SharedBuffer {
         String::from_utf8(self.0.lock().expect("no panic").clone()).expect("text")
     }
 
-    async fn wait_for(&self, what: &str) {
+    async fn wait_for(&self, expected: &str) {
         let shown = async {
-            while !self.text().contains(what) {
+            while !self.text().contains(expected) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         tokio::time::timeout(Duration::from_secs(30), shown)
             .await
-            .unwrap_or_else(|_| panic!("{what:?}: {:?}", self.text()));
+            .unwrap_or_else(|_| panic!("{expected:?}: {:?}", self.text()));
     }
 }
 
 /// Starts a job; returns its id and its worker.
-async fn running(harness: &CliHarness) -> (String, Actor) {
+async fn start_running_job(harness: &CliHarness) -> (String, Actor) {
     harness.server.put_config("digits").await;
     let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
     let job = harness.server.submit("digits").await;
@@ -60,7 +60,7 @@ async fn write(harness: &CliHarness, by: &Actor, job: &str, offset: usize, text:
 #[tokio::test]
 async fn full_log_is_printed() {
     let harness = CliHarness::start().await;
-    let (job, by) = running(&harness).await;
+    let (job, by) = start_running_job(&harness).await;
     let long = (0..200_000).map(|n| format!("{n} é\n")).collect::<Vec<_>>().concat();
     for (at, piece) in long.as_bytes().chunks(900_000).enumerate() {
         write(&harness, &by, &job, at * 900_000, piece).await;
@@ -76,7 +76,7 @@ async fn full_log_is_printed() {
 #[tokio::test]
 async fn followed_log_survives_disconnects_and_ends_with_the_job() {
     let harness = CliHarness::start().await;
-    let (job, by) = running(&harness).await;
+    let (job, by) = start_running_job(&harness).await;
     let mut relay = TcpRelay::start(harness.address).await;
     let through = client(relay.address, Some(ADMIN));
     let (shown, messages) = (SharedBuffer::default(), SharedBuffer::default());
@@ -106,7 +106,7 @@ async fn followed_log_survives_disconnects_and_ends_with_the_job() {
 #[tokio::test]
 async fn exit_code_reflects_the_job_status() {
     let harness = CliHarness::start().await;
-    let (job, by) = running(&harness).await;
+    let (job, by) = start_running_job(&harness).await;
     write(&harness, &by, &job, 0, b"before\n").await;
     let failed = json!({"status": "failed", "attempt": 1, "exit_code": 3, "error": "out of memory"});
     harness.server.report_status(&by, &job, failed).await.expect_status(200);

@@ -125,9 +125,9 @@ async fn lists_read_all_pages_and_output_may_close() {
     }
     let page = ["queue"];
     let query = json!({"limit": 3});
-    let whole = harness.client.list_all(&page, &query, "jobs", None).await.expect("a list");
-    assert_eq!(whole["jobs"].as_array().map(Vec::len), Some(7));
-    assert!(whole.get("next_cursor").is_none(), "{whole}");
+    let list = harness.client.list_all(&page, &query, "jobs", None).await.expect("a list");
+    assert_eq!(list["jobs"].as_array().map(Vec::len), Some(7));
+    assert!(list.get("next_cursor").is_none(), "{list}");
     assert_eq!(harness.run(&["jobs", "list", "--limit", "4", "-q"]).await.expect_success().lines().count(), 4);
     assert_eq!(harness.run(&["jobs", "list", "--json"]).await.json()["jobs"].as_array().map(Vec::len), Some(7));
 

@@ -31,7 +31,7 @@ async fn lists_and_explanations_are_readable() {
     let report = json!({"status": "failed", "attempt": 1, "exit_code": 1, "error": ERROR});
     harness.server.report_status(&key, &failed, report).await.expect_status(200);
     let args = ["jobs", "submit", "flux-lora-portraits", "--gpus", "16", "--label", "site=graz"];
-    let waits = harness.run(&args).await.single_line();
+    let pending = harness.run(&args).await.single_line();
     for width in [80, 120] {
         harness.width = Some(width);
         let listed = harness.run(&["jobs", "list"]).await.expect_success();
@@ -39,17 +39,17 @@ async fn lists_and_explanations_are_readable() {
         for heading in ["JOB", "STATUS", "CONFIG", "SUBMITTED"] {
             assert!(headings.contains(&heading), "{width}: {heading}: {listed}");
         }
-        for (job, status) in [(&failed, "failed"), (&waits, "queued")] {
+        for (job, status) in [(&failed, "failed"), (&pending, "queued")] {
             let cells = row(&listed, job);
             for cell in [job.as_str(), status, "flux-lora-portraits", "just now"] {
                 assert!(cells.contains(&cell), "{width}: {cell}: {listed}");
             }
         }
-        assert!(row(&listed, &waits).contains(&"no match"), "{width}: {listed}");
+        assert!(row(&listed, &pending).contains(&"no match"), "{width}: {listed}");
         assert!(listed.contains(&ERROR[..30]), "{width}: the reason begins there: {listed}");
 
-        let explained = harness.run(&["jobs", "explain", &waits]).await.expect_success();
-        let document = harness.run(&["jobs", "explain", &waits, "--json"]).await.json();
+        let explained = harness.run(&["jobs", "explain", &pending]).await.expect_success();
+        let document = harness.run(&["jobs", "explain", &pending, "--json"]).await.json();
         for blocker in document["workers"][0]["blockers"].as_array().expect("blockers") {
             for (heading, field) in [("BLOCKER", "text"), ("SUGGESTION", "change")] {
                 let (all, expected) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
@@ -61,7 +61,7 @@ async fn lists_and_explanations_are_readable() {
         assert!(explained.starts_with(&format!("{sentence}\n")), "{width}: {explained}");
         assert_lines_fit(&harness, width, &failed, &explained).await;
     }
-    let explained = harness.run(&["jobs", "explain", &waits]).await.expect_success();
+    let explained = harness.run(&["jobs", "explain", &pending]).await.expect_success();
     assert_eq!(row(&explained, WORKER)[0], WORKER, "at 120 columns the name is whole too");
     // At 80 columns the reason of a failure has a line of its own.
     harness.width = Some(80);

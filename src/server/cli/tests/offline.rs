@@ -41,12 +41,12 @@ async fn assert_password_reset(home: &Path, database: Option<&SecretString>) {
     // Used for its output only.
     let harness = CliHarness::start().await;
     let create = ["auth", "users", "create", "ada", "--role", "admin", "--generate-password", "--json"];
-    let made = run(&harness, home, database, &create).await;
+    let created = run(&harness, home, database, &create).await;
     let reset = ["auth", "reset-password", "ada", "--generate-password", "--json"];
     let changed = run(&harness, home, database, &reset).await;
-    assert!(changed["password"].is_string() && changed["password"] != made["password"], "{changed}");
+    assert!(changed["password"].is_string() && changed["password"] != created["password"], "{changed}");
     let listed = run(&harness, home, database, &["auth", "users", "list", "--json"]).await;
-    assert_eq!(listed["users"][0]["id"], made["id"]);
+    assert_eq!(listed["users"][0]["id"], created["id"]);
     let check = run(&harness, home, database, &["auth", "login-check", "--json"]).await;
     assert!(check["name"].as_str().is_some_and(|name| name.starts_with("host:")), "{check}");
 }

@@ -20,7 +20,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::tests::harness::{ADMIN, TestServer};
 use crate::tls::{CertificatePaths, Tls, self_signed};
 
-fn pair(directory: &Path) -> CertificatePaths {
+fn certificate_paths(directory: &Path) -> CertificatePaths {
     let names = ["localhost".to_owned()];
     self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a pair")
 }
@@ -38,7 +38,7 @@ fn client(address: SocketAddr, scheme: &str, trust: ServerTrust) -> Client {
 #[tokio::test]
 async fn servers_are_verified_by_key_or_authority() {
     let directory = tempfile::tempdir().expect("a directory");
-    let pair = pair(directory.path());
+    let pair = certificate_paths(directory.path());
     let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
     let harness = CliHarness::with_server(TestServer::start_with_tls(tls.clone()).await).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

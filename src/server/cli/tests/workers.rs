@@ -8,11 +8,13 @@ use crate::tests::harness::Actor;
 #[tokio::test]
 async fn worker_is_created_and_only_its_token_goes_to_stdout() {
     let harness = CliHarness::start().await;
-    let made = harness.run(&["workers", "create", "gpu-1", "--persistent", "--label", "room=a"]).await;
-    assert!(made.err.contains("gpu-1") && made.err.contains("shown once") && made.err.contains("--persistent"));
-    assert!(made.err.contains("SIMPLETUNER_WORKER_TOKEN=wt_… simpletuner worker --orchestrator-url http://"));
-    let err = made.err.clone();
-    let token = made.single_line();
+    let created = harness.run(&["workers", "create", "gpu-1", "--persistent", "--label", "room=a"]).await;
+    assert!(
+        created.err.contains("gpu-1") && created.err.contains("shown once") && created.err.contains("--persistent")
+    );
+    assert!(created.err.contains("SIMPLETUNER_WORKER_TOKEN=wt_… simpletuner worker --orchestrator-url http://"));
+    let err = created.err.clone();
+    let token = created.single_line();
     assert!(token.starts_with("wt_") && !err.contains(&token), "{err}");
     harness.server.register(&Actor::worker(token.clone()), json!([])).await;
 
@@ -91,8 +93,8 @@ token expiry  2024-02-14 10:30:00 UTC, unless an agent registers first
         .run_with_answers(&harness.client, &["workers", "delete", "gpu-1"], &["n"])
         .await
         .expect_failure(1, "nothing was changed");
-    let gone = harness.run_with_answers(&harness.client, &["workers", "delete", "gpu-1"], &["yes"]).await;
-    assert!(gone.err.contains("Deleted gpu-1") && gone.expect_success().is_empty());
+    let deleted = harness.run_with_answers(&harness.client, &["workers", "delete", "gpu-1"], &["yes"]).await;
+    assert!(deleted.err.contains("Deleted gpu-1") && deleted.expect_success().is_empty());
     harness.run(&["workers", "show", "gpu-1"]).await.expect_failure(1, "worker \"gpu-1\" not found");
 }
 

@@ -101,8 +101,8 @@ pub async fn resume_file(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, params.attempt)?;
-    let found = app.services.artifacts.resume_file(&subject, &path).await?;
-    let (size, etag) = (found.file.size_bytes, format!("\"{}\"", found.file.sha256));
+    let resume_file = app.services.artifacts.resume_file(&subject, &path).await?;
+    let (size, etag) = (resume_file.file.size_bytes, format!("\"{}\"", resume_file.file.sha256));
     let same = text(&headers, "if-range").is_none_or(|known| known == etag);
     let wanted = text(&headers, "range").filter(|_| same).map_or(RequestedRange::All, |range| parse_range(range, size));
     let (status, range) = match wanted {
@@ -110,7 +110,7 @@ pub async fn resume_file(
         RequestedRange::Bytes(range) => (StatusCode::PARTIAL_CONTENT, range),
         RequestedRange::Unsatisfiable => return Err(ApiError::range_not_satisfiable(size)),
     };
-    let about = [
+    let response_headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, (range.end - range.start).to_string()),
         (header::ETAG, etag),
@@ -119,8 +119,8 @@ pub async fn resume_file(
     ];
     let part = (status == StatusCode::PARTIAL_CONTENT)
         .then(|| [(header::CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1))]);
-    let body = if range.is_empty() { RawBody::empty() } else { RawBody::from_stream(found.bytes(range).await?) };
-    let mut answer = (status, about, body).into_response();
+    let body = if range.is_empty() { RawBody::empty() } else { RawBody::from_stream(resume_file.bytes(range).await?) };
+    let mut answer = (status, response_headers, body).into_response();
     if let Some([(name, value)]) = part
         && let Ok(value) = value.parse()
     {

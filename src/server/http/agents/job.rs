@@ -166,7 +166,7 @@ pub async fn artifact(
     let limit = app.services.context.policy.artifact_limit;
     let expected_size = HttpBody::size_hint(&content).lower();
     if expected_size > limit {
-        return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, kept: 0 }.into());
+        return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, stored_bytes: 0 }.into());
     }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announcement =
@@ -255,6 +255,6 @@ pub async fn secrets(
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, attempt)?;
     let caller = caller_from_actor(worker_actor(&subject.worker));
-    let given = app.services.secrets.job_secrets(caller, subject).await?;
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())
+    let secrets = app.services.secrets.job_secrets(caller, subject).await?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(secrets)).into_response())
 }

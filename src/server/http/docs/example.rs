@@ -44,8 +44,8 @@ fn example_value(document: &Value, schema: &Value, depth: usize) -> Value {
     if let Some(reference) = schema["$ref"].as_str() {
         return example_value(document, &super::page::resolve_reference(document, reference), depth);
     }
-    if let Some(given) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)).or_else(|| schema.get("const")) {
-        return given.clone();
+    if let Some(example) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)).or_else(|| schema.get("const")) {
+        return example.clone();
     }
     let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
     match kind {

@@ -38,8 +38,8 @@ fn write(out: &mut String, document: &Value) -> std::fmt::Result {
     out.push_str("<a href=\"#Problems\">Problems</a><a href=\"#Types\">Types</a></nav>");
     for tag in tags {
         let name = text(&tag["name"]);
-        let about = Prose(text(&tag["description"])).to_string();
-        write!(out, "<section><h2 id=\"{0}\">{0}</h2><p class=\"doc-note\">{about}</p>", EscapedText(name))?;
+        let description = Prose(text(&tag["description"])).to_string();
+        write!(out, "<section><h2 id=\"{0}\">{0}</h2><p class=\"doc-note\">{description}</p>", EscapedText(name))?;
         for (path, operations) in fields(&document["paths"]) {
             for (method, operation) in fields(operations) {
                 if operation["tags"][0] == tag["name"] {
@@ -55,10 +55,10 @@ fn write(out: &mut String, document: &Value) -> std::fmt::Result {
     }
     out.push_str("</dl></section><section><h2 id=\"Types\">Types</h2>");
     for (name, schema) in fields(&document["components"]["schemas"]) {
-        let about = Prose(text(&schema["description"])).to_string();
+        let description = Prose(text(&schema["description"])).to_string();
         write!(
             out,
-            "<details class=\"panel doc-item\" id=\"{0}\"><summary><span class=\"doc-method\">{1}</span><h3>{0}</h3><p>{about}</p></summary><div class=\"doc-body\">",
+            "<details class=\"panel doc-item\" id=\"{0}\"><summary><span class=\"doc-method\">{1}</span><h3>{0}</h3><p>{description}</p></summary><div class=\"doc-body\">",
             EscapedText(name),
             EscapedText(schema["type"].as_str().unwrap_or("one of")),
         )?;
@@ -90,9 +90,9 @@ fn write_operation(
         out.push_str("<h4>Parameters</h4><dl class=\"doc-rows\">");
         for parameter in parameters {
             let needed = if parameter["required"] == true { ", needed" } else { "" };
-            let (name, place) = (EscapedText(text(&parameter["name"])), EscapedText(text(&parameter["in"])));
+            let (name, location) = (EscapedText(text(&parameter["name"])), EscapedText(text(&parameter["in"])));
             let term =
-                format!("<code>{name}</code><small>{place}, {}{needed}</small>", schema_kind(&parameter["schema"]));
+                format!("<code>{name}</code><small>{location}, {}{needed}</small>", schema_kind(&parameter["schema"]));
             write_row(out, &term, text(&parameter["description"]))?;
         }
         out.push_str("</dl>");
@@ -141,8 +141,8 @@ fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
     }
     let meanings = list(&schema["x-enum-descriptions"]);
     if !meanings.is_empty() {
-        for (word, meaning) in list(&schema["enum"]).iter().zip(meanings) {
-            write!(out, "<h4><code>{}</code></h4><p>{}</p>", EscapedText(text(word)), Prose(text(meaning)))?;
+        for (value, meaning) in list(&schema["enum"]).iter().zip(meanings) {
+            write!(out, "<h4><code>{}</code></h4><p>{}</p>", EscapedText(text(value)), Prose(text(meaning)))?;
         }
         return Ok(());
     }
@@ -162,8 +162,8 @@ fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_row(out: &mut String, term: &str, about: &str) -> std::fmt::Result {
-    write!(out, "<div><dt>{term}</dt><dd>{}</dd></div>", Prose(about))
+fn write_row(out: &mut String, term: &str, description: &str) -> std::fmt::Result {
+    write!(out, "<div><dt>{term}</dt><dd>{}</dd></div>", Prose(description))
 }
 
 /// Returns the kind of a schema as a word or link.
@@ -171,10 +171,10 @@ fn schema_kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(SCHEMA_PREFIX)) {
         return format!("<a href=\"#{0}\">{0}</a>", EscapedText(name));
     }
-    if let Some(words) = schema["enum"].as_array() {
-        return words
+    if let Some(values) = schema["enum"].as_array() {
+        return values
             .iter()
-            .map(|word| format!("<code>{}</code>", EscapedText(text(word))))
+            .map(|value| format!("<code>{}</code>", EscapedText(text(value))))
             .collect::<Vec<_>>()
             .join(", ");
     }
@@ -182,10 +182,10 @@ fn schema_kind(schema: &Value) -> String {
         return choices.iter().map(schema_kind).collect::<Vec<_>>().join(" or ");
     }
     match &schema["type"] {
-        Value::String(word) if word == "array" => format!("list of {}", schema_kind(&schema["items"])),
-        Value::String(word) => EscapedText(word).to_string(),
-        Value::Array(words) => {
-            words.iter().map(|word| EscapedText(text(word)).to_string()).collect::<Vec<_>>().join(" or ")
+        Value::String(name) if name == "array" => format!("list of {}", schema_kind(&schema["items"])),
+        Value::String(name) => EscapedText(name).to_string(),
+        Value::Array(names) => {
+            names.iter().map(|name| EscapedText(text(name)).to_string()).collect::<Vec<_>>().join(" or ")
         }
         _ => String::new(),
     }

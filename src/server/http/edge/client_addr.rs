@@ -60,10 +60,10 @@ pub fn resolve_client(connected: IpAddr, tls: bool, headers: &HeaderMap, trusted
     }
     let mut peer = connected;
     let mut proxies_between = 0;
-    for (place, host) in header_entries(headers, "x-forwarded-for").into_iter().rev().map(parse_host).enumerate() {
+    for (index, host) in header_entries(headers, "x-forwarded-for").into_iter().rev().map(parse_host).enumerate() {
         // An invalid entry: the proxy that forwarded it is the last known host.
         let Some(host) = host else { break };
-        (peer, proxies_between) = (host, place);
+        (peer, proxies_between) = (host, index);
         if !is_trusted(&host) {
             break;
         }
@@ -71,10 +71,10 @@ pub fn resolve_client(connected: IpAddr, tls: bool, headers: &HeaderMap, trusted
     let protocols = header_entries(headers, "x-forwarded-proto");
     // A proxy appends to the header or replaces it; the client's protocol is at the same position from the right as its
     // address.
-    let word = protocols.iter().rev().nth(proxies_between).or(protocols.first());
-    let scheme = match word {
-        Some(word) if word.eq_ignore_ascii_case("https") => Scheme::ProxyHttps,
-        Some(word) if word.eq_ignore_ascii_case("http") => Scheme::Http,
+    let protocol = protocols.iter().rev().nth(proxies_between).or(protocols.first());
+    let scheme = match protocol {
+        Some(protocol) if protocol.eq_ignore_ascii_case("https") => Scheme::ProxyHttps,
+        Some(protocol) if protocol.eq_ignore_ascii_case("http") => Scheme::Http,
         _ => own,
     };
     ClientAddress { peer, scheme }
@@ -106,8 +106,8 @@ mod tests {
 
     fn client(connected: &str, tls: bool, forwarded: ForwardedHeaders, trusted: &str) -> (String, Scheme) {
         let mut headers = HeaderMap::new();
-        for (what, text) in forwarded {
-            let name = if *what == 'f' { "x-forwarded-for" } else { "x-forwarded-proto" };
+        for (kind, text) in forwarded {
+            let name = if *kind == 'f' { "x-forwarded-for" } else { "x-forwarded-proto" };
             headers.append(name, HeaderValue::from_bytes(text.as_bytes()).expect("a header"));
         }
         let trusted: Vec<IpNet> = trusted.split_whitespace().map(|net| net.parse().expect("a net")).collect();

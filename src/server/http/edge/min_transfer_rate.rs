@@ -121,7 +121,7 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(50);
     const AGE: Duration = Duration::from_hours(1);
 
-    fn of(pieces: impl Stream<Item = Bytes> + Send + 'static, pace: TransferRate) -> RateEnforcedBody {
+    fn rate_enforced(pieces: impl Stream<Item = Bytes> + Send + 'static, pace: TransferRate) -> RateEnforcedBody {
         RateEnforcedBody::new(Body::from_stream(pieces.map(Ok::<_, axum::Error>)), pace)
     }
 
@@ -136,9 +136,9 @@ mod tests {
     #[tokio::test]
     async fn slow_body_is_aborted() {
         let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: MOMENT, max_credit: AGE };
-        let cut = of(dribble(), pace).collect().await.expect_err("it has no end");
+        let cut = rate_enforced(dribble(), pace).collect().await.expect_err("it has no end");
         assert!(cut.into_inner().is::<BodyTooSlow>());
-        let cut = of(stream::pending(), pace).collect().await.expect_err("nothing comes");
+        let cut = rate_enforced(stream::pending(), pace).collect().await.expect_err("nothing comes");
         assert!(cut.into_inner().is::<BodyTooSlow>());
     }
 
@@ -146,22 +146,23 @@ mod tests {
     async fn time_credit_is_limited() {
         let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT };
         let much_and_then_nothing = stream::iter([Bytes::from(vec![0; 1 << 20])]).chain(stream::pending());
-        let cut = of(much_and_then_nothing, pace).collect().await.expect_err("nothing more comes");
+        let cut = rate_enforced(much_and_then_nothing, pace).collect().await.expect_err("nothing more comes");
         assert!(cut.into_inner().is::<BodyTooSlow>());
     }
 
     #[tokio::test]
     async fn body_above_the_minimum_rate_is_accepted() {
         let pace = TransferRate { initial_credit: AGE, per_kibibyte: AGE, max_credit: AGE };
-        let whole = of(dribble().take(100), pace).collect().await.expect("in time");
-        assert_eq!(whole.to_bytes().len(), 100);
+        let body = rate_enforced(dribble().take(100), pace).collect().await.expect("in time");
+        assert_eq!(body.to_bytes().len(), 100);
     }
 
     #[tokio::test]
     async fn processing_time_does_not_count() {
         let (send, receive) = tokio::sync::mpsc::unbounded_channel();
         let pieces = stream::unfold(receive, |mut receive| async { Some((receive.recv().await?, receive)) });
-        let mut body = of(pieces, TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT });
+        let mut body =
+            rate_enforced(pieces, TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT });
         send.send(Bytes::from_static(b"one")).expect("open");
         body.frame().await.expect("a piece").expect("in time");
         // The handler needs more time for this chunk than a sender may.

@@ -70,9 +70,9 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
         let rejections = &app.services.context.metrics.rejections;
-        let of =
+        let counter =
             if path.starts_with("/api/workers/") { &rejections.unknown_workers } else { &rejections.unknown_users };
-        of.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
     }
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if is_user_change(&method, &path) {

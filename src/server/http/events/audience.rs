@@ -35,7 +35,7 @@ impl Audience {
             if self.topics.as_ref().is_some_and(|wanted| !wanted.contains(&topic)) {
                 continue;
             }
-            match self.can_hear(services, &topic).await {
+            match self.can_receive(services, &topic).await {
                 Ok(true) => topics.push(topic),
                 Ok(false) => {}
                 Err(_) => return ChangeSet { version: changes.version, topics: Vec::new(), resync: true },
@@ -52,7 +52,7 @@ impl Audience {
         }
     }
 
-    async fn can_hear(&mut self, services: &Services, topic: &Topic) -> Result<bool, ServiceError> {
+    async fn can_receive(&mut self, services: &Services, topic: &Topic) -> Result<bool, ServiceError> {
         let may = |permission| self.principal.permissions.contains(permission);
         Ok(match topic {
             // A change of the fleet also changes why jobs are pending.

@@ -105,7 +105,7 @@ fn change_stream(
         let _share = share;
         let notifier = &app.services.context.notifier;
         let admitted = grant.clone();
-        let mut revoked = pin!(until_revoked(&app, grant));
+        let mut revoked = pin!(wait_until_revoked(&app, grant));
         let mut subscription = notifier.subscribe();
         let mut version = notifier.version();
         let missed = match after.as_deref().map(|after| parse_resume_version(&app.epoch, after)) {
@@ -144,7 +144,7 @@ fn change_stream(
 }
 
 /// Completes when the listener's authorization is revoked.
-pub async fn until_revoked(app: &AppState, grant: Option<Extension<AuthGrant>>) {
+pub async fn wait_until_revoked(app: &AppState, grant: Option<Extension<AuthGrant>>) {
     match grant {
         Some(Extension(admission)) => app.services.access.wait_until_revoked(&admission).await,
         None => std::future::pending().await,

@@ -150,11 +150,11 @@ async fn load_pending_login(
     enrols: bool,
 ) -> Result<Option<SecondFactorPrompt>, ServiceError> {
     let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
-    let Some(found) = app.services.access.pending_login(cookie).await? else { return Ok(None) };
-    let enrolment = if enrols { Some(app.services.access.login_enrollment(&found).await?) } else { None };
+    let Some(pending) = app.services.access.pending_login(cookie).await? else { return Ok(None) };
+    let enrolment = if enrols { Some(app.services.access.login_enrollment(&pending).await?) } else { None };
     let factors =
-        app.services.access.login_factors(&found, cookie, passkey_origin(scheme, headers).ok().as_ref()).await?;
-    Ok(Some(SecondFactorPrompt { name: found.user.name, enrolment, factors }))
+        app.services.access.login_factors(&pending, cookie, passkey_origin(scheme, headers).ok().as_ref()).await?;
+    Ok(Some(SecondFactorPrompt { name: pending.user.name, enrolment, factors }))
 }
 
 /// Applies the rate limit to routes without authentication.
@@ -343,7 +343,7 @@ async fn reject(
 ) -> Response {
     let by = match &service_error {
         ServiceError::WorkerTokenRejected(_, worker) => Some(worker_actor(worker)),
-        ServiceError::RateLimited { who, .. } => Some(who.clone()),
+        ServiceError::RateLimited { caller, .. } => Some(caller.clone()),
         _ => None,
     };
     let error = to_api_error(service_error);

@@ -12,7 +12,7 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 
-use crate::http::events::{STREAM_HEADERS, shutdown_event, until_revoked};
+use crate::http::events::{STREAM_HEADERS, shutdown_event, wait_until_revoked};
 use crate::http::state::AppState;
 use crate::service::access::per_user_limit::PerUserPermit;
 use crate::service::auth_grant::AuthGrant;
@@ -46,7 +46,7 @@ fn chunk_stream(
     async_stream::stream! {
         let _share = share;
         let services = &app.services;
-        let mut revoked = pin!(until_revoked(&app, grant));
+        let mut revoked = pin!(wait_until_revoked(&app, grant));
         let (mut log_changes, mut status_changes) = (services.context.notifier.subscribe_topic(&Topic::Log(job.clone())), services.context.notifier.subscribe_topic(&Topic::Job(job.clone())));
         loop {
             log_changes.mark_unchanged();

@@ -52,7 +52,8 @@ pub fn build_document(version: OpenApiVersion, routes: &[DeclaredRoute]) -> Valu
         let method = route.method.as_str().to_ascii_lowercase();
         paths[route.template()][method] = describe_operation(version, route, &mut schemas);
     }
-    let tags: Vec<Value> = TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect();
+    let tags: Vec<Value> =
+        TAGS.iter().map(|(name, description)| json!({"name": name, "description": description})).collect();
     let codes: serde_json::Map<_, _> = CODES.iter().map(|code| (code.name.to_owned(), code.meaning.into())).collect();
     let mut document = json!({
         "openapi": match version { OpenApiVersion::V3_1 => "3.1.1", OpenApiVersion::V3_2 => "3.2.0" },

@@ -40,7 +40,7 @@ const RECENT_PASSWORD_NOTE: &str =
 /// Returns the description with the access requirements.
 fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> String {
     let named = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
-    let who = match access {
+    let requirement = match access {
         RouteAccess::Anyone => "Requires no authentication.".to_owned(),
         RouteAccess::Registration => "Requires a worker token.".to_owned(),
         RouteAccess::Worker(_) => "Requires a worker's session; for older agents, its token.".to_owned(),
@@ -64,7 +64,7 @@ fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> S
             format!("Requires {}. {RECENT_PASSWORD_NOTE}", named())
         }
     };
-    if detail.is_empty() { who } else { format!("{detail} {who}") }
+    if detail.is_empty() { requirement } else { format!("{detail} {requirement}") }
 }
 
 fn one_of(permissions: &[Permission]) -> String {
@@ -84,24 +84,24 @@ fn parameters(route: &DeclaredRoute, schemas: &mut Schemas) -> Vec<Value> {
     let mut all: Vec<Value> = route.parameters().map(path_parameter).collect();
     if let Some(query) = route.signature.query {
         all.extend(schemas.query_fields(query).into_iter().map(|(name, mut schema, required)| {
-            let about = schema.as_object_mut().and_then(|fields| fields.remove("description"));
-            json!({"name": name, "in": "query", "required": required, "description": about, "schema": schema})
+            let description = schema.as_object_mut().and_then(|fields| fields.remove("description"));
+            json!({"name": name, "in": "query", "required": required, "description": description, "schema": schema})
         }));
     }
-    let header = |HeaderDoc { name, description: about }: &HeaderDoc| json!({"name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"}});
+    let header = |HeaderDoc { name, description }: &HeaderDoc| json!({"name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"}});
     all.extend(route.signature.headers.iter().chain(route.doc.headers).map(header));
     all
 }
 
 fn path_parameter(name: &str) -> Value {
-    let (about, schema) = match name {
+    let (description, schema) = match name {
         "id" => ("The id.", json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"})),
         "path" => {
             ("The path below the job's output; it may contain slashes.", json!({"type": "string", "minLength": 1}))
         }
         _ => ("The name.", json!({"type": "string", "minLength": 1})),
     };
-    json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema})
+    json!({"name": name, "in": "path", "required": true, "description": description, "schema": schema})
 }
 
 fn request_body(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schemas) -> Option<Value> {
@@ -170,8 +170,8 @@ fn header_reference(header: &str) -> Value {
 fn response_headers(answer: &AnswerDoc) -> Value {
     let mut headers =
         json!({"X-Request-Id": header_reference("X-Request-Id"), "API-Version": header_reference("API-Version")});
-    for HeaderDoc { name, description: about } in answer.headers {
-        headers[*name] = json!({"description": about, "schema": {"type": "string"}});
+    for HeaderDoc { name, description } in answer.headers {
+        headers[*name] = json!({"description": description, "schema": {"type": "string"}});
     }
     headers
 }
@@ -199,8 +199,9 @@ fn content(version: OpenApiVersion, content: &ContentDoc, schemas: &mut Schemas)
         }
         ContentDoc::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
         ContentDoc::Form(fields) => {
-            let field =
-                |(name, about): &(&str, &str)| ((*name).to_owned(), json!({"type": "string", "description": about}));
+            let field = |(name, description): &(&str, &str)| {
+                ((*name).to_owned(), json!({"type": "string", "description": description}))
+            };
             let fields: Map<String, Value> = fields.iter().map(field).collect();
             one("application/x-www-form-urlencoded", json!({"schema": {"type": "object", "properties": fields}}))
         }
@@ -216,13 +217,13 @@ fn sequence_content(version: OpenApiVersion, item: &Value) -> Value {
 }
 
 fn group_by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static ProblemCode>> {
-    let mut found: BTreeMap<u16, Vec<&'static ProblemCode>> = BTreeMap::new();
+    let mut codes_by_status: BTreeMap<u16, Vec<&'static ProblemCode>> = BTreeMap::new();
     for code in names.iter().filter_map(|name| ProblemCode::find(name)) {
         for status in code.statuses {
-            found.entry(*status).or_default().push(code);
+            codes_by_status.entry(*status).or_default().push(code);
         }
     }
-    found
+    codes_by_status
 }
 
 impl DeclaredRoute {

@@ -38,8 +38,8 @@ impl Schemas {
     }
 
     /// Returns the schema of a request type.
-    pub fn request_schema(&mut self, of: SchemaOf) -> Value {
-        let mut schema = of(&mut self.request_types).to_value();
+    pub fn request_schema(&mut self, schema_of: SchemaOf) -> Value {
+        let mut schema = schema_of(&mut self.request_types).to_value();
         rename_references(&mut schema, &|name| format!("{name}{REQUEST_MARK}"));
         schema
     }
@@ -50,8 +50,8 @@ impl Schemas {
     }
 
     /// Returns the fields of a query type: name, schema, and whether it is required.
-    pub fn query_fields(&mut self, of: SchemaOf) -> Vec<(String, Value, bool)> {
-        let referred = of(&mut self.request_types).to_value();
+    pub fn query_fields(&mut self, schema_of: SchemaOf) -> Vec<(String, Value, bool)> {
+        let referred = schema_of(&mut self.request_types).to_value();
         let name = referred["$ref"].as_str().and_then(|path| path.strip_prefix(SCHEMA_PREFIX));
         let query_schema = match name {
             Some(name) => self.request_types.definitions_mut().remove(name).unwrap_or_default(),

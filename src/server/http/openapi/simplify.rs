@@ -19,16 +19,16 @@ pub fn simplify(schema: &mut Value) {
 /// Merges a `oneOf` of constants into an `enum`; the meanings go into the description.
 fn merge_choices(fields: &mut Map<String, Value>) {
     let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
-    let (mut words, mut meanings) = (Vec::new(), Vec::new());
+    let (mut values, mut meanings) = (Vec::new(), Vec::new());
     for choice in choices {
         let alone = choice.get("const").map(std::slice::from_ref);
         let Some(named) = alone.or_else(|| choice["enum"].as_array().map(Vec::as_slice)) else { return };
-        words.extend(named.iter().cloned());
+        values.extend(named.iter().cloned());
         meanings.extend(named.iter().map(|_| choice["description"].as_str().unwrap_or_default().to_owned()));
     }
     fields.remove("oneOf");
     fields.insert("type".to_owned(), "string".into());
-    fields.insert("enum".to_owned(), words.into());
+    fields.insert("enum".to_owned(), values.into());
     fields.insert("x-enum-descriptions".to_owned(), meanings.into());
 }
 
@@ -47,7 +47,7 @@ fn wrap_reference(fields: &mut Map<String, Value>) {
 mod tests {
     use super::*;
 
-    fn made_plain(mut schema: Value) -> Value {
+    fn simplified(mut schema: Value) -> Value {
         simplify(&mut schema);
         schema
     }
@@ -62,9 +62,9 @@ mod tests {
             "description": "Where.", "type": "string", "enum": ["auto", "a", "b"],
             "x-enum-descriptions": ["Anywhere.", "", ""],
         });
-        assert_eq!(made_plain(schema), expected);
+        assert_eq!(simplified(schema), expected);
         let either = json!({"oneOf": [{"type": "integer"}, {"const": "all", "type": "string"}]});
-        assert_eq!(made_plain(either.clone()), either, "what is more than words stays");
+        assert_eq!(simplified(either.clone()), either, "what is more than words stays");
     }
 
     #[test]
@@ -74,8 +74,8 @@ mod tests {
         let expected = json!({"oneOf": [{"description": "Run.", "allOf": [
             {"$ref": "#/x"}, {"type": "object", "properties": {"type": {"const": "run"}}, "required": ["type"]},
         ]}]});
-        assert_eq!(made_plain(tagged), expected);
+        assert_eq!(simplified(tagged), expected);
         let named = json!({"properties": {"x": {"$ref": "#/x", "description": "Of a field."}}});
-        assert_eq!(made_plain(named.clone()), named);
+        assert_eq!(simplified(named.clone()), named);
     }
 }

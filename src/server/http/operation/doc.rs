@@ -72,18 +72,18 @@ impl OperationDoc {
 
 impl AnswerDoc {
     /// Creates a JSON response of this type.
-    pub const fn json<T: JsonSchema>(status: u16, about: &'static str) -> Self {
-        Self::new(status, about, ContentDoc::Json(schema_of::<T>))
+    pub const fn json<T: JsonSchema>(status: u16, description: &'static str) -> Self {
+        Self::new(status, description, ContentDoc::Json(schema_of::<T>))
     }
 
     /// Creates a stream of events with these names and data of this type.
-    pub const fn events<T: JsonSchema>(names: &'static [&'static str], about: &'static str) -> Self {
-        Self::new(200, about, ContentDoc::Events { names, data: schema_of::<T> })
+    pub const fn events<T: JsonSchema>(names: &'static [&'static str], description: &'static str) -> Self {
+        Self::new(200, description, ContentDoc::Events { names, data: schema_of::<T> })
     }
 
     /// Creates a response.
-    pub const fn new(status: u16, about: &'static str, content: ContentDoc) -> Self {
-        Self { status, description: about, content, headers: &[] }
+    pub const fn new(status: u16, description: &'static str, content: ContentDoc) -> Self {
+        Self { status, description, content, headers: &[] }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn not_found(name: &str, similar: &[String]) -> Sentence {
 /// Returns the problem of a configuration error.
 pub fn config_problem(error: ServiceError) -> ApiError {
     match error {
-        ServiceError::NotConfigOwner { name, owner } => not_yours(&name, owner),
+        ServiceError::NotConfigOwner { name, owner } => not_owner(&name, owner),
         ServiceError::ConfigChanged { name, seen, newest, changed_by } => {
             config_changed(&name, seen, newest, changed_by)
         }
@@ -31,7 +31,7 @@ pub fn config_problem(error: ServiceError) -> ApiError {
 }
 
 /// The configuration belongs to another user.
-fn not_yours(name: &str, owner: Option<String>) -> ApiError {
+fn not_owner(name: &str, owner: Option<String>) -> ApiError {
     let name = escaped(name);
     let sentence = match owner.clone() {
         Some(owner) => Sentence::ConfigNotYoursOwner { name, owner },

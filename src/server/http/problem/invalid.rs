@@ -35,7 +35,7 @@ fn sentence(invalid: &InvalidInput) -> Sentence {
         InvalidInput::SecretName(name) => Sentence::InvalidSecretName { name: escaped(name) },
         InvalidInput::Labels(error) => labels_sentence(error),
         InvalidInput::Network(text) => Sentence::InvalidNetwork { network: escaped(text) },
-        InvalidInput::Status(word) => Sentence::InvalidStatus { status: escaped(word) },
+        InvalidInput::Status(status) => Sentence::InvalidStatus { status: escaped(status) },
         InvalidInput::Password(weakness) => password_sentence(*weakness),
         InvalidInput::OutOfRange { field, allowed } => out_of_range((*field).to_owned(), *allowed),
         InvalidInput::Pattern(why) => Sentence::InvalidPattern { why: why.clone() },
@@ -48,7 +48,7 @@ fn sentence(invalid: &InvalidInput) -> Sentence {
             Sentence::ConfigJsonBrokenSyntax { file: file.clone(), why: error.clone() }
         }
         InvalidInput::NotAJsonObject { file } => Sentence::ConfigJsonBrokenNoObject { file: file.clone() },
-        InvalidInput::TooMuch { what, limit } => too_large(*what, limit.to_string()),
+        InvalidInput::TooMuch { items, limit } => too_large(*items, limit.to_string()),
         InvalidInput::OtherWorker => Sentence::OtherWorker,
     }
 }
@@ -126,8 +126,8 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
     }
 }
 
-fn too_large(what: LimitedItems, limit: String) -> Sentence {
-    match what {
+fn too_large(items: LimitedItems, limit: String) -> Sentence {
+    match items {
         LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
         LimitedItems::Gpus => Sentence::TooLargeGpus { limit },
         LimitedItems::Paths => Sentence::TooLargePaths { limit },

@@ -58,9 +58,9 @@ mod tests {
             ),
             ("[]", "The body is not the expected JSON: a list where an object is expected."),
         ];
-        for (body, words) in table {
+        for (body, expected) in table {
             let Err(error) = parse_json::<SubmitJob>(body.as_bytes()) else { panic!("{body}") };
-            assert_eq!(error.to_problem(Locale::En).detail, words, "{body}");
+            assert_eq!(error.to_problem(Locale::En).detail, expected, "{body}");
         }
     }
 }

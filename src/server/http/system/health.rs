@@ -78,20 +78,20 @@ async fn readyz(State(app): State<AppState>) -> Response {
         "stopping",
         if stopping { ReadinessResult::Failure("The server is shutting down.") } else { ReadinessResult::Pass },
     ));
-    let wrong = checks.iter().any(|(_, found)| matches!(found, ReadinessResult::Failure(_)));
-    let worth = checks.iter().any(|(_, found)| matches!(found, ReadinessResult::Warning(_)));
-    let (status, word) = match (wrong, worth) {
+    let wrong = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Failure(_)));
+    let worth = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Warning(_)));
+    let (status, text) = match (wrong, worth) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         (false, true) => (StatusCode::OK, "warning"),
         (false, false) => (StatusCode::OK, "ok"),
     };
     let checks: Map<String, Value> =
-        checks.iter().map(|(name, found)| ((*name).to_owned(), check_value(*found))).collect();
-    (status, [(header::CACHE_CONTROL, "no-store")], Json(json!({"status": word, "checks": checks}))).into_response()
+        checks.iter().map(|(name, result)| ((*name).to_owned(), check_value(*result))).collect();
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(json!({"status": text, "checks": checks}))).into_response()
 }
 
-fn check_value(found: ReadinessResult) -> Value {
-    match found {
+fn check_value(result: ReadinessResult) -> Value {
+    match result {
         ReadinessResult::Pass => json!({"status": "ok"}),
         ReadinessResult::Warning(why) => json!({"status": "warning", "detail": why}),
         ReadinessResult::Failure(why) => json!({"status": "failed", "detail": why}),

@@ -89,7 +89,7 @@ fn add_fleet(page: &mut MetricsPage, measured: &FleetMetrics) {
 fn add_connections(page: &mut MetricsPage, services: &Services) {
     let open = services.context.notifier.stream_counts();
     let streams = [("workers", open.workers), ("browsers", open.listeners)];
-    let streams = streams.map(|(of, number)| (single_label("of", of), to_f64(number as u64)));
+    let streams = streams.map(|(client, number)| (single_label("of", client), to_f64(number as u64)));
     page.gauges("open_streams", "Open event streams of this server.", streams);
     let leads = services.context.leadership.held_since().is_some();
     page.gauge("leader", "Whether this server is the leader: 1 or 0.", to_f64(u64::from(leads)));
@@ -136,10 +136,10 @@ fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
     page.counters("loop_failures", "Failed runs of each reconciler.", each(|passes| passes.failed.load(Relaxed)));
     let last = loops.iter().map(|(name, passes)| (single_label("loop", name), seconds(passes.last_at.load(Relaxed))));
     page.gauges("loop_last_run_timestamp_seconds", "End of the last run, in seconds since 1970.", last);
-    let took = loops
+    let durations = loops
         .iter()
         .map(|(name, passes)| (single_label("loop", name), to_f64(passes.last_duration.load(Relaxed)) / 1e6));
-    page.gauges("loop_last_duration_seconds", "Duration of the last run.", took);
+    page.gauges("loop_last_duration_seconds", "Duration of the last run.", durations);
 }
 
 fn add_requests(page: &mut MetricsPage, metrics: &Metrics) {

@@ -26,10 +26,10 @@ pub const PLAIN_HTTP_WARNING: &str = "The server speaks plain HTTP on a network 
      Use --ssl; or let a proxy on this host end TLS, listen on 127.0.0.1, and list the proxy in --trusted-proxies.";
 
 pub fn routes(app: &AppState) -> Routes {
-    let sees = Requirement::Permission(Permission::AdminSystem);
-    Routes::new(app, "System").get("/admin/system", sees, SHOW, show).get(
+    let view_system = Requirement::Permission(Permission::AdminSystem);
+    Routes::new(app, "System").get("/admin/system", view_system, SHOW, show).get(
         "/admin/system/support",
-        sees,
+        view_system,
         SUPPORT_BUNDLE,
         support_bundle,
     )

@@ -5,22 +5,22 @@ use app::domain::audit::verify::FaultKind;
 use app::ui::audit_actions::{ACTIONS, FAULTS};
 
 const _: () = {
-    let mut place = 0;
-    while place < AuditAction::ALL.len() {
+    let mut index = 0;
+    while index < AuditAction::ALL.len() {
         assert!(
-            has(ACTIONS, AuditAction::ALL[place].as_str()),
+            has(ACTIONS, AuditAction::ALL[index].as_str()),
             "app/locales/en.json: overview.actions lacks an action"
         );
-        place += 1;
+        index += 1;
     }
     assert!(ACTIONS.len() == AuditAction::ALL.len(), "app/locales/en.json: overview.actions has an unknown action");
-    place = 0;
-    while place < FaultKind::ALL.len() {
+    index = 0;
+    while index < FaultKind::ALL.len() {
         assert!(
-            has(FAULTS, FaultKind::ALL[place].as_str()),
+            has(FAULTS, FaultKind::ALL[index].as_str()),
             "app/locales/en.json: server_pages.audit.faults lacks a fault"
         );
-        place += 1;
+        index += 1;
     }
     assert!(
         FAULTS.len() == FaultKind::ALL.len(),
@@ -28,13 +28,13 @@ const _: () = {
     );
 };
 
-const fn has(words: &[&str], word: &str) -> bool {
-    let mut place = 0;
-    while place < words.len() {
-        if is_same(words[place].as_bytes(), word.as_bytes()) {
+const fn has(names: &[&str], name: &str) -> bool {
+    let mut index = 0;
+    while index < names.len() {
+        if is_same(names[index].as_bytes(), name.as_bytes()) {
             return true;
         }
-        place += 1;
+        index += 1;
     }
     false
 }
@@ -43,12 +43,12 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }
-    let mut place = 0;
-    while place < one.len() {
-        if one[place] != other[place] {
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
             return false;
         }
-        place += 1;
+        index += 1;
     }
     true
 }

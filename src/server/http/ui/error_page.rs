@@ -57,7 +57,9 @@ fn wants_html(path: &str, headers: &HeaderMap) -> bool {
 }
 
 fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|found| found.to_str().is_ok_and(|found| found.starts_with(wanted)))
+    headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|content_type| content_type.to_str().is_ok_and(|content_type| content_type.starts_with(wanted)))
 }
 
 /// Parses a problem with all its fields as parameters.

@@ -42,7 +42,7 @@ fn utc_url(uri: &Uri) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn led(from: &str) -> Option<String> {
+    fn redirect_target(from: &str) -> Option<String> {
         utc_url(&from.parse().expect("an address"))
     }
 
@@ -56,17 +56,17 @@ mod tests {
             ("Middle/Earth", ["10%3A30", "10%3A30"]),
         ] {
             let to = format!("/jobs?since=2024-01-15T{since}%3A00.000Z&until=2024-07-15T{until}%3A00.000Z&user=a%26b");
-            assert_eq!(led(&format!("/jobs?{typed}&time_zone={zone}")), Some(to), "{zone}");
+            assert_eq!(redirect_target(&format!("/jobs?{typed}&time_zone={zone}")), Some(to), "{zone}");
         }
     }
 
     #[test]
     fn query_without_local_times_is_unchanged() {
         for from in ["/jobs", "/jobs?since=2024-01-15T10:30", "/jobs?user=time_zone"] {
-            assert_eq!(led(from), None, "{from}");
+            assert_eq!(redirect_target(from), None, "{from}");
         }
-        assert_eq!(led("/jobs?time_zone=Asia/Tokyo&since="), Some("/jobs".to_owned()));
+        assert_eq!(redirect_target("/jobs?time_zone=Asia/Tokyo&since="), Some("/jobs".to_owned()));
         let moments = "since=soon&until=2024-01-15T10%3A30%3A00Z";
-        assert_eq!(led(&format!("/jobs?{moments}&time_zone=Asia/Tokyo")), Some(format!("/jobs?{moments}")));
+        assert_eq!(redirect_target(&format!("/jobs?{moments}&time_zone=Asia/Tokyo")), Some(format!("/jobs?{moments}")));
     }
 }

@@ -31,19 +31,19 @@ use crate::service::access::{Principal, Requirement};
 use crate::text::shell_quoted;
 
 pub fn routes(app: &AppState) -> Routes {
-    let (sees, workers) =
+    let (view_fleet, workers) =
         (Requirement::Permission(Permission::FleetView), Requirement::Permission(Permission::AdminWorkers));
     let with_recent_auth = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
     Routes::new(app, "Workers")
-        .get("/admin/workers", sees, LIST, list)
-        .get("/admin/workers/export", sees, export::EXPORT, export::export)
+        .get("/admin/workers", view_fleet, LIST, list)
+        .get("/admin/workers/export", view_fleet, export::EXPORT, export::export)
         .post("/admin/workers", with_recent_auth, CREATE, create)
-        .get("/admin/workers/{id}", sees, SHOW, show)
+        .get("/admin/workers/{id}", view_fleet, SHOW, show)
         .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
         .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
-        .get("/admin/workers/{id}/gpus/history", sees, HISTORY, history)
-        .get("/admin/gpus", sees, GPUS, gpus)
-        .get("/admin/gpus/history", sees, FLEET_HISTORY, fleet_history)
+        .get("/admin/workers/{id}/gpus/history", view_fleet, HISTORY, history)
+        .get("/admin/gpus", view_fleet, GPUS, gpus)
+        .get("/admin/gpus/history", view_fleet, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", with_recent_auth, DELETE, delete)
         .merge(bulk::routes(app, "Workers", BulkTarget::Workers, "/admin/workers"))

@@ -102,7 +102,7 @@ impl AccessService {
         let id = self.require_password_session(principal).await?;
         let codes = generate_codes(&*self.context.random);
         let shared = Arc::new((id, code.to_owned(), code_digests(&codes)));
-        let kept = self.context.change(caller, move |unit| {
+        let confirmed = self.context.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (id, code, digests) = &*shared;
@@ -110,7 +110,7 @@ impl AccessService {
                 confirm_first_code(unit, &user, code, digests).await
             })
         });
-        Ok(RecoveryCodes { recovery_codes: if kept.await? { codes } else { Vec::new() } })
+        Ok(RecoveryCodes { recovery_codes: if confirmed.await? { codes } else { Vec::new() } })
     }
 
     /// Replaces the caller's recovery codes.
@@ -293,8 +293,8 @@ pub(super) fn generate_codes(random: &dyn Random) -> Vec<String> {
 }
 
 pub(super) fn code_digests(codes: &[String]) -> Vec<String> {
-    let kept = |code: &String| match EnteredCode::parse(code) {
+    let digest = |code: &String| match EnteredCode::parse(code) {
         EnteredCode::OneTime(plain) | EnteredCode::Recovery(plain) => tokens::digest(&plain),
     };
-    codes.iter().map(kept).collect()
+    codes.iter().map(digest).collect()
 }

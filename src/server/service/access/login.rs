@@ -92,18 +92,18 @@ impl AccessService {
         password: &str,
         browser: BrowserInfo,
     ) -> Result<LoginOutcome, ServiceError> {
-        let (user, kept) = {
+        let (user, password_hash) = {
             let mut tx = self.context.read().await?;
             let user = tx.user_by_name(name).await?;
-            let kept = match &user {
+            let password_hash = match &user {
                 Some(user) => tx.password_hash(&user.id).await?,
                 None => None,
             };
-            (user, kept)
+            (user, password_hash)
         };
-        let right = self.verify_password(kept.clone(), password).await?;
+        let right = self.verify_password(password_hash.clone(), password).await?;
         let user = user.filter(|user| right && user.disabled_at.is_none()).ok_or(ServiceError::WrongPassword)?;
-        let pending = PendingLogin { user, password_hash: kept.ok_or(ServiceError::WrongPassword)? };
+        let pending = PendingLogin { user, password_hash: password_hash.ok_or(ServiceError::WrongPassword)? };
         self.begin_session(caller, pending, browser).await
     }
 

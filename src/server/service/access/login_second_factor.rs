@@ -28,7 +28,7 @@ impl AccessService {
         code: &str,
         browser: BrowserInfo,
     ) -> Result<NewSession, ServiceError> {
-        let (code, who) = (code.to_owned(), pending.user.clone());
+        let (code, user) = (code.to_owned(), pending.user.clone());
         let opened = self.open_session(caller, browser.clone(), move |unit| {
             let (pending, code) = (pending.clone(), code.clone());
             Box::pin(async move {
@@ -38,7 +38,7 @@ impl AccessService {
             })
         });
         let outcome = opened.await;
-        self.record_wrong_factor(who, &browser, outcome.as_ref().err()).await?;
+        self.record_wrong_factor(user, &browser, outcome.as_ref().err()).await?;
         outcome
     }
 
@@ -51,9 +51,9 @@ impl AccessService {
         answer: &str,
         browser: BrowserInfo,
     ) -> Result<NewSession, ServiceError> {
-        let (who, again) = (pending.user.clone(), pending.clone());
+        let (user, again) = (pending.user.clone(), pending.clone());
         let tried = async {
-            let shown = self.verify_passkey(ChallengePurpose::Login, &tokens::digest(cookie), &who.id, answer).await?;
+            let shown = self.verify_passkey(ChallengePurpose::Login, &tokens::digest(cookie), &user.id, answer).await?;
             let shared = Arc::new((pending, shown));
             let opened = self.open_session(caller, browser.clone(), move |unit| {
                 let shared = Arc::clone(&shared);
@@ -68,7 +68,7 @@ impl AccessService {
         };
         let outcome = tried.await;
         if let Err(error) = &outcome {
-            self.record_wrong_factor(who, &browser, Some(error)).await?;
+            self.record_wrong_factor(user, &browser, Some(error)).await?;
             self.request_login_passkey(&again, cookie, &browser).await?;
         }
         outcome

@@ -40,7 +40,7 @@ const FACTOR_NAME: &str = "passkey";
 #[derive(Debug)]
 pub(super) struct VerifiedPasskey {
     result: AuthenticationResult,
-    asked_at: Timestamp,
+    challenged_at: Timestamp,
 }
 
 impl AccessService {
@@ -72,15 +72,16 @@ impl AccessService {
     /// Returns the passkey that the caller is adding.
     pub async fn own_passkey_enrolment(&self, principal: &Principal) -> Result<PasskeyEnrollment, ServiceError> {
         self.require_password_session(principal).await?;
-        let found = self
+        let challenge = self
             .context
             .read()
             .await?
             .challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str())
             .await?;
-        let found =
-            found.filter(|challenge| challenge.expires_at > self.context.now()).ok_or(FactorError::PasskeyExpired)?;
-        Ok(PasskeyEnrollment { options: from_json(&found.options)? })
+        let challenge = challenge
+            .filter(|challenge| challenge.expires_at > self.context.now())
+            .ok_or(FactorError::PasskeyExpired)?;
+        Ok(PasskeyEnrollment { options: from_json(&challenge.options)? })
     }
 
     /// Adds the passkey that a browser has created.
@@ -179,16 +180,17 @@ impl AccessService {
         origin: Option<&PasskeyOrigin>,
     ) -> Result<AvailableFactors, ServiceError> {
         let mut tx = self.context.read().await?;
-        let asked = tx.challenge(purpose, holder).await?;
-        let asked = asked.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
-        let is_elsewhere = |key: &StoredPasskey| origin.is_none_or(|origin| key.origin != origin.url);
-        let mut elsewhere = tx.passkeys(user).await?;
-        elsewhere.retain(is_elsewhere);
+        let challenge = tx.challenge(purpose, holder).await?;
+        let challenge =
+            challenge.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
+        let has_other_origin = |key: &StoredPasskey| origin.is_none_or(|origin| key.origin != origin.url);
+        let mut other_keys = tx.passkeys(user).await?;
+        other_keys.retain(has_other_origin);
         Ok(AvailableFactors {
             app: has_totp(&mut *tx, user).await?,
             recovery_codes: unused_code_count(&mut *tx, user).await? > 0,
-            other_origin: elsewhere.pop().map(|key| key.origin).filter(|_| asked.is_none()),
-            passkey: asked.map(|challenge| challenge.options),
+            other_origin: other_keys.pop().map(|key| key.origin).filter(|_| challenge.is_none()),
+            passkey: challenge.map(|challenge| challenge.options),
         })
     }
 
@@ -205,7 +207,7 @@ impl AccessService {
         let state: SecurityKeyAuthentication = from_json(&challenge.state)?;
         let origin = PasskeyOrigin::from_url(&challenge.origin).map_err(FactorError::PasskeysUnavailable)?;
         match relying_party(&origin)?.finish_securitykey_authentication(&answer, &state) {
-            Ok(result) => Ok(VerifiedPasskey { result, asked_at: challenge.created_at }),
+            Ok(result) => Ok(VerifiedPasskey { result, challenged_at: challenge.created_at }),
             Err(WebauthnError::CredentialPossibleCompromise) => Err(FactorError::PasskeyCopied.into()),
             Err(error) => Err(passkey_error(&error)),
         }
@@ -253,13 +255,13 @@ impl AccessService {
         user: &UserId,
     ) -> Result<PasskeyChallenge, ServiceError> {
         let holder = holder.to_owned();
-        let taken = self.context.change(Caller::system(), move |unit| {
+        let challenge = self.context.change(Caller::system(), move |unit| {
             let holder = holder.clone();
             Box::pin(async move { Ok(unit.tx.take_challenge(purpose, &holder).await?) })
         });
-        let taken =
-            taken.await?.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
-        Ok(taken.ok_or(FactorError::PasskeyExpired)?)
+        let challenge =
+            challenge.await?.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
+        Ok(challenge.ok_or(FactorError::PasskeyExpired)?)
     }
 }
 
@@ -307,7 +309,7 @@ pub(super) async fn use_passkey(
     let credential_id = BASE64_URL_SAFE_NO_PAD.encode(shown.result.cred_id());
     let found = unit.tx.passkeys(&user.id).await?.into_iter().find(|key| key.credential_id == credential_id);
     let passkey = found.ok_or(FactorError::WrongPasskey)?;
-    if passkey.used_at.is_some_and(|at| at > shown.asked_at) {
+    if passkey.used_at.is_some_and(|at| at > shown.challenged_at) {
         return Err(FactorError::PasskeyExpired.into());
     }
     let mut credential: SecurityKey = from_json(&passkey.credential)?;
@@ -326,12 +328,12 @@ pub(super) fn passkey_view(passkey: StoredPasskey) -> PasskeyView {
     }
 }
 
-fn check_passkey_limit(there: usize) -> Result<(), ServiceError> {
+fn check_passkey_limit(count: usize) -> Result<(), ServiceError> {
     let limit = u64::try_from(MAX_PASSKEYS).unwrap_or(u64::MAX);
-    if there < MAX_PASSKEYS {
+    if count < MAX_PASSKEYS {
         Ok(())
     } else {
-        Err(InvalidInput::TooMuch { what: LimitedItems::Passkeys, limit }.into())
+        Err(InvalidInput::TooMuch { items: LimitedItems::Passkeys, limit }.into())
     }
 }
 
@@ -369,6 +371,6 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, ServiceError> {
     serde_json::from_str(text).map_err(|error| internal_error(&error))
 }
 
-fn to_json<T: Serialize>(what: &T) -> Result<String, ServiceError> {
-    serde_json::to_string(what).map_err(|error| internal_error(&error))
+fn to_json<T: Serialize>(value: &T) -> Result<String, ServiceError> {
+    serde_json::to_string(value).map_err(|error| internal_error(&error))
 }

@@ -69,8 +69,9 @@ impl AccessService {
     pub(super) async fn verify_password(&self, hash: Option<String>, password: &str) -> Result<bool, ServiceError> {
         let password = password.to_owned();
         self.run_hashing(move || {
-            let kept = hash.as_deref().unwrap_or(DUMMY_HASH);
-            let parsed = PasswordHash::new(kept).map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+            let stored_hash = hash.as_deref().unwrap_or(DUMMY_HASH);
+            let parsed =
+                PasswordHash::new(stored_hash).map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
             Ok(Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some())
         })
         .await
@@ -80,11 +81,11 @@ impl AccessService {
         &self,
         work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let turn = Arc::clone(&self.authenticator.hashing).acquire_owned().await;
-        let turn = turn.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+        let permit = Arc::clone(&self.authenticator.hashing).acquire_owned().await;
+        let permit = permit.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
         // The work continues if the client disconnects, and holds its permit until its end.
         let work = move || {
-            let _turn = turn;
+            let _permit = permit;
             work()
         };
         tokio::task::spawn_blocking(work)

@@ -70,7 +70,7 @@ impl RateLimits {
 
     fn reject(&self, kind: RateLimitKind, wait: Millis, key: String) -> ServiceError {
         self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
-        ServiceError::RateLimited { kind, wait, who: key }
+        ServiceError::RateLimited { kind, wait, caller: key }
     }
 
     fn reject_unauthenticated(&self, kind: RateLimitKind, wait: Millis) -> ServiceError {
@@ -116,12 +116,12 @@ impl AccessService {
 
     fn charge_caller(&self, key: &str, name: impl FnOnce() -> String) -> Result<(), ServiceError> {
         let Some(quota) = self.context.policy.quotas.caller else { return Ok(()) };
-        let taken = self.authenticator.rate_limits.callers.lock().expect("no panic while it is held").try_acquire(
+        let result = self.authenticator.rate_limits.callers.lock().expect("no panic while it is held").try_acquire(
             key,
             quota,
             self.context.now(),
         );
-        taken.map_err(|wait| self.authenticator.rate_limits.reject(RateLimitKind::Caller, wait, name()))
+        result.map_err(|wait| self.authenticator.rate_limits.reject(RateLimitKind::Caller, wait, name()))
     }
 
     /// Charges an unauthenticated request of a network.
@@ -147,11 +147,11 @@ impl AccessService {
         known: Option<KnownBrowser>,
         attempt: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
-        let taken = match known {
+        let charge = match known {
             Some(KnownBrowser(browser)) => self.charge_browser(browser),
             None => self.charge_unauthenticated(peer, name).await,
         };
-        let taken = taken.map_err(|wait| match wait {
+        let charge = charge.map_err(|wait| match wait {
             TryDenied::Wait(wait) => {
                 self.authenticator.rate_limits.reject_unauthenticated(RateLimitKind::WrongPasswords, wait)
             }
@@ -159,7 +159,7 @@ impl AccessService {
         })?;
         let outcome = attempt.await;
         if !matches!(outcome, Err(ServiceError::WrongPassword | ServiceError::WrongToken)) {
-            self.refund(&taken);
+            self.refund(&charge);
         }
         outcome
     }
@@ -173,14 +173,14 @@ impl AccessService {
         attempt: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
         let Some(quota) = self.context.policy.quotas.wrong_code else { return attempt.await };
-        let (rates, who) =
+        let (rates, key) =
             (&self.authenticator.rate_limits, known.map_or_else(|| user.to_string(), |KnownBrowser(browser)| browser));
-        charge(&rates.wrong_codes, &who, quota, self.context.now())
+        charge(&rates.wrong_codes, &key, quota, self.context.now())
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongPasswords, wait))?;
         let outcome = attempt.await;
         let wrong = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
         if !matches!(&outcome, Err(ServiceError::Factor(error)) if wrong.contains(error)) {
-            rates.wrong_codes.lock().expect("no panic while it is held").refund(&who, quota);
+            rates.wrong_codes.lock().expect("no panic while it is held").refund(&key, quota);
         }
         outcome
     }
@@ -200,11 +200,11 @@ impl AccessService {
         // A name that no user can have is not stored as a key.
         let Some(name) = name.filter(|name| is_valid_name(name)) else { return Ok(guess) };
         let network = peer.map_or_else(|| "nowhere".to_owned(), |peer| Network::from_client(peer).to_string());
-        let there = format!("{name} {network}");
+        let key = format!("{name} {network}");
         let mut denied = None;
         if let Some(quota) = quotas.wrong_password_per_name {
-            match charge(&rates.wrong_passwords_per_name, &there, quota, now) {
-                Ok(()) => guess.name = Some((there, quota)),
+            match charge(&rates.wrong_passwords_per_name, &key, quota, now) {
+                Ok(()) => guess.name = Some((key, quota)),
                 Err(wait) => denied = Some(wait),
             }
         }
@@ -230,11 +230,11 @@ impl AccessService {
             let mut all = rates.wrong_passwords.lock().expect("no panic while it is held");
             all.refund(&Network::from_client(peer), quota);
         }
-        for (all, taken) in
+        for (all, charge) in
             [(&rates.wrong_passwords_per_name, &guess.name), (&rates.wrong_passwords_global, &guess.name_global)]
         {
-            if let Some((who, quota)) = taken {
-                all.lock().expect("no panic while it is held").refund(who, *quota);
+            if let Some((key, quota)) = charge {
+                all.lock().expect("no panic while it is held").refund(key, *quota);
             }
         }
     }
@@ -243,9 +243,9 @@ impl AccessService {
     async fn is_logged_in_from(&self, name: &str, peer: Option<IpAddr>) -> Result<bool, ServiceError> {
         let mut tx = self.context.read().await?;
         let (Some(user), Some(peer)) = (tx.user_by_name(name).await?, peer) else { return Ok(false) };
-        let there = Network::from_client(peer);
+        let network = Network::from_client(peer);
         let sessions = tx.sessions(&user.id).await?;
-        Ok(sessions.iter().any(|session| session.host.parse().is_ok_and(|host| there.contains(host))))
+        Ok(sessions.iter().any(|session| session.host.parse().is_ok_and(|host| network.contains(host))))
     }
 
     /// A caller without an address is a test, or this process.

@@ -48,27 +48,28 @@ impl AccessService {
         proof: ReauthProof,
     ) -> Result<(), ServiceError> {
         let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
-        let found = self.context.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
-        let right = if let Some(token) = &found.token {
+        let stored = self.context.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
+        let right = if let Some(token) = &stored.token {
             let opened = self.context.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
-            opened.and_then(|opened| opened.token).is_some_and(|given| given.id == *token)
+            opened.and_then(|opened| opened.token).is_some_and(|presented| presented.id == *token)
         } else {
-            let kept = self.context.read().await?.password_hash(&found.user).await?;
-            self.verify_password(kept, &proof.secret).await?
+            let hash = self.context.read().await?.password_hash(&stored.user).await?;
+            self.verify_password(hash, &proof.secret).await?
         };
         if !right {
             return Err(ServiceError::WrongPassword);
         }
-        let asks = found.token.is_none() && has_factor(&mut *self.context.read().await?, &found.user).await?;
+        let asks = stored.token.is_none() && has_factor(&mut *self.context.read().await?, &stored.user).await?;
         let factor = match (proof.credential, proof.code) {
             _ if !asks => GivenFactor::None,
             (Some(answer), _) => GivenFactor::Passkey(
-                self.verify_passkey(ChallengePurpose::Reauthentication, session.as_str(), &found.user, &answer).await?,
+                self.verify_passkey(ChallengePurpose::Reauthentication, session.as_str(), &stored.user, &answer)
+                    .await?,
             ),
             (None, Some(code)) => GivenFactor::Code(code),
             (None, None) => return Err(FactorError::Required.into()),
         };
-        let shared = Arc::new((session, principal.name.clone(), found.user, factor));
+        let shared = Arc::new((session, principal.name.clone(), stored.user, factor));
         self.context
             .change(caller, move |unit| {
                 let shared = Arc::clone(&shared);
@@ -95,8 +96,8 @@ impl AccessService {
         origin: Option<PasskeyOrigin>,
     ) -> Result<Option<AvailableFactors>, ServiceError> {
         let (AuthMethod::Session(session), Some(user)) = (&principal.via, &principal.user) else { return Ok(None) };
-        let found = self.context.read().await?.session(session).await?;
-        if found.is_none_or(|found| found.token.is_some())
+        let stored = self.context.read().await?.session(session).await?;
+        if stored.is_none_or(|stored| stored.token.is_some())
             || !has_factor(&mut *self.context.read().await?, user).await?
         {
             return Ok(None);
@@ -140,11 +141,11 @@ impl AccessService {
             .change(caller, move |unit| {
                 let (principal, session) = (principal.clone(), session.clone());
                 Box::pin(async move {
-                    let found = unit.tx.session(&session).await?.filter(|session| principal.can_manage(&session.user));
-                    let found = found.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
+                    let stored = unit.tx.session(&session).await?.filter(|session| principal.can_manage(&session.user));
+                    let stored = stored.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
                     let owner = unit
                         .tx
-                        .user(&found.user)
+                        .user(&stored.user)
                         .await?
                         .ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
                     if principal.user.as_ref() != Some(&owner.id) {
@@ -179,8 +180,8 @@ impl AccessService {
     ) -> Result<(), ServiceError> {
         let user = principal.account_id()?;
         self.check_password(&principal.name, new).await?;
-        let kept = self.context.read().await?.password_hash(&user).await?;
-        if !self.verify_password(kept.clone(), old).await? {
+        let old_hash = self.context.read().await?.password_hash(&user).await?;
+        if !self.verify_password(old_hash.clone(), old).await? {
             return Err(ServiceError::WrongPassword);
         }
         let hash = self.hash_password(new).await?;
@@ -191,11 +192,11 @@ impl AccessService {
         };
         self.context
             .change(caller, move |unit| {
-                let (user, kept, hash, stays) = (user.clone(), kept.clone(), hash.clone(), stays.clone());
+                let (user, old_hash, hash, stays) = (user.clone(), old_hash.clone(), hash.clone(), stays.clone());
                 let by = by.clone();
                 Box::pin(async move {
                     // Another request may have changed it since.
-                    let same = unit.tx.password_hash(&user).await? == kept;
+                    let same = unit.tx.password_hash(&user).await? == old_hash;
                     let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
                     unit.tx.put_password(&user.id, &hash).await?;
                     unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;

@@ -57,7 +57,7 @@ impl AccessService {
         self.check_new_user(name, Some(password)).await?;
         let hash = self.hash_password(password).await?;
         let id = UserId::new(self.context.now(), self.context.entropy());
-        let (code, name, kept) = (tokens::digest(code.trim()), name.to_owned(), hash.clone());
+        let (code, name, password_hash) = (tokens::digest(code.trim()), name.to_owned(), hash.clone());
         let user = self.context.change(caller.clone(), move |unit| {
             let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
             Box::pin(async move {
@@ -75,7 +75,7 @@ impl AccessService {
         });
         let user = user.await?;
         self.authenticator.setup_pending.store(false, Ordering::Relaxed);
-        self.begin_session(caller, PendingLogin::new(user, kept), browser).await
+        self.begin_session(caller, PendingLogin::new(user, password_hash), browser).await
     }
 
     /// Adds, at start, the bootstrap token of the environment for the admin, unless it exists.
@@ -132,19 +132,19 @@ async fn put_bootstrap_token(
 /// time get the same key.
 pub async fn load_token_signing_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, ServiceError> {
     let fresh = tokens::hex(&random.bytes::<32>());
-    let found = Arc::new(Mutex::new(Vec::new()));
-    let note = Arc::clone(&found);
+    let key = Arc::new(Mutex::new(Vec::new()));
+    let key_slot = Arc::clone(&key);
     let write = store.write(Box::new(move |tx| {
-        let (fresh, note) = (fresh.clone(), Arc::clone(&note));
+        let (fresh, key_slot) = (fresh.clone(), Arc::clone(&key_slot));
         Box::pin(async move {
-            let kept = tx.setting(TOKEN_SIGNING_KEY_SETTING).await?;
-            if kept.is_none() {
+            let existing = tx.setting(TOKEN_SIGNING_KEY_SETTING).await?;
+            if existing.is_none() {
                 tx.put_setting(TOKEN_SIGNING_KEY_SETTING, Some(&fresh)).await?;
             }
-            *note.lock().expect("no panic while it is held") = kept.unwrap_or(fresh).into_bytes();
+            *key_slot.lock().expect("no panic while it is held") = existing.unwrap_or(fresh).into_bytes();
             Ok(())
         })
     }));
     write.await?;
-    Ok(std::mem::take(&mut *found.lock().expect("no panic while it is held")))
+    Ok(std::mem::take(&mut *key.lock().expect("no panic while it is held")))
 }

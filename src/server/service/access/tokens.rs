@@ -126,7 +126,7 @@ impl AccessService {
             Box::pin(async move {
                 let (token, digest, principal) = &*shared;
                 let token = &match presented_token(unit, principal).await? {
-                    Some(maker) => restricted_to_maker(token.clone(), &maker, principal),
+                    Some(creator) => restricted_to_creator(token.clone(), &creator, principal),
                     None => token.clone(),
                 };
                 let owner =
@@ -229,8 +229,8 @@ async fn check_token_limit(unit: &mut UnitOfWork<'_>, owner: &StoredUser, name: 
 }
 
 /// Restricts a token to the scopes and expiry of the one that creates it.
-fn restricted_to_maker(token: StoredToken, maker: &StoredToken, principal: &Principal) -> StoredToken {
-    let ends = [token.expires_at, maker.expires_at].into_iter().flatten().min();
+fn restricted_to_creator(token: StoredToken, creator: &StoredToken, principal: &Principal) -> StoredToken {
+    let ends = [token.expires_at, creator.expires_at].into_iter().flatten().min();
     StoredToken { scopes: token.scopes.or(Some(principal.permissions)), expires_at: ends, ..token }
 }
 

@@ -46,14 +46,14 @@ impl AgentService {
         report: StatusReport,
     ) -> Result<Job, ServiceError> {
         let attempt = attempt_ref.attempt.or(report.attempt);
-        let resumed = resumed_from(&report)?;
+        let resumed = parse_resumed_step(&report)?;
         // The line only points to the error in the log.
         let line = report.error_line.and_then(|line| i64::try_from(line).ok()).filter(|line| *line > 0);
         let points = report.progress.as_ref().map(|point| parse_points(std::slice::from_ref(point))).transpose()?;
         let unhealthy_reason =
             checked_reason(report.unhealthy_reason.as_deref()).filter(|_| report.status == "requeue");
         let report = parse_report(&report)?;
-        let (worker, older_claim, who) =
+        let (worker, older_claim, agent_caller) =
             (attempt_ref.worker.clone(), OlderAgentClaim::from_report(&attempt_ref.job, &report), caller.clone());
         let subject = AttemptRef { attempt, ..attempt_ref };
         let input = Arc::new((
@@ -102,7 +102,7 @@ impl AgentService {
         let reported = reported.await;
         // Older agents do not read the response; their stream tells them.
         if let Err(ServiceError::JobTransition(_) | ServiceError::JobNotFound(_)) = &reported {
-            self.note_rejected_report(who, worker, older_claim).await;
+            self.record_rejected_report(agent_caller, worker, older_claim).await;
         }
         reported
     }
@@ -181,10 +181,10 @@ impl AgentService {
 /// Validates and converts points.
 fn parse_points(points: &[ProgressPoint]) -> Result<Vec<StoredPoint>, ServiceError> {
     if points.len() > MAX_POINTS {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Points, limit: MAX_POINTS as u64 }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Points, limit: MAX_POINTS as u64 }.into());
     }
     if points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Metrics, limit: MAX_METRICS as u64 }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Metrics, limit: MAX_METRICS as u64 }.into());
     }
     Ok(points.iter().map(stored_point).collect())
 }
@@ -265,7 +265,7 @@ async fn load_current(
 }
 
 /// The step from which an attempt reports to resume.
-fn resumed_from(report: &StatusReport) -> Result<Option<i64>, ServiceError> {
+fn parse_resumed_step(report: &StatusReport) -> Result<Option<i64>, ServiceError> {
     let step = report.resumed_from_step.map(i64::try_from).transpose();
     step.map_err(|_| InvalidInput::OutOfRange { field: RESUMED_FIELD, allowed: AllowedValues::Step }.into())
 }
@@ -287,10 +287,10 @@ fn parse_report(report: &StatusReport) -> Result<AttemptReport, ServiceError> {
 fn stored_point(point: &ProgressPoint) -> StoredPoint {
     let step = i64::try_from(point.step).unwrap_or(i64::MAX);
     let short = |text: &str| escape(text).chars().take(MAX_NAME_CHARS).collect::<String>();
-    let said = ProgressPoint {
+    let escaped = ProgressPoint {
         metrics: point.metrics.iter().map(|(name, value)| (short(name), *value)).collect(),
         stage: point.stage.as_deref().map(short),
         ..point.clone()
     };
-    StoredPoint { step, point: serde_json::to_string(&said).expect("plain numbers and text") }
+    StoredPoint { step, point: serde_json::to_string(&escaped).expect("plain numbers and text") }
 }

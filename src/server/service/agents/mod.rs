@@ -83,7 +83,7 @@ impl AgentService {
             if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
         let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.context.random));
         let input = Arc::new((auth, capability, kind, claims, session, Arc::clone(&self.access)));
-        let (again, who) = (Arc::clone(&input), caller.clone());
+        let (again, agent_caller) = (Arc::clone(&input), caller.clone());
         let registration = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
@@ -100,7 +100,7 @@ impl AgentService {
             Ok(_) => self.workers.record_contact(&again.0.worker, again.0.peer),
             Err(ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) => {
                 let (host, peer) = (again.1.hostname.clone(), again.0.peer.map(|peer| peer.to_string()));
-                self.workers.record_token_conflict(who, &again.0.worker, host.or(peer).as_deref()).await;
+                self.workers.record_token_conflict(agent_caller, &again.0.worker, host.or(peer).as_deref()).await;
             }
             Err(_) => {}
         }
@@ -284,8 +284,8 @@ impl AgentService {
         if disconnect.worker_id.as_ref().is_some_and(|id| *id != worker) {
             return Err(InvalidInput::OtherWorker.into());
         }
-        let (gone, cause) = (worker.clone(), OfflineCause::Disconnected);
-        let disconnected = self.context.change(caller, move |unit| {
+        let (disconnected, cause) = (worker.clone(), OfflineCause::Disconnected);
+        let name_if_changed = self.context.change(caller, move |unit| {
             let worker = worker.clone();
             Box::pin(async move {
                 let before = unit.worker(&worker).await?.worker;
@@ -296,29 +296,29 @@ impl AgentService {
                 Ok((before != after).then_some(after.name))
             })
         });
-        if let Some(name) = disconnected.await? {
-            log_offline(&gone, &name, cause);
+        if let Some(name) = name_if_changed.await? {
+            log_offline(&disconnected, &name, cause);
         }
-        self.readings.forget(&gone);
+        self.readings.forget(&disconnected);
         Ok(())
     }
 
     /// Clears the streams of servers that are gone, and of this one at its start. Open streams are recorded again.
-    pub async fn drop_dead_streams(self: &Arc<Self>, living: Vec<String>) -> Result<(), ServiceError> {
-        let lost = |worker: &Worker, living: &[String]| {
+    pub async fn drop_dead_streams(self: &Arc<Self>, live_servers: Vec<String>) -> Result<(), ServiceError> {
+        let lost = |worker: &Worker, live_servers: &[String]| {
             let server = worker.stream_id().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
-            server.is_some_and(|server| !living.iter().any(|living| living == server))
+            server.is_some_and(|server| !live_servers.iter().any(|live| live == server))
         };
-        let any = |known: &FleetState| known.workers().any(|stored| lost(&stored.worker, &living));
+        let any = |known: &FleetState| known.workers().any(|stored| lost(&stored.worker, &live_servers));
         if !self.context.read_recent().await?.with_state(any).await? {
             return Ok(());
         }
         self.context
             .change(Caller::system(), move |unit| {
-                let living = living.clone();
+                let live_servers = live_servers.clone();
                 Box::pin(async move {
                     for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
-                        if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
+                        if let Some(stream) = before.stream_id().filter(|_| lost(&before, &live_servers)) {
                             let after = before.clone().stream_closed(unit.now, stream);
                             let detail = json!({"cause": StreamEndCause::ServerStopped});
                             unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
@@ -395,7 +395,7 @@ async fn register_in(
     let mut desired = load_desired(unit.context, unit.tx, &stored).await?;
     desired.stop.extend(stop);
     let older = capability.is_older_agent();
-    let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
+    let resumed = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
     Ok(RegisterResponse {
         worker_id: worker.clone(),
         name: after.name,
@@ -404,10 +404,10 @@ async fn register_in(
         protocol: PROTOCOL_VERSION,
         server_time: unit.now,
         session: None,
-        resume_job: kept.filter(|_| older).map(|claim| ResumeJob { job_id: claim.job.clone() }),
+        resume_job: resumed.filter(|_| older).map(|claim| ResumeJob { job_id: claim.job.clone() }),
         abandon_job: older
             && !claims.is_empty()
-            && kept.is_none()
+            && resumed.is_none()
             && desired.stop.iter().any(|s| s.job_id == claims[0].job),
         desired,
     })
@@ -423,7 +423,7 @@ fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<()
     }
     check_telemetry(&heartbeat.telemetry)?;
     if heartbeat.attempts.len() > MAX_GPUS as usize {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Attempts, limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Attempts, limit: MAX_GPUS.into() }.into());
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
     let accelerator = register.accelerator_type.clone().or(info.accelerator.clone());
     let name = register.gpu_name.clone().or(info.name.clone());
     let count = register.gpu_count.unwrap_or(info.count);
-    let cpu_only = accelerator.as_deref().is_some_and(|word| word == "cpu");
+    let cpu_only = accelerator.as_deref().is_some_and(|name| name == "cpu");
     let gpus: Vec<Gpu> = if register.gpus.is_empty() && !cpu_only {
         let vram_gb = register.gpu_vram_gb.or(info.vram_gb);
         let name = name.unwrap_or_else(|| "GPU".to_owned());
@@ -37,7 +37,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
         register.gpus.iter().map(gpu_from_wire).collect()
     };
     if gpus.len() > MAX_GPUS as usize {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
     }
     let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
     let capability = Capability {
@@ -61,7 +61,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
         .as_ref()
         .is_some_and(|paths| paths.len() > MAX_PATHS || !paths.iter().all(|path| is_placeholder_name(path)))
     {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Paths, limit: MAX_PATHS as u64 }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Paths, limit: MAX_PATHS as u64 }.into());
     }
     check_texts(&capability)?;
     Ok(capability)

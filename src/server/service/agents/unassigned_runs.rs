@@ -16,7 +16,7 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 
 impl AgentService {
     /// Records a rejected report. An older agent learns of it only by its stream.
-    pub(in crate::service) async fn note_rejected_report(
+    pub(in crate::service) async fn record_rejected_report(
         self: &Arc<Self>,
         caller: Caller,
         worker: WorkerId,

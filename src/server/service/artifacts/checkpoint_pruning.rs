@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn newer_checkpoint_replaces_earlier_ones() {
-        let files = |of: &[(u32, &str)]| -> Vec<(AttemptNumber, String)> {
-            of.iter().map(|(attempt, path)| (AttemptNumber(*attempt), (*path).to_owned())).collect()
+        let files = |paths: &[(u32, &str)]| -> Vec<(AttemptNumber, String)> {
+            paths.iter().map(|(attempt, path)| (AttemptNumber(*attempt), (*path).to_owned())).collect()
         };
         let all = files(&[
             (1, "checkpoint-900/a"),

@@ -39,35 +39,35 @@ impl ArtifactService {
         self: &Arc<Self>,
         caller: Caller,
         attempt_ref: AttemptRef,
-        whole: CompletedCheckpoint,
+        completed: CompletedCheckpoint,
     ) -> Result<(), ServiceError> {
-        let step = parse_step(&whole)?;
-        let input = Arc::new((attempt_ref, whole, step));
-        let gives_up = self.context.change(caller, move |unit| {
+        let step = parse_step(&completed)?;
+        let input = Arc::new((attempt_ref, completed, step));
+        let has_removals = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, whole, step) = &*input;
+                let (subject, completed, step) = &*input;
                 let job = unit.job(&subject.job).await?;
                 let attempt = subject.attempt.unwrap_or(job.attempt);
                 job.check_current_attempt(&subject.worker, attempt)?;
                 unit.renew_hold(&job).await?;
-                if let Some(missing) = first_missing_file(unit.tx, &job.id, attempt, &whole.files).await? {
+                if let Some(missing) = first_missing_file(unit.tx, &job.id, attempt, &completed.files).await? {
                     return Err(ServiceError::CheckpointIncomplete { path: missing });
                 }
                 let checkpoint = StoredCheckpoint {
                     attempt,
-                    name: whole.name.clone(),
+                    name: completed.name.clone(),
                     step: *step,
-                    files: serde_json::to_string(&whole.files).expect("fields that can be serialized"),
+                    files: serde_json::to_string(&completed.files).expect("fields that can be serialized"),
                     created_at: unit.now,
                 };
                 unit.tx.put_checkpoint(&job.id, &checkpoint).await?;
-                let gives_up = prune_superseded(unit, &job, (*step, attempt)).await?;
+                let has_removals = prune_superseded(unit, &job, (*step, attempt)).await?;
                 unit.notify(Topic::Job(job.id));
-                Ok(gives_up)
+                Ok(has_removals)
             })
         });
-        if gives_up.await? {
+        if has_removals.await? {
             self.spawn_removal();
         }
         Ok(())
@@ -129,7 +129,7 @@ fn parse_step(checkpoint: &CompletedCheckpoint) -> Result<i64, InvalidInput> {
     let no_name = InvalidInput::OutOfRange { field: "name", allowed: AllowedValues::CheckpointName };
     let step = checkpoint_pruning::checkpoint_step(&checkpoint.name).ok_or(no_name)?;
     if checkpoint.files.len() > MAX_FILES {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::CheckpointFiles, limit: MAX_FILES as u64 });
+        return Err(InvalidInput::TooMuch { items: LimitedItems::CheckpointFiles, limit: MAX_FILES as u64 });
     }
     let mut seen = HashSet::new();
     let is_below = |path: &str| path.strip_prefix(&checkpoint.name).is_some_and(|rest| rest.starts_with('/'));

@@ -75,14 +75,14 @@ impl ArtifactService {
         let attempt = self.agents.check_attempt(&attempt_ref).await?;
         self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
         self.check_file_quota(&attempt_ref.job, (attempt, &announcement.path), announcement.size).await?;
-        let place = (&attempt_ref.job, attempt, announcement.path.as_str());
+        let artifact_key = (&attempt_ref.job, attempt, announcement.path.as_str());
         let limit = self.context.policy.artifact_limit;
         // A file of many gigabytes may use up what was free at its start.
         let body = body.map(|bytes| match self.context.check_running_disk_space() {
             Ok(()) => bytes.map_err(|error| error.to_string()),
             Err(_) => Err("the server's disk is full".to_owned()),
         });
-        let received = self.files.receive(place, body, announcement.sha256.as_deref(), limit).await;
+        let received = self.files.receive(artifact_key, body, announcement.sha256.as_deref(), limit).await;
         let received = match received {
             Err(UploadError::Interrupted(_)) => {
                 self.context.check_running_disk_space()?;
@@ -92,7 +92,7 @@ impl ArtifactService {
         };
         // The client may disconnect before the file is recorded or removed.
         let artifacts = Arc::clone(self);
-        let kept = tokio::spawn(async move {
+        let recorded = tokio::spawn(async move {
             // The upload may have taken hours. A file from which a newer attempt resumes is not replaced.
             if let Err(error) = artifacts.agents.check_attempt(&attempt_ref).await {
                 received.discard().await;
@@ -101,7 +101,7 @@ impl ArtifactService {
             let stored = received.commit().await.map_err(upload_error)?;
             artifacts.record_artifact(caller, attempt_ref, attempt, announcement, stored).await
         });
-        kept.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
+        recorded.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
     }
 
     /// Fails if a file of this size would exceed the limit of its job or user.
@@ -141,7 +141,7 @@ impl ArtifactService {
         let artifact =
             StoredArtifact { path: announcement.path, attempt, kind, size, sha256, created_at: self.context.now() };
         let input = Arc::new((attempt_ref, artifact));
-        let of = Arc::clone(&input);
+        let original_input = Arc::clone(&input);
         let recorded = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
@@ -157,7 +157,7 @@ impl ArtifactService {
                 }
                 let limit = unit.context.policy.max_artifacts;
                 if unit.tx.has_other_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
-                    return Err(InvalidInput::TooMuch { what: LimitedItems::JobFiles, limit }.into());
+                    return Err(InvalidInput::TooMuch { items: LimitedItems::JobFiles, limit }.into());
                 }
                 // Several uploads may have been recorded at the same time.
                 let most = unit.context.policy.usage_limits.file_bytes_per_job;
@@ -175,7 +175,7 @@ impl ArtifactService {
         let recorded = recorded.await;
         // If the database does not answer, it may still have recorded the file.
         if recorded.as_ref().is_err_and(|error| !matches!(error, ServiceError::Store(_))) {
-            let (AttemptRef { job, .. }, StoredArtifact { path, .. }) = &*of;
+            let (AttemptRef { job, .. }, StoredArtifact { path, .. }) = &*original_input;
             self.remove_unrecorded(job.clone(), attempt, path.clone()).await;
         }
         let (owner, ack) = recorded?;
@@ -205,8 +205,9 @@ impl ArtifactService {
     pub async fn open_artifact(&self, job: &JobId, path: &str) -> Result<ArtifactDownload, ServiceError> {
         let artifact = self.context.read().await?.artifact(job, path).await?;
         let artifact = artifact.ok_or_else(|| ServiceError::ArtifactNotFound(path.to_owned()))?;
-        let place: (&JobId, AttemptNumber, &str) = (job, artifact.attempt, path);
-        let bytes = self.files.get(place).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+        let artifact_key: (&JobId, AttemptNumber, &str) = (job, artifact.attempt, path);
+        let bytes =
+            self.files.get(artifact_key).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
         Ok(ArtifactDownload { artifact, bytes })
     }
 }
@@ -218,5 +219,5 @@ pub(super) fn upload_error(error: UploadError) -> ServiceError {
         UploadError::Interrupted(why) => UploadRejection::Interrupted(why),
         UploadError::DigestMismatch { announced, found } => UploadRejection::DigestMismatch { announced, found },
     };
-    ServiceError::Upload { why, kept: 0 }
+    ServiceError::Upload { why, stored_bytes: 0 }
 }

@@ -25,8 +25,8 @@ impl UploadFinalizer {
         work: impl Future<Output = FinalizeResult> + Send + 'static,
     ) -> FinalizeResult {
         let waits = {
-            let mut under_way = self.0.lock().expect("no panic while it is held");
-            under_way.entry(target.clone()).or_insert_with(|| self.join_or_start(target.clone(), work)).clone()
+            let mut in_progress = self.0.lock().expect("no panic while it is held");
+            in_progress.entry(target.clone()).or_insert_with(|| self.join_or_start(target.clone(), work)).clone()
         };
         waits.await
     }
@@ -61,34 +61,34 @@ mod tests {
 
     use super::*;
 
-    fn aim(path: &str) -> UploadTarget {
+    fn target(path: &str) -> UploadTarget {
         let job = JobId::new(Timestamp(0), [0; 10]);
         UploadTarget { job, attempt: AttemptNumber(1), path: path.to_owned(), size: 1, sha256: String::new() }
     }
 
     #[tokio::test]
     async fn repeated_request_waits_for_work_in_progress() {
-        let (storing, goes_on, begun) =
+        let (storing, proceed, started) =
             (UploadFinalizer::default(), Arc::new(Semaphore::new(0)), Arc::new(AtomicU32::new(0)));
         let work = || {
-            let (goes_on, begun) = (Arc::clone(&goes_on), Arc::clone(&begun));
+            let (proceed, started) = (Arc::clone(&proceed), Arc::clone(&started));
             async move {
-                let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
-                goes_on.acquire().await.expect("open").forget();
+                let number = started.fetch_add(1, Ordering::SeqCst) + 1;
+                proceed.acquire().await.expect("open").forget();
                 Err(ServiceError::ArtifactNotFound(number.to_string()))
             }
         };
-        let (a, b) = (aim("a"), aim("b"));
+        let (a, b) = (target("a"), target("b"));
         let others = async {
             let other = storing.run_once(&b, async { Err(ServiceError::NotAuthenticated) }).await;
             assert_eq!(other, Err(ServiceError::NotAuthenticated), "another file is independent");
-            goes_on.add_permits(1);
+            proceed.add_permits(1);
         };
         let all = futures_util::future::join_all((0..3).map(|_| storing.run_once(&a, work())));
         let both = tokio::time::timeout(Duration::from_secs(10), async { tokio::join!(all, others) });
         let (all, ()) = both.await.expect("one of them was started");
         assert_eq!(all, vec![Err(ServiceError::ArtifactNotFound("1".to_owned())); 3]);
-        goes_on.add_permits(1);
+        proceed.add_permits(1);
         assert_eq!(storing.run_once(&a, work()).await, Err(ServiceError::ArtifactNotFound("2".to_owned())));
         let broken = storing.run_once(&a, async { panic!("a defect") }).await;
         assert!(matches!(broken, Err(ServiceError::FilesUnavailable(_))), "{broken:?}");
@@ -98,17 +98,17 @@ mod tests {
     #[tokio::test]
     async fn work_continues_without_waiting_requests() {
         let (storing, done) = (UploadFinalizer::default(), Arc::new(Semaphore::new(0)));
-        let (goes_on, says) = (Arc::new(Semaphore::new(0)), Arc::clone(&done));
-        let waits = Arc::clone(&goes_on);
+        let (proceed, finished) = (Arc::new(Semaphore::new(0)), Arc::clone(&done));
+        let waits = Arc::clone(&proceed);
         let work = async move {
             waits.acquire().await.expect("open").forget();
-            says.add_permits(1);
+            finished.add_permits(1);
             Err(ServiceError::NotAuthenticated)
         };
-        let a = aim("a");
-        let gone = tokio::time::timeout(Duration::ZERO, storing.run_once(&a, work)).await;
-        assert!(gone.is_err(), "the caller has gone");
-        goes_on.add_permits(1);
+        let a = target("a");
+        let result = tokio::time::timeout(Duration::ZERO, storing.run_once(&a, work)).await;
+        assert!(result.is_err(), "the caller has gone");
+        proceed.add_permits(1);
         done.acquire().await.expect("it completes nevertheless").forget();
     }
 }

@@ -42,10 +42,10 @@ impl ArtifactService {
         expected: ExpectedFile,
     ) -> Result<UploadProgress, ServiceError> {
         let attempt = self.agents.check_attempt(attempt_ref).await?;
-        let aim = self.upload_target(attempt_ref, attempt, path, expected)?;
-        let received = match self.find_stored(&aim).await? {
+        let target = self.upload_target(attempt_ref, attempt, path, expected)?;
+        let received = match self.find_stored(&target).await? {
             Some(artifact) => artifact.size,
-            None => self.uploads.received_bytes(&aim).await?,
+            None => self.uploads.received_bytes(&target).await?,
         };
         Ok(UploadProgress { received })
     }
@@ -60,23 +60,23 @@ impl ArtifactService {
         body: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<UploadResponse, ServiceError> {
         let attempt = self.agents.check_attempt(&attempt_ref).await?;
-        let whole = ExpectedFile { size, sha256: announcement.sha256.clone() };
-        let aim = self.upload_target(&attempt_ref, attempt, announcement.path.clone(), whole)?;
-        if let Some(stored) = self.find_stored(&aim).await? {
+        let expected = ExpectedFile { size, sha256: announcement.sha256.clone() };
+        let target = self.upload_target(&attempt_ref, attempt, announcement.path.clone(), expected)?;
+        if let Some(stored) = self.find_stored(&target).await? {
             return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
         self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
-        self.check_file_quota(&attempt_ref.job, (attempt, &aim.path), aim.size).await?;
-        let taken = self.append_chunk(&aim, offset, body).await;
-        if !matches!(taken, Ok(received) if received == aim.size)
+        self.check_file_quota(&attempt_ref.job, (attempt, &target.path), target.size).await?;
+        let appended = self.append_chunk(&target, offset, body).await;
+        if !matches!(appended, Ok(received) if received == target.size)
             // The same file was sent by another request, and was stored meanwhile.
-            && let Some(stored) = self.find_stored(&aim).await?
+            && let Some(stored) = self.find_stored(&target).await?
         {
             return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
-        match taken? {
-            received if received < aim.size => Ok(UploadResponse::Received(UploadProgress { received })),
-            _ => self.finalize_upload(caller, attempt_ref, announcement, aim).await.map(UploadResponse::Stored),
+        match appended? {
+            received if received < target.size => Ok(UploadResponse::Received(UploadProgress { received })),
+            _ => self.finalize_upload(caller, attempt_ref, announcement, target).await.map(UploadResponse::Stored),
         }
     }
 
@@ -94,7 +94,7 @@ impl ArtifactService {
         let arrived = self.write_body(target, offset, body).await;
         // A broken chunk need not be sent again as a whole.
         let received = self.uploads.sync(target).await?;
-        arrived.map_err(|error| error.with_kept_bytes(received))?;
+        arrived.map_err(|error| error.with_stored_bytes(received))?;
         Ok(received)
     }
 
@@ -106,7 +106,7 @@ impl ArtifactService {
     ) -> Result<(), ServiceError> {
         let (mut body, mut block) = (pin!(body), BytesMut::new());
         loop {
-            let (goes_on, broken) = match body.next().await {
+            let (has_more, broken) = match body.next().await {
                 Some(Ok(bytes)) => {
                     block.extend_from_slice(&bytes);
                     (true, None)
@@ -116,9 +116,9 @@ impl ArtifactService {
             };
             if offset + block.len() as u64 > target.size {
                 let why = UploadRejection::MoreThanAnnounced { announced: target.size };
-                return Err(ServiceError::Upload { why, kept: 0 });
+                return Err(ServiceError::Upload { why, stored_bytes: 0 });
             }
-            if block.len() >= WRITE_BLOCK_BYTES || !goes_on {
+            if block.len() >= WRITE_BLOCK_BYTES || !has_more {
                 self.context.check_running_disk_space()?;
                 let piece = block.split().freeze();
                 let end = offset + piece.len() as u64;
@@ -130,8 +130,8 @@ impl ArtifactService {
                 offset = end;
             }
             match broken {
-                Some(why) => return Err(ServiceError::Upload { why, kept: 0 }),
-                None if goes_on => {}
+                Some(why) => return Err(ServiceError::Upload { why, stored_bytes: 0 }),
+                None if has_more => {}
                 None => return Ok(()),
             }
         }
@@ -145,7 +145,7 @@ impl ArtifactService {
         announcement: UploadAnnouncement,
         target: UploadTarget,
     ) -> Result<ArtifactAck, ServiceError> {
-        let (artifacts, of) = (Arc::clone(self), target.clone());
+        let (artifacts, key) = (Arc::clone(self), target.clone());
         let store = async move {
             let stored = artifacts.store_upload(caller, attempt_ref, announcement, &target).await;
             // A wrong file never becomes right, and a rejected one is not requested again: its bytes are dropped.
@@ -161,7 +161,7 @@ impl ArtifactService {
             }
             stored
         };
-        self.finalizer.run_once(&of, store).await
+        self.finalizer.run_once(&key, store).await
     }
 
     async fn store_upload(
@@ -179,18 +179,18 @@ impl ArtifactService {
             return Err(upload_error(UploadError::DigestMismatch { announced: target.sha256.clone(), found: sha256 }));
         }
         self.agents.check_attempt(&attempt_ref).await?;
-        let place = (&target.job, target.attempt, target.path.as_str());
-        self.files.store_local_file(place, &self.uploads.path(target)).await.map_err(upload_error)?;
+        let artifact_key = (&target.job, target.attempt, target.path.as_str());
+        self.files.store_local_file(artifact_key, &self.uploads.path(target)).await.map_err(upload_error)?;
         self.record_artifact(caller, attempt_ref, target.attempt, announcement, StoredFile { size, sha256 }).await
     }
 
     /// Returns the file if it is stored already.
     async fn find_stored(&self, target: &UploadTarget) -> Result<Option<StoredArtifact>, ServiceError> {
-        let found = self.context.read().await?.artifact(&target.job, &target.path).await?;
-        let is_it = |found: &StoredArtifact| {
-            (found.attempt, found.size, &found.sha256) == (target.attempt, target.size, &target.sha256)
+        let artifact = self.context.read().await?.artifact(&target.job, &target.path).await?;
+        let is_target = |artifact: &StoredArtifact| {
+            (artifact.attempt, artifact.size, &artifact.sha256) == (target.attempt, target.size, &target.sha256)
         };
-        Ok(found.filter(is_it))
+        Ok(artifact.filter(is_target))
     }
 
     fn upload_target(
@@ -210,7 +210,7 @@ impl ArtifactService {
         let sha256 = expected.sha256.filter(is_digest).ok_or(no_digest)?;
         let limit = self.context.policy.artifact_limit;
         if size > limit {
-            return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, kept: 0 });
+            return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, stored_bytes: 0 });
         }
         Ok(UploadTarget { job: attempt_ref.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
     }
@@ -218,9 +218,9 @@ impl ArtifactService {
     /// Drops uploads whose attempt is over, or that got no chunk for a day; returns their number.
     pub async fn sweep_uploads(&self) -> Result<u64, ServiceError> {
         let mut dropped = 0;
-        for begun in self.uploads.list_partial().await? {
-            if self.context.now() - begun.modified_at > ABANDONED_AFTER || self.is_abandoned(&begun).await? {
-                self.uploads.remove_partial(begun).await?;
+        for partial in self.uploads.list_partial().await? {
+            if self.context.now() - partial.modified_at > ABANDONED_AFTER || self.is_abandoned(&partial).await? {
+                self.uploads.remove_partial(partial).await?;
                 dropped += 1;
             }
         }

@@ -138,10 +138,10 @@ struct LeftChain {
 fn closing_lines(files: &AuditCheckpointFile, now: Timestamp, is_complete: bool, chains: &[LeftChain]) -> Vec<String> {
     let mut lines = Vec::new();
     for LeftChain { name, head: ChainHead { newest, removed }, signed, has_ended } in chains {
-        let is_there = newest.seq > removed.seq;
+        let has_entries = newest.seq > removed.seq;
         let is_signed = signed.is_some_and(|until| newest.seq <= until);
         let kind = if *has_ended { SignedLineKind::Closed } else { SignedLineKind::Checkpoint };
-        if is_there && (*has_ended || !is_signed) && (signed.is_some() || !is_complete) {
+        if has_entries && (*has_ended || !is_signed) && (signed.is_some() || !is_complete) {
             lines.push(files.signed_line(now, kind, name, newest));
         }
         if removed.seq > 0 && !is_complete {

@@ -29,7 +29,7 @@ impl AuditService {
         let from = AuditOrder::NewestFirst(query.cursor.as_deref().map(parse_cursor).transpose()?);
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let mut tx = self.context.read().await?;
-        let asked = resolve_worker_name(&mut *tx, &mut filter).await?;
+        let resolved = resolve_worker_name(&mut *tx, &mut filter).await?;
         let mut entries = tx.audit_page(&filter, &from, limit + 1).await?;
         drop(tx);
         let more = entries.len() > limit as usize;
@@ -39,7 +39,7 @@ impl AuditService {
                 .context
                 .read_recent()
                 .await?
-                .with_state(|known| worker_names(known, &entries, asked))
+                .with_state(|known| worker_names(known, &entries, resolved))
                 .await?,
             next_cursor: entries.last().filter(|_| more).map(|entry| format_cursor(&entry.cursor())),
             entries: entries.into_iter().map(entry_view).collect(),
@@ -86,19 +86,19 @@ fn name_in_detail(detail: &str) -> Option<String> {
     Some(serde_json::from_str::<Value>(detail).ok()?["name"].as_str()?.to_owned())
 }
 
-/// Returns the names of workers; for deleted ones the name that was `asked` for, or the one in the entries themselves.
+/// Returns the names of workers; for deleted ones the one in `resolved`, or the one in the entries themselves.
 fn worker_names(
     fleet_state: &FleetState,
     entries: &[StoredAuditEntry],
-    asked: BTreeMap<String, String>,
+    resolved: BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    let gone =
+    let deleted =
         entries.iter().filter(|entry| entry.action.starts_with("worker.") && WorkerId::parse(&entry.target).is_ok());
-    let gone = gone.rev().filter_map(|entry| Some((entry.target.clone(), name_in_detail(&entry.detail)?)));
-    let told = entries.iter().flat_map(|entry| [strip_worker_prefix(&entry.actor), &entry.target]);
-    let workers = told.filter_map(|id| fleet_state.worker(&WorkerId::parse(id).ok()?));
+    let deleted = deleted.rev().filter_map(|entry| Some((entry.target.clone(), name_in_detail(&entry.detail)?)));
+    let ids = entries.iter().flat_map(|entry| [strip_worker_prefix(&entry.actor), &entry.target]);
+    let workers = ids.filter_map(|id| fleet_state.worker(&WorkerId::parse(id).ok()?));
     let workers = workers.map(|stored| (stored.worker.id.to_string(), stored.worker.name.clone()));
-    asked.into_iter().chain(gone).chain(workers).collect()
+    resolved.into_iter().chain(deleted).chain(workers).collect()
 }
 
 /// Exports all entries, oldest first. Each batch is read separately, so that a slow reader blocks nothing; entries after `now`
@@ -127,7 +127,7 @@ pub fn export(
 
 /// Validates the filters.
 fn parse_filter(query: &AuditFilters) -> Result<AuditFilter, ServiceError> {
-    let action = |word: String| if word.ends_with('.') { ActionFilter::Prefix(word) } else { ActionFilter::Is(word) };
+    let action = |text: String| if text.ends_with('.') { ActionFilter::Prefix(text) } else { ActionFilter::Is(text) };
     Ok(AuditFilter {
         actor: query.actor.clone(),
         action: query.action.clone().map(action),
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn cursor_round_trips() {
-        let here = AuditCursor { at: Timestamp(5), chain: "c_1.x".to_owned(), seq: 7 };
-        assert_eq!(parse_cursor(&format_cursor(&here)), Ok(here));
+        let cursor = AuditCursor { at: Timestamp(5), chain: "c_1.x".to_owned(), seq: 7 };
+        assert_eq!(parse_cursor(&format_cursor(&cursor)), Ok(cursor));
         for bad in ["", "1", "1.2", "a.2.c", "1.b.c"] {
             assert!(parse_cursor(bad).is_err(), "{bad}");
         }

@@ -66,11 +66,11 @@ impl AuditService {
 
     /// Finds the worker with this id or name: a user may be waiting for its first contact.
     async fn find_worker_id(&self, name: &str) -> Option<WorkerId> {
-        let of_it = |known: &FleetState| {
+        let find_id = |known: &FleetState| {
             let found = known.workers().find(|one| one.worker.name == name || one.worker.id.as_str() == name);
             found.map(|stored| stored.worker.id.clone())
         };
-        self.context.read_recent().await.ok()?.with_state(of_it).await.ok().flatten()
+        self.context.read_recent().await.ok()?.with_state(find_id).await.ok().flatten()
     }
 
     /// Returns whether to record the rejection, and then how many were suppressed before.

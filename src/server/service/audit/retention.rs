@@ -18,16 +18,16 @@ const BATCH: u32 = 1_000;
 impl AuditService {
     /// Removes entries older than `--audit-retention-days`; returns their number.
     pub async fn prune_audit(self: &Arc<Self>) -> Result<u64, ServiceError> {
-        let Some(kept) = self.context.policy.audit_retention else { return Ok(0) };
-        let before = Timestamp(self.context.now().0 - kept.0);
+        let Some(retention) = self.context.policy.audit_retention else { return Ok(0) };
+        let before = Timestamp(self.context.now().0 - retention.0);
         let heads = self.context.read().await?.audit_heads().await?;
         let mut removed = 0;
         for (chain, head) in heads {
             let mut some = head.removed.seq < head.newest.seq;
             while some {
-                let of = chain.clone();
+                let chain_name = chain.clone();
                 let batch = self.context.change(Caller::system(), move |unit| {
-                    let chain = of.clone();
+                    let chain = chain_name.clone();
                     Box::pin(async move { remove_batch(unit, &chain, before).await })
                 });
                 let Some((batch, last)) = batch.await? else { break };

@@ -209,14 +209,14 @@ pub async fn resolve_revision(
     tx: &mut dyn Tx,
     by: &str,
     name: &str,
-    asked: Option<u32>,
+    revision: Option<u32>,
 ) -> Result<Arc<StoredConfig>, ServiceError> {
     let Some(config) = tx.config(name).await? else { return Err(config_not_found(tx, name).await?) };
-    if let Some(asked) = asked.filter(|asked| *asked != config.revision) {
-        let earlier = tx.config_revision(name, asked).await?;
-        return earlier.ok_or_else(|| ServiceError::ConfigNotFound(format!("{name}, revision {asked}"), Vec::new()));
+    if let Some(revision) = revision.filter(|revision| *revision != config.revision) {
+        let earlier = tx.config_revision(name, revision).await?;
+        return earlier.ok_or_else(|| ServiceError::ConfigNotFound(format!("{name}, revision {revision}"), Vec::new()));
     }
-    let unseen = if asked.is_some() { None } else { unreviewed_by(tx, by, &config).await? };
+    let unseen = if revision.is_some() { None } else { unreviewed_by(tx, by, &config).await? };
     match unseen {
         None => Ok(config),
         Some((seen, changed_by)) => {
@@ -268,7 +268,7 @@ pub fn bundle_bytes(files: &BTreeMap<String, String>) -> Vec<u8> {
 /// Validates a bundle: names, sizes, that `config.json` is an object, and that it has no code unless that is allowed.
 pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidField> {
     let too_large =
-        |what, limit: usize| vec![InvalidField::new("files", InvalidInput::TooMuch { what, limit: limit as u64 })];
+        |items, limit: usize| vec![InvalidField::new("files", InvalidInput::TooMuch { items, limit: limit as u64 })];
     if bundle.files.len() > MAX_FILES {
         return too_large(LimitedItems::Files, MAX_FILES);
     }
@@ -276,10 +276,10 @@ pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidFie
         return too_large(LimitedItems::ConfigBytes, MAX_BUNDLE);
     }
     let named = bundle.files.keys().filter_map(|path| {
-        let said = || truncate_path(path);
-        let not_a_path = (!is_plain_path(path)).then(|| InvalidInput::Path(said()));
+        let short_path = || truncate_path(path);
+        let not_a_path = (!is_plain_path(path)).then(|| InvalidInput::Path(short_path()));
         not_a_path
-            .or_else(|| (!allow_code && is_executable(path)).then(|| InvalidInput::Code(said())))
+            .or_else(|| (!allow_code && is_executable(path)).then(|| InvalidInput::Code(short_path())))
             .map(|invalid| (path, invalid))
     });
     let named = named.map(|(path, invalid)| InvalidField::new(file_field(path), invalid));

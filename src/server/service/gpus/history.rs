@@ -91,19 +91,19 @@ impl GpuService {
             held.iter().any(|job| job.active_lease().is_some_and(|lease| lease.gpu_uuids().contains(&uuid)))
         };
         let moment = |moment: &'_ GpuTelemetry| -> Vec<_> {
-            let of = |gpu: &'_ app::protocol::gpu::GpuReading| {
-                let said = checked_reading(gpu, now);
+            let gpu_sample = |gpu: &'_ app::protocol::gpu::GpuReading| {
+                let reading = checked_reading(gpu, now);
                 GpuSample {
-                    utilization: said.utilization_percent,
-                    memory: said.memory_used_gb,
-                    temperature: said.temperature_celsius,
-                    power: said.power_watts,
+                    utilization: reading.utilization_percent,
+                    memory: reading.memory_used_gb,
+                    temperature: reading.temperature_celsius,
+                    power: reading.power_watts,
                     held: holds(&gpu.uuid),
                 }
             };
-            moment.gpus.iter().map(|gpu| (gpu.uuid.clone(), of(gpu))).collect()
+            moment.gpus.iter().map(|gpu| (gpu.uuid.clone(), gpu_sample(gpu))).collect()
         };
-        let samples: Vec<_> = telemetry.iter().map(|told| (told.at, moment(told))).collect();
+        let samples: Vec<_> = telemetry.iter().map(|sample| (sample.at, moment(sample))).collect();
         self.history.lock().record(&worker.id, &capability.gpus, &samples, now);
     }
 
@@ -126,11 +126,11 @@ impl GpuService {
         let ended = attempt.ended_at.unwrap_or(now).min(now);
         let is_recent = FINE.cell_index(began) > FINE.cell_index(now) - cell_count(FINE.cells);
         let resolution = if is_recent { FINE } else { COARSE };
-        let kept = CellWindow::ending_at(now, resolution);
+        let retained = CellWindow::ending_at(now, resolution);
         let window = CellWindow {
             resolution,
-            first: resolution.cell_index(began).max(kept.first),
-            last: resolution.cell_index(ended).min(kept.last),
+            first: resolution.cell_index(began).max(retained.first),
+            last: resolution.cell_index(ended).min(retained.last),
         };
         let granted = |track: &&GpuTrack| lease.gpus.contains(&track.uuid);
         Ok(window.history_of(self.history.lock().worker_tracks(&lease.worker).iter().filter(granted)))
@@ -151,13 +151,13 @@ impl GpuService {
                 sum.3 += u32::from(cell.is_held());
             }
         }
-        let heard = |count: u32, gpus: u32| (gpus > 0).then_some(count);
+        let if_reported = |count: u32, gpus: u32| (gpus > 0).then_some(count);
         FleetHistory {
             from: window.start(),
             step_seconds: window.step_seconds(),
             utilization_percent: sums.iter().map(|sum| (sum.1 > 0).then(|| tenths(sum.0 / f64::from(sum.1)))).collect(),
-            gpus: sums.iter().map(|sum| heard(sum.2, sum.2)).collect(),
-            busy: sums.iter().map(|sum| heard(sum.3, sum.2)).collect(),
+            gpus: sums.iter().map(|sum| if_reported(sum.2, sum.2)).collect(),
+            busy: sums.iter().map(|sum| if_reported(sum.3, sum.2)).collect(),
         }
     }
 
@@ -171,7 +171,7 @@ impl GpuService {
         let length = (window.last - window.first + 1) / SPARKLINE_PARTS;
         let part = |track: &GpuTrack, part: i64| {
             let cells =
-                (0..length).map(|place| track.ring(window.resolution).cell(window.first + part * length + place));
+                (0..length).map(|index| track.ring(window.resolution).cell(window.first + part * length + index));
             let (sum, number) =
                 cells.filter_map(HistoryCell::utilization).fold((0.0, 0_u32), |(sum, n), used| (sum + used, n + 1));
             (number > 0).then(|| percent(sum / f64::from(number)))

@@ -40,21 +40,21 @@ const MAX_DETAIL: usize = 256;
 /// Validates a heartbeat's telemetry.
 pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
     if telemetry.len() > MAX_SAMPLES {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::TelemetrySamples, limit: MAX_SAMPLES as u64 }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::TelemetrySamples, limit: MAX_SAMPLES as u64 }.into());
     }
     if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
     }
     Ok(())
 }
 
 /// The availability of GPUs by the newest sample; empty without one.
 pub fn gpu_reports(telemetry: &[GpuTelemetry]) -> Vec<GpuReport> {
-    let word = |reading: &GpuReading| GpuReport {
+    let report = |reading: &GpuReading| GpuReport {
         uuid: reading.uuid.clone(),
         unavailable: unavailable_from_wire(reading.unavailable.as_ref()),
     };
-    telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
+    telemetry.last().map(|newest| newest.gpus.iter().map(report).collect()).unwrap_or_default()
 }
 
 /// Writes the reported availability of GPUs if it has changed, and plans. Only changes of quarantine are audited: processes of
@@ -93,8 +93,8 @@ pub async fn apply_gpu_reports(
 fn leaves_quarantine(worker: &Worker, reported: &[GpuReport]) -> bool {
     let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
     let held =
-        |word: &GpuReport| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.unavailable.as_ref()));
-    reported.iter().any(|word| !is_quarantine(word.unavailable.as_ref()) && held(word))
+        |report: &GpuReport| known.iter().any(|gpu| gpu.uuid == report.uuid && is_quarantine(gpu.unavailable.as_ref()));
+    reported.iter().any(|report| !is_quarantine(report.unavailable.as_ref()) && held(report))
 }
 
 fn is_quarantine(unavailable: Option<&Unavailable>) -> bool {
@@ -137,8 +137,8 @@ impl GpuService {
 
     pub async fn prune_readings(&self) -> Result<(), ServiceError> {
         let all = |known: &FleetState| known.workers().map(|stored| stored.worker.id.clone()).collect();
-        let living = self.context.read_recent().await?.with_state(all).await?;
-        self.readings.retain(&living);
+        let existing = self.context.read_recent().await?.with_state(all).await?;
+        self.readings.retain(&existing);
         Ok(())
     }
 
@@ -151,11 +151,11 @@ impl GpuService {
         };
         self.record_telemetry(worker, telemetry, held);
         let now = self.context.now();
-        let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
-        let of = |gpu: &Gpu| Some((gpu.uuid.clone(), checked_reading(newest_of(gpu)?, now)));
-        let told = self.readings.record(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
+        let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|reading| reading.uuid == gpu.uuid);
+        let checked = |gpu: &Gpu| Some((gpu.uuid.clone(), checked_reading(newest_of(gpu)?, now)));
+        let topics = self.readings.record(&worker.id, capability.gpus.iter().filter_map(checked).collect(), now);
         // Only browsers connected to this server see the readings.
-        self.context.notifier.notify(told);
+        self.context.notifier.notify(topics);
     }
 }
 
@@ -193,16 +193,16 @@ pub fn gpu_from_wire(gpu: &wire::Gpu) -> Gpu {
 }
 
 /// Cuts an agent's text to the stored length.
-pub(super) fn truncate_detail(words: &str) -> String {
-    words.chars().filter(|c| !is_control_or_invisible(*c)).take(MAX_DETAIL).collect()
+pub(super) fn truncate_detail(text: &str) -> String {
+    text.chars().filter(|c| !is_control_or_invisible(*c)).take(MAX_DETAIL).collect()
 }
 
 fn unavailable_from_wire(reported: Option<&wire::Unavailable>) -> Option<Unavailable> {
-    reported.map(|said| Unavailable {
-        reason: match said.reason {
+    reported.map(|unavailable| Unavailable {
+        reason: match unavailable.reason {
             wire::UnavailableReason::Quarantined => UnavailableReason::Quarantined,
             wire::UnavailableReason::InUse => UnavailableReason::InUse,
         },
-        detail: truncate_detail(&said.detail),
+        detail: truncate_detail(&unavailable.detail),
     })
 }

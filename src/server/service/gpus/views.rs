@@ -91,9 +91,9 @@ impl GpuService {
         let worker = row.worker();
         let mut gpus = gpu_views(worker, &row.jobs, self.readings.view_in_list(&worker.id, self.context.now()));
         gpus.retain(|gpu| matches_query(query, gpu.state));
-        let mut lately = query.lately.map(|range| self.sparklines(&worker.id, range)).unwrap_or_default();
+        let mut sparklines = query.lately.map(|range| self.sparklines(&worker.id, range)).unwrap_or_default();
         for gpu in &mut gpus {
-            gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
+            gpu.lately = sparklines.remove(&gpu.gpu.uuid).unwrap_or_default();
         }
         WorkerView { gpus, ..self.workers.worker_row_view(row, held) }
     }
@@ -116,5 +116,5 @@ fn sort_position(grouped: bool, value: Option<&str>, name: &str) -> String {
 }
 
 fn matches_query(query: &GpusQuery, state: GpuState) -> bool {
-    query.state.is_none_or(|asked| asked == state)
+    query.state.is_none_or(|expected| expected == state)
 }

@@ -23,17 +23,17 @@ pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, A
     struct Of {
         attempt: AttemptNumber,
     }
-    let mut found: HashMap<AttemptNumber, AttemptTimes> = HashMap::new();
+    let mut times: HashMap<AttemptNumber, AttemptTimes> = HashMap::new();
     for entry in entries {
         let Ok(Of { attempt }) = serde_json::from_str(&entry.detail) else { continue };
-        let of = found.entry(attempt).or_default();
+        let entry_times = times.entry(attempt).or_default();
         if entry.action == AuditAction::JobRunning.as_str() {
-            of.running.get_or_insert(entry.at);
+            entry_times.running.get_or_insert(entry.at);
         } else if entry.action == AuditAction::JobCancelling.as_str() {
-            of.cancelling.get_or_insert(entry.at);
+            entry_times.cancelling.get_or_insert(entry.at);
         }
     }
-    found
+    times
 }
 
 pub fn attempt_view(stored: StoredAttempt, moments: AttemptTimes, log_bytes: u64) -> AttemptView {

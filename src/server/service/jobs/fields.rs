@@ -32,8 +32,8 @@ pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
     let gpus = submit.gpu_count.is_some_and(|count| !SubmitJob::GPU_COUNTS.contains(count.into()));
     let memory = submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0));
     let runtime = submit.max_runtime_seconds.is_some_and(|seconds| !(1..=MAX_RUNTIME_SECONDS).contains(&seconds));
-    let known = |word: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&word.as_str());
-    let accelerator = submit.accelerator_type.as_ref().is_some_and(|word| !known(word));
+    let known = |name: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&name.as_str());
+    let accelerator = submit.accelerator_type.as_ref().is_some_and(|name| !known(name));
     [
         submit.worker_labels.validate().err().map(|bad| InvalidField::new("worker_labels", bad)),
         check_priority(submit.priority).err().map(|invalid| InvalidField::new("priority", invalid)),
@@ -51,7 +51,7 @@ pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
 
 pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), InvalidInput> {
     if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
-        return Err(InvalidInput::TooMuch { what: LimitedItems::Secrets, limit: MAX_SECRETS as u64 });
+        return Err(InvalidInput::TooMuch { items: LimitedItems::Secrets, limit: MAX_SECRETS as u64 });
     }
     Ok(())
 }

@@ -94,13 +94,13 @@ fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
     by_name.entry(RATE_METRIC).or_insert_with(|| step_rates(points));
     let first = LEADING_METRICS.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
     let series = |(name, values): (&str, Vec<MetricPoint>)| {
-        let kept = downsample(&values, MAX_CHART_VALUES);
+        let sampled = downsample(&values, MAX_CHART_VALUES);
         let seconds = |at: Timestamp| f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0;
         MetricSeries {
             name: name.to_owned(),
-            steps: kept.iter().map(|(step, ..)| *step).collect(),
-            seconds: kept.iter().map(|(_, at, _)| seconds(*at)).collect(),
-            values: kept.iter().map(|(.., value)| *value).collect(),
+            steps: sampled.iter().map(|(step, ..)| *step).collect(),
+            seconds: sampled.iter().map(|(_, at, _)| seconds(*at)).collect(),
+            values: sampled.iter().map(|(.., value)| *value).collect(),
         }
     };
     first.into_iter().chain(by_name).filter(|(_, values)| !values.is_empty()).map(series).collect()
@@ -124,15 +124,15 @@ fn downsample(values: &[MetricPoint], max: usize) -> Vec<MetricPoint> {
         return values.to_vec();
     }
     let stretch = (values.len() * 2).div_ceil(max);
-    let mut places = vec![0, values.len() - 1];
+    let mut indexes = vec![0, values.len() - 1];
     for (number, part) in values.chunks(stretch).enumerate() {
         let by_value = |a: &(usize, &MetricPoint), b: &(usize, &MetricPoint)| a.1.2.total_cmp(&b.1.2);
         let ends = [part.iter().enumerate().min_by(by_value), part.iter().enumerate().max_by(by_value)];
-        places.extend(ends.into_iter().flatten().map(|(place, _)| number * stretch + place));
+        indexes.extend(ends.into_iter().flatten().map(|(index, _)| number * stretch + index));
     }
-    places.sort_unstable();
-    places.dedup();
-    places.into_iter().map(|place| values[place]).collect()
+    indexes.sort_unstable();
+    indexes.dedup();
+    indexes.into_iter().map(|index| values[index]).collect()
 }
 
 #[cfg(test)]
@@ -144,10 +144,10 @@ mod tests {
     #[test]
     fn loss_is_nan_since_the_step_after_the_last_finite_one() {
         let nan = |step| ProgressPoint { loss_is_nan: true, ..point(step, 0, None, &[]) };
-        let told = |step| point(step, 0, Some(1.0), &[]);
-        assert_eq!(nan_since(&[told(1), point(2, 0, None, &[]), nan(3), nan(4)]), Some(3));
-        assert_eq!(nan_since(&[told(1), nan(3), point(4, 0, None, &[])]), Some(3), "not sent again");
-        assert_eq!(nan_since(&[nan(3), told(4)]), None, "it is a number again");
+        let finite = |step| point(step, 0, Some(1.0), &[]);
+        assert_eq!(nan_since(&[finite(1), point(2, 0, None, &[]), nan(3), nan(4)]), Some(3));
+        assert_eq!(nan_since(&[finite(1), nan(3), point(4, 0, None, &[])]), Some(3), "not sent again");
+        assert_eq!(nan_since(&[nan(3), finite(4)]), None, "it is a number again");
         assert_eq!((nan_since(&[]), nan_since(&[point(1, 0, None, &[])])), (None, None));
     }
 
@@ -164,21 +164,22 @@ mod tests {
             point(40, 8, Some(1.0), &[("grad_norm", 2.0), ("accuracy", f64::NAN)]),
         ];
         let series = metric_series(&points);
-        let told: Vec<_> = series.iter().map(|one| (one.name.as_str(), &one.steps[..], &one.values[..])).collect();
+        let actual: Vec<_> = series.iter().map(|one| (one.name.as_str(), &one.steps[..], &one.values[..])).collect();
         let expected: [(&str, &[u64], &[f64]); 3] = [
             ("loss", &[10, 40], &[2.0, 1.0]),
             (RATE_METRIC, &[20, 40], &[2.5, 5.0]),
             ("grad_norm", &[20, 40], &[3.0, 2.0]),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
         assert_eq!(series[0].seconds, [0.0, 8.0]);
         assert_eq!(metric_series(&[]), []);
     }
 
     #[test]
     fn trainers_own_rate_is_used_and_stopped_clocks_give_none() {
-        let told = metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])]);
-        assert_eq!((told[0].name.as_str(), &told[0].values[..]), (RATE_METRIC, &[9.0, 8.0][..]));
+        let series =
+            metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])]);
+        assert_eq!((series[0].name.as_str(), &series[0].values[..]), (RATE_METRIC, &[9.0, 8.0][..]));
         assert_eq!(metric_series(&[point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])]), []);
     }
 
@@ -189,13 +190,13 @@ mod tests {
             most in 4_usize..600,
         ) {
             let all: Vec<MetricPoint> = (0..).zip(&values).map(|(step, value)| (step, Timestamp(0), *value)).collect();
-            let kept = downsample(&all, most);
-            prop_assert!(kept.len() <= most + 3);
-            prop_assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
-            prop_assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
+            let sampled = downsample(&all, most);
+            prop_assert!(sampled.len() <= most + 3);
+            prop_assert!(sampled.is_sorted_by(|a, b| a.0 < b.0));
+            prop_assert_eq!((sampled.first(), sampled.last()), (all.first(), all.last()));
             for extreme in [f64::min, f64::max] {
-                let of = |some: &[MetricPoint]| some.iter().map(|value| value.2).reduce(extreme);
-                prop_assert_eq!(of(&kept), of(&all));
+                let extreme_of = |some: &[MetricPoint]| some.iter().map(|value| value.2).reduce(extreme);
+                prop_assert_eq!(extreme_of(&sampled), extreme_of(&all));
             }
         }
     }

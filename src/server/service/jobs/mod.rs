@@ -70,12 +70,12 @@ impl JobService {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
                     let (id, submit, key) = &*input;
-                    let asked = serde_json::to_string(submit).expect("fields that can be serialized");
-                    if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
+                    let request = serde_json::to_string(submit).expect("fields that can be serialized");
+                    if let Some(job) = find_by_key(unit, key.as_deref(), &request).await? {
                         return Ok(job);
                     }
                     let job = submit_in(unit, id, submit).await?;
-                    remember_key(unit, key.as_deref(), &asked, job).await
+                    remember_key(unit, key.as_deref(), &request, job).await
                 })
             })
             .await
@@ -184,9 +184,9 @@ pub(super) async fn find_by_key(
 ) -> Result<Option<Job>, ServiceError> {
     let Some(key) = key else { return Ok(None) };
     let actor = unit.actor().to_owned();
-    let Some((made, earlier)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
+    let Some((job_id, earlier)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
     if earlier == tokens::digest(request_digest) {
-        unit.job(&made).await.map(Some)
+        unit.job(&job_id).await.map(Some)
     } else {
         Err(ServiceError::IdempotencyKeyReused(key.to_owned()))
     }

@@ -76,29 +76,29 @@ async fn known_checkpoints(
     before: AttemptNumber,
 ) -> Result<Vec<(JobId, StoredCheckpoint)>, ServiceError> {
     let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
-    let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
+    let mut known: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
     let (mut start, mut next) = (job.spec.start.clone(), job.retry_of.clone());
     for _ in 0..MAX_RETRY_CHAIN {
         match &start {
             StartPoint::NewestCheckpoint => {}
             StartPoint::Scratch => break,
             StartPoint::Checkpoint(saved) => {
-                let is_it = |checkpoint: &StoredCheckpoint| {
+                let is_saved = |checkpoint: &StoredCheckpoint| {
                     checkpoint.attempt == saved.attempt && checkpoint.name == saved.name
                 };
-                let made = tx.checkpoints(&saved.job).await?.into_iter().filter(is_it);
-                found.extend(made.map(|checkpoint| (saved.job.clone(), checkpoint)));
+                let checkpoints = tx.checkpoints(&saved.job).await?.into_iter().filter(is_saved);
+                known.extend(checkpoints.map(|checkpoint| (saved.job.clone(), checkpoint)));
                 break;
             }
         }
         let Some(id) = next else { break };
         let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
-        found.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
+        known.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
         (start, next) = (tried.spec.start, tried.retry_of);
     }
     // For one step, the job's own checkpoint comes first, then those of the jobs it retries; the sort is stable.
-    found.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
-    Ok(found)
+    known.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
+    Ok(known)
 }
 
 /// Returns a checkpoint if all its files are stored.
@@ -108,8 +108,8 @@ async fn complete_checkpoint(
     checkpoint: StoredCheckpoint,
 ) -> Result<Option<FoundCheckpoint>, ServiceError> {
     let files: Vec<CheckpointFile> = serde_json::from_str(&checkpoint.files).unwrap_or_default();
-    let is_whole = !files.is_empty() && first_missing_file(tx, &job, checkpoint.attempt, &files).await?.is_none();
-    Ok(is_whole.then_some(FoundCheckpoint { job, attempt: checkpoint.attempt, name: checkpoint.name, files }))
+    let is_complete = !files.is_empty() && first_missing_file(tx, &job, checkpoint.attempt, &files).await?.is_none();
+    Ok(is_complete.then_some(FoundCheckpoint { job, attempt: checkpoint.attempt, name: checkpoint.name, files }))
 }
 
 /// Returns the first of these files that the attempt has not uploaded as described.
@@ -121,9 +121,9 @@ pub async fn first_missing_file(
 ) -> Result<Option<String>, ServiceError> {
     let sent = tx.attempt_artifacts(job, attempt).await?;
     let sent: BTreeMap<_, _> = sent.iter().map(|sent| (&sent.path, (sent.size, sent.sha256.as_str()))).collect();
-    let is_there = |file: &&CheckpointFile| {
+    let is_stored = |file: &&CheckpointFile| {
         let digest = file.sha256.to_ascii_lowercase();
         sent.get(&file.path) == Some(&(file.size_bytes, digest.as_str()))
     };
-    Ok(files.iter().find(|file| !is_there(file)).map(|file| file.path.clone()))
+    Ok(files.iter().find(|file| !is_stored(file)).map(|file| file.path.clone()))
 }

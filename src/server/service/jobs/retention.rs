@@ -32,20 +32,22 @@ impl JobService {
     pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
         // Files that a server left when it was stopped during a removal.
         self.remove_marked_files().await?;
-        let kept = self.context.policy.retention;
+        let retention = self.context.policy.retention;
         let mut number = 0;
-        for (what, span) in
-            [(RetainedKind::Job, kept.jobs), (RetainedKind::Artifacts, kept.artifacts), (RetainedKind::Logs, kept.logs)]
-        {
+        for (kind, span) in [
+            (RetainedKind::Job, retention.jobs),
+            (RetainedKind::Artifacts, retention.artifacts),
+            (RetainedKind::Logs, retention.logs),
+        ] {
             let Some(span) = span else { continue };
             let before = Timestamp(self.context.now().0 - span.0);
             loop {
-                let jobs = self.context.read().await?.ended_before(what, before, BATCH).await?;
+                let jobs = self.context.read().await?.ended_before(kind, before, BATCH).await?;
                 if jobs.is_empty() {
                     break;
                 }
                 number += jobs.len() as u64;
-                self.remove_retained(what, jobs).await?;
+                self.remove_retained(kind, jobs).await?;
             }
         }
         Ok(number + self.prune_artifacts().await?)
@@ -75,29 +77,29 @@ impl JobService {
     }
 
     /// Runs one transaction with its audit entry, then removes the files.
-    async fn remove_retained(self: &Arc<Self>, what: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
+    async fn remove_retained(self: &Arc<Self>, kind: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
         let jobs = Arc::new(jobs);
         self.context
             .change(Caller::system(), move |unit| {
                 let jobs = Arc::clone(&jobs);
                 Box::pin(async move {
-                    let mut gone = Vec::with_capacity(jobs.len());
+                    let mut removed = Vec::with_capacity(jobs.len());
                     for job in jobs.iter() {
                         // A job that starts from its checkpoint may have been submitted since the selection.
-                        if what != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
+                        if kind != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
                             continue;
                         }
-                        unit.tx.remove_retained(what, job).await?;
+                        unit.tx.remove_retained(kind, job).await?;
                         unit.notify(Topic::Job(job.clone()));
-                        gone.push(job);
+                        removed.push(job);
                     }
-                    if gone.is_empty() {
+                    if removed.is_empty() {
                         return Ok(());
                     }
                     unit.notify(Topic::Jobs);
-                    let (first, last) = (gone.first(), gone.last());
-                    let detail = json!({"jobs": gone.len(), "first": first, "last": last});
-                    unit.record(AuditAction::RetentionSwept, what.as_str(), &detail).await
+                    let (first, last) = (removed.first(), removed.last());
+                    let detail = json!({"jobs": removed.len(), "first": first, "last": last});
+                    unit.record(AuditAction::RetentionSwept, kind.as_str(), &detail).await
                 })
             })
             .await?;

@@ -40,8 +40,8 @@ impl JobService {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
                     let (id, new, retry, key) = &*input;
-                    let asked = format!("retry {id} {}", json!(retry));
-                    if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
+                    let request = format!("retry {id} {}", json!(retry));
+                    if let Some(job) = find_by_key(unit, key.as_deref(), &request).await? {
                         return Ok(job);
                     }
                     let ended = unit.job(id).await?;
@@ -55,7 +55,7 @@ impl JobService {
                     let start = job.spec.start.to_string();
                     let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
                     let job = insert_job(unit, &job, detail).await?;
-                    remember_key(unit, key.as_deref(), &asked, job).await
+                    remember_key(unit, key.as_deref(), &request, job).await
                 })
             })
             .await
@@ -64,9 +64,13 @@ impl JobService {
 
 /// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is nothing left
 /// to train.
-async fn start_point(unit: &mut UnitOfWork<'_>, ended: &Job, asked: Option<&str>) -> Result<StartPoint, ServiceError> {
+async fn start_point(
+    unit: &mut UnitOfWork<'_>,
+    ended: &Job,
+    requested: Option<&str>,
+) -> Result<StartPoint, ServiceError> {
     let completed = ended.state.status().outcome() == JobOutcome::Completed;
-    let name = match asked {
+    let name = match requested {
         None if completed => return Ok(StartPoint::Scratch),
         None | Some("newest") => return Ok(StartPoint::NewestCheckpoint),
         Some("scratch") => return Ok(StartPoint::Scratch),
@@ -91,8 +95,8 @@ async fn with_changes(unit: &mut UnitOfWork<'_>, spec: JobSpec, retry: &RetryJob
     let config = config.ok_or_else(|| {
         ServiceError::ConfigNotFound(format!("{}, revision {revision}", spec.config_name), Vec::new())
     })?;
-    let asked = retry.overrides.clone().unwrap_or_else(|| to_values(&job_overrides::to_diff(&spec.overrides)));
-    let (overrides, config) = job_overrides::apply(&config, &asked, unit.context.policy.allow_code)?;
+    let values = retry.overrides.clone().unwrap_or_else(|| to_values(&job_overrides::to_diff(&spec.overrides)));
+    let (overrides, config) = job_overrides::apply(&config, &values, unit.context.policy.allow_code)?;
     let num_processes = configs::num_processes(&config);
     let mut demand = spec.demand;
     // A number that came from the configuration comes from the new one.

@@ -63,14 +63,14 @@ impl JobService {
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
         let of_filter = tx.count_jobs(&filter).await?;
-        let counted = |(word, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&word.as_str());
+        let counted = |(state, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&state.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
-        let around = JobsContext::load(&mut *tx, &jobs).await?;
+        let context = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
+        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
         Ok(JobsPage {
             next_cursor: jobs.last().filter(|_| more).map(|last| format_cursor(&filter.order, last)),
-            jobs: jobs.iter().map(|job| around.view(job)).collect(),
+            jobs: jobs.iter().map(|job| context.view(job)).collect(),
             total,
             counts: job_counts(&of_filter),
             disk_full: self.context.disk_space.is_full(),
@@ -88,10 +88,10 @@ impl JobService {
         let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let jobs = [job];
-        let around = JobsContext::load(&mut *tx, &jobs).await?;
+        let context = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
-        Ok(around.view(&jobs[0]))
+        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
+        Ok(context.view(&jobs[0]))
     }
 
     /// Returns those of these jobs that a user may see, from one snapshot.
@@ -103,10 +103,10 @@ impl JobService {
             let job = tx.job(id).await?;
             jobs.extend(job.filter(|job| only.as_ref().is_none_or(|only| *only == job.submitted_by)));
         }
-        let around = JobsContext::load(&mut *tx, &jobs).await?;
+        let context = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
-        Ok(jobs.iter().map(|job| around.view(job)).collect())
+        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
+        Ok(jobs.iter().map(|job| context.view(job)).collect())
     }
 
     /// Returns the response to a submit: the job after planning. The caller turns the warning into a sentence.
@@ -152,12 +152,12 @@ impl JobService {
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
         }
-        let found = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        let stored_job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         if principal.permissions.contains(Permission::ConfigView) {
-            job.overrides = to_diff(&found.spec.overrides);
+            job.overrides = to_diff(&stored_job.spec.overrides);
         }
-        if found.has_ended() {
-            job.resumable = resumable_checkpoints(&mut *tx, &found, MAX_RESUMABLE).await?;
+        if stored_job.has_ended() {
+            job.resumable = resumable_checkpoints(&mut *tx, &stored_job, MAX_RESUMABLE).await?;
         }
         drop(tx);
         let mut attempts = Vec::new();
@@ -207,12 +207,12 @@ impl JobsContext {
     async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, ServiceError> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let attempts = tx.newest_attempts(&ids).await?;
-        let mut places = HashMap::new();
+        let mut queue_positions = HashMap::new();
         for job in jobs.iter().filter(|job| job.is_queued()) {
-            places.insert(job.id.clone(), tx.queue_position(job).await?);
+            queue_positions.insert(job.id.clone(), tx.queue_position(job).await?);
         }
         Ok(Self {
-            queue_positions: places,
+            queue_positions,
             worker_names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
             unmatched: HashSet::new(),
@@ -268,7 +268,7 @@ fn error_text(job: &Job) -> Option<String> {
 /// Waiting jobs are listed in queue order, all others newest first.
 fn parse_order(query: &JobsQuery) -> Result<JobListOrder, ServiceError> {
     let read = |cursor: &str| match query.phase {
-        Some(JobPhase::Waiting) => parse_cursor(cursor).map(|turn| JobListOrder::QueueOrder(Some(turn))),
+        Some(JobPhase::Waiting) => parse_cursor(cursor).map(|cursor| JobListOrder::QueueOrder(Some(cursor))),
         _ => JobId::parse(cursor).ok().map(|id| JobListOrder::Newest(Some(id.to_string()))),
     };
     match (query.cursor.as_deref(), query.phase) {
@@ -310,7 +310,7 @@ fn state_filter(query: &JobsQuery) -> Vec<&'static str> {
 
 fn job_counts(by_state: &[(String, u64)]) -> JobCounts {
     let count = |counts: &dyn Fn(JobStatus) -> bool| {
-        let counted = |(word, _): &&(String, u64)| JobStatus::parse(word).is_some_and(counts);
+        let counted = |(status, _): &&(String, u64)| JobStatus::parse(status).is_some_and(counts);
         by_state.iter().filter(counted).map(|(_, number)| number).sum()
     };
     JobCounts {

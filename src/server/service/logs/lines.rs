@@ -39,7 +39,7 @@ impl LogService {
         let attempt = self.jobs.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
         let wanted = query.q.as_deref().filter(|q| !q.is_empty());
         let mut pattern = wanted.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
-        let turn = match pattern {
+        let permit = match pattern {
             Some(_) => self.searches.acquire_search(by).await,
             None => self.searches.acquire_read(by).await,
         };
@@ -61,37 +61,37 @@ impl LogService {
             let (total, open, size) = (log.count, log.has_partial_line, log.size);
             Ok(LogLines { attempt, from: first + 1, offset, lines, unmarked_from, total, open, size })
         };
-        self.read_log_lines(turn, job, attempt, read).await
+        self.read_log_lines(permit, job, attempt, read).await
     }
 
     /// Searches the lines of a log, within the budget of one request.
     pub async fn search_log(&self, by: &str, job: &JobId, query: LogSearchQuery) -> Result<LogMatches, ServiceError> {
         let attempt = self.jobs.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
-        let turn = self.searches.acquire_search(by).await;
+        let permit = self.searches.acquire_search(by).await;
         let search = move |log: &LogFileLines, budget: &mut CpuBudget<'_>| {
             let pattern = match compile_pattern(&query.q, query.regex, query.case) {
                 Ok(pattern) => pattern,
                 Err(invalid) => return Ok(Err(invalid)),
             };
             let limit = usize::try_from(query.limit.unwrap_or(100).min(MAX_LINES)).unwrap_or_default();
-            let mut found = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
             let next = if query.backward {
-                search_backward(log, &query, &mut found, budget)?
+                search_backward(log, &query, &mut matcher, budget)?
             } else {
-                search_forward(log, &query, &mut found, budget)?
+                search_forward(log, &query, &mut matcher, budget)?
             };
-            let LogSearch { matches, count, error: failed, .. } = found;
+            let LogSearch { matches, count, error: failed, .. } = matcher;
             let next = next.map(|line| line + 1);
             Ok(failed.map_or(Ok(LogMatches { attempt, matches, count, next, total: log.count }), Err))
         };
-        Ok(self.read_log_lines(turn, job, attempt, search).await??)
+        Ok(self.read_log_lines(permit, job, attempt, search).await??)
     }
 
     /// Reads a log by line within the budget of one request. The work stops when the client disconnects; it holds its permit
     /// until then.
     pub async fn read_log_lines<T: Send + 'static>(
         &self,
-        turn: LogSearchPermit,
+        permit: LogSearchPermit,
         job: &JobId,
         attempt: AttemptNumber,
         read: impl FnOnce(&LogFileLines, &mut CpuBudget<'_>) -> io::Result<T> + Send + 'static,
@@ -99,7 +99,7 @@ impl LogService {
         let (waiting, time) = (StopOnDrop::default(), self.context.policy.usage_limits.log_search_time);
         let stop = waiting.stop_flag();
         let within = move |log: &LogFileLines| {
-            let _turn = turn;
+            let _permit = permit;
             let cpu_time = cpu_timer();
             read(log, &mut CpuBudget::new(&cpu_time, time, &stop))
         };
@@ -129,31 +129,31 @@ impl LogSearch {
             return None;
         }
         let text = decode_line(line);
-        let said = plain_text(&text);
-        let place = match self.pattern.find(&said, 0) {
-            Ok(place) => place?,
+        let plain = plain_text(&text);
+        let range = match self.pattern.find(&plain, 0) {
+            Ok(range) => range?,
             Err(error) => {
                 self.error = Some(pattern_error(error));
                 return None;
             }
         };
-        let text = if self.limit == 0 { String::new() } else { excerpt(&said, place.start) };
+        let text = if self.limit == 0 { String::new() } else { excerpt(&plain, range.start) };
         Some(LogMatch { line: line.number + 1, text })
     }
 
     /// Adds a hit; returns whether the limit is reached.
-    fn push(&mut self, found: LogMatch) -> bool {
+    fn push(&mut self, log_match: LogMatch) -> bool {
         self.count += 1;
         if self.limit > 0 {
-            self.matches.push(found);
+            self.matches.push(log_match);
         }
         self.limit > 0 && self.matches.len() == self.limit
     }
 
     /// Searches another line; returns whether the search ends with it.
     fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
-        let found = self.match_line(line);
-        let enough = found.is_some_and(|line| self.push(line));
+        let log_match = self.match_line(line);
+        let enough = log_match.is_some_and(|line| self.push(line));
         let over = budget.spend(line.bytes.len() + LINE_COST_BYTES);
         enough || over || self.error.is_some()
     }
@@ -163,7 +163,7 @@ impl LogSearch {
 fn search_forward(
     log: &LogFileLines,
     query: &LogSearchQuery,
-    found: &mut LogSearch,
+    matcher: &mut LogSearch,
     budget: &mut CpuBudget<'_>,
 ) -> io::Result<Option<u64>> {
     let from = query.from.unwrap_or_default().saturating_sub(1);
@@ -173,7 +173,7 @@ fn search_forward(
     }
     let next = log.visit(from, MAX_SCAN_BYTES, |line| {
         let last = line.number + 1 >= until;
-        if found.visit(&line, budget) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if matcher.visit(&line, budget) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(Some(next).filter(|next| *next < until))
 }
@@ -182,7 +182,7 @@ fn search_forward(
 fn search_backward(
     log: &LogFileLines,
     query: &LogSearchQuery,
-    found: &mut LogSearch,
+    matcher: &mut LogSearch,
     budget: &mut CpuBudget<'_>,
 ) -> io::Result<Option<u64>> {
     let Some(mut last) = log.count.checked_sub(1) else { return Ok(None) };
@@ -196,7 +196,7 @@ fn search_backward(
             if number == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for line in block.iter().rev() {
-            if found.visit(line, budget) {
+            if matcher.visit(line, budget) {
                 return Ok(line.number.checked_sub(1));
             }
         }
@@ -247,7 +247,7 @@ fn find_marks(
     budget: &mut CpuBudget<'_>,
 ) -> Result<Vec<(u32, u32)>, MarkBudgetExceeded> {
     let (mut byte, mut char) = (0, 0_u32);
-    let mut place = |to: usize| {
+    let mut char_index = |to: usize| {
         char += u32::try_from(text[byte..to].chars().count()).unwrap_or_default();
         byte = to;
         char
@@ -258,13 +258,13 @@ fn find_marks(
         if budget.is_exhausted() {
             return Err(MarkBudgetExceeded);
         }
-        let Some(found) = pattern.find(text, at).map_err(|_| MarkBudgetExceeded)? else { break };
+        let Some(range) = pattern.find(text, at).map_err(|_| MarkBudgetExceeded)? else { break };
         budget.spend(text.len() - at);
-        if found.is_empty() {
-            at = found.end + text[found.end..].chars().next().map_or(1, char::len_utf8);
+        if range.is_empty() {
+            at = range.end + text[range.end..].chars().next().map_or(1, char::len_utf8);
         } else {
-            at = found.end;
-            marks.push((place(found.start), place(found.end)));
+            at = range.end;
+            marks.push((char_index(range.start), char_index(range.end)));
         }
     }
     budget.spend(text.len() - at.min(text.len()) + LINE_COST_BYTES);
@@ -286,7 +286,7 @@ mod tests {
     use regex::Regex;
 
     /// Runs work with a budget that is used up after so many reads of the clock.
-    fn within<T>(looks: u64, work: impl FnOnce(&mut CpuBudget<'_>) -> T) -> T {
+    fn with_budget<T>(looks: u64, work: impl FnOnce(&mut CpuBudget<'_>) -> T) -> T {
         let (seen, stop) = (Cell::new(0), AtomicBool::new(false));
         let clock = || {
             seen.set(seen.get() + 1);
@@ -299,15 +299,15 @@ mod tests {
 
     #[test]
     fn marks_are_counted_in_characters() {
-        let of = |q, regex, case, text| {
+        let marks = |q, regex, case, text| {
             let mut pattern = compile_pattern(q, regex, case).expect("a pattern");
-            within(ALWAYS, |budget| find_marks(&mut pattern, text, budget)).expect("cheap")
+            with_budget(ALWAYS, |budget| find_marks(&mut pattern, text, budget)).expect("cheap")
         };
-        assert_eq!(of("é", false, false, "aÉé b"), [(1, 2), (2, 3)]);
-        assert_eq!(of("É", false, true, "aÉé b"), [(1, 2)]);
-        assert_eq!(of("a.c", false, false, "abc a.c"), [(4, 7)]);
-        assert_eq!(of("a.c", true, false, "abc a.c"), [(0, 3), (4, 7)]);
-        assert_eq!(of("x*", true, false, "axxb"), [(1, 3)], "nothing is no place");
+        assert_eq!(marks("é", false, false, "aÉé b"), [(1, 2), (2, 3)]);
+        assert_eq!(marks("É", false, true, "aÉé b"), [(1, 2)]);
+        assert_eq!(marks("a.c", false, false, "abc a.c"), [(4, 7)]);
+        assert_eq!(marks("a.c", true, false, "abc a.c"), [(0, 3), (4, 7)]);
+        assert_eq!(marks("x*", true, false, "axxb"), [(1, 3)], "nothing is no place");
     }
 
     #[test]
@@ -323,9 +323,9 @@ mod tests {
     #[test]
     fn excerpt_contains_the_match() {
         let text = format!("{}needle{}", "é".repeat(500), "x".repeat(500));
-        let told = excerpt(&text, 1_000);
-        assert_eq!(told.chars().count(), EXCERPT_CHARS);
-        assert!(told.starts_with(&"é".repeat(EXCERPT_BEFORE_CHARS)) && told.contains("éneedlex"));
+        let actual = excerpt(&text, 1_000);
+        assert_eq!(actual.chars().count(), EXCERPT_CHARS);
+        assert!(actual.starts_with(&"é".repeat(EXCERPT_BEFORE_CHARS)) && actual.contains("éneedlex"));
     }
 
     fn log(text: &str) -> (tempfile::TempDir, LogFileLines) {
@@ -337,17 +337,17 @@ mod tests {
     }
 
     /// Collects all hits by continuing after each slice; also returns the number of slices.
-    fn walk(log: &LogFileLines, query: &LogSearchQuery, looks: u64) -> (Vec<u64>, u32) {
+    fn search_in_slices(log: &LogFileLines, query: &LogSearchQuery, looks: u64) -> (Vec<u64>, u32) {
         let (mut query, mut lines, mut slices) = (query.clone(), Vec::new(), 0);
         loop {
             let pattern = compile_pattern(&query.q, query.regex, query.case).expect("a pattern");
             let limit = usize::try_from(query.limit.unwrap_or(100)).expect("small");
-            let mut found = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
             let search = if query.backward { search_backward } else { search_forward };
-            let next = within(looks, |budget| search(log, &query, &mut found, budget)).expect("disk");
-            assert_eq!(found.error, None);
-            assert_eq!(found.count, found.matches.len() as u64);
-            lines.extend(found.matches.iter().map(|found| found.line));
+            let next = with_budget(looks, |budget| search(log, &query, &mut matcher, budget)).expect("disk");
+            assert_eq!(matcher.error, None);
+            assert_eq!(matcher.count, matcher.matches.len() as u64);
+            lines.extend(matcher.matches.iter().map(|found| found.line));
             slices += 1;
             match next {
                 Some(next) => query.from = Some(next + 1),
@@ -369,13 +369,13 @@ mod tests {
             let has = |word: &str| expression.is_match(&plain_text(word.rsplit('\r').next().expect("one")));
             let all: Vec<u64> = (1..).zip(&words).filter(|(_, word)| has(word)).map(|(line, _)| line).collect();
             let query = LogSearchQuery { q: q.to_owned(), regex: true, case: true, limit: Some(limit), ..LogSearchQuery::default() };
-            prop_assert_eq!(&walk(&log, &query, looks).0, &all);
+            prop_assert_eq!(&search_in_slices(&log, &query, looks).0, &all);
             let between = LogSearchQuery { from: Some(from), until: Some(until), ..query.clone() };
             let expected: Vec<_> = all.iter().copied().filter(|line| (from..until).contains(line)).collect();
-            prop_assert_eq!(walk(&log, &between, looks).0, expected);
+            prop_assert_eq!(search_in_slices(&log, &between, looks).0, expected);
             let back = LogSearchQuery { from: Some(from), backward: true, ..query };
             let expected: Vec<_> = all.iter().rev().copied().filter(|line| *line <= from).collect();
-            prop_assert_eq!(walk(&log, &back, looks).0, expected);
+            prop_assert_eq!(search_in_slices(&log, &back, looks).0, expected);
         }
     }
 
@@ -384,19 +384,19 @@ mod tests {
         let (_directory, log) = log(&"a\n".repeat(1_000));
         let query = LogSearchQuery { q: "a".into(), limit: Some(1_000), ..LogSearchQuery::default() };
         // 252 lines of 65 bytes exceed the 16 KiB after which the clock is read.
-        let (lines, slices) = walk(&log, &query, 1);
+        let (lines, slices) = search_in_slices(&log, &query, 1);
         assert_eq!((lines.len(), slices), (1_000, 4));
-        assert_eq!(walk(&log, &query, ALWAYS).1, 1);
+        assert_eq!(search_in_slices(&log, &query, ALWAYS).1, 1);
         let back = LogSearchQuery { backward: true, ..query };
-        assert_eq!((walk(&log, &back, 1).0.len(), walk(&log, &back, 1).1), (1_000, 4));
+        assert_eq!((search_in_slices(&log, &back, 1).0.len(), search_in_slices(&log, &back, 1).1), (1_000, 4));
     }
 
     #[test]
     fn lines_are_marked_within_the_budget() {
         let text = "ab ".repeat(2_000);
         let mut pattern = compile_pattern("b", false, true).expect("a pattern");
-        let all = within(ALWAYS, |budget| find_marks(&mut pattern, &text, budget)).expect("enough");
+        let all = with_budget(ALWAYS, |budget| find_marks(&mut pattern, &text, budget)).expect("enough");
         assert_eq!((all.len(), all[1]), (MAX_MARKS, (4, 5)));
-        assert_eq!(within(2, |budget| find_marks(&mut pattern, &text, budget)), Err(MarkBudgetExceeded));
+        assert_eq!(with_budget(2, |budget| find_marks(&mut pattern, &text, budget)), Err(MarkBudgetExceeded));
     }
 }

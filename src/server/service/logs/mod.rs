@@ -48,12 +48,12 @@ impl LogService {
         self.context.check_running_disk_space()?;
         let limit = self.context.policy.log_limit;
         if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
-            return Err(InvalidInput::TooMuch { what: LimitedItems::LogBytes, limit }.into());
+            return Err(InvalidInput::TooMuch { items: LimitedItems::LogBytes, limit }.into());
         }
         match self.files.append(&attempt_ref.job, attempt, chunk).await? {
             LogAppendResult::Gap(durable) => Err(ServiceError::LogGap { durable }),
             LogAppendResult::TooManyGaps => {
-                Err(InvalidInput::TooMuch { what: LimitedItems::LogGaps, limit: log_gaps::MAX_GAPS as u64 }.into())
+                Err(InvalidInput::TooMuch { items: LimitedItems::LogGaps, limit: log_gaps::MAX_GAPS as u64 }.into())
             }
             LogAppendResult::Durable(durable) => {
                 self.context.notifier.notify([Topic::Log(attempt_ref.job.clone())]);
@@ -77,9 +77,9 @@ impl LogService {
         let leading = if piece.after_gap { 0 } else { leading_partial_char(&piece.bytes, piece.offset) };
         let bytes = &piece.bytes[leading..];
         let start = piece.offset + (piece.bytes.len() - bytes.len()) as u64;
-        let whole = bytes.len() - trailing_partial_char(bytes);
+        let complete = bytes.len() - trailing_partial_char(bytes);
         // A chunk that is only an unfinished character is passed on as it is, or a reader would never get past it.
-        let bytes = if whole == 0 { bytes } else { &bytes[..whole] };
+        let bytes = if complete == 0 { bytes } else { &bytes[..complete] };
         let end = start + bytes.len() as u64;
         let is_all = end == piece.offset + piece.bytes.len() as u64;
         Ok(LogChunk {

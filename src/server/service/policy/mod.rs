@@ -88,7 +88,7 @@ impl ServerPolicy {
 
     /// The lease that this agent was told, maybe by a server with another setting.
     pub fn worker_lease(&self, worker: Option<&Worker>) -> Millis {
-        let told = worker.and_then(|worker| worker.lease_duration);
-        told.map_or(self.heartbeat_timeout, |told| told.max(self.heartbeat_timeout))
+        let lease = worker.and_then(|worker| worker.lease_duration);
+        lease.map_or(self.heartbeat_timeout, |lease| lease.max(self.heartbeat_timeout))
     }
 }

@@ -26,9 +26,9 @@ impl SystemService {
     /// Follows the database's clock if it can be shared. Returns whether the answer came in time.
     pub async fn sync_clock(&self) -> Result<bool, ServiceError> {
         let mut tx = self.context.read().await?;
-        let asked = self.context.now();
-        let Some(theirs) = tx.database_time().await? else { return Ok(true) };
-        let Some(ahead) = estimate_offset(asked, theirs, self.context.now()) else { return Ok(false) };
+        let requested_at = self.context.now();
+        let Some(database_time) = tx.database_time().await? else { return Ok(true) };
+        let Some(ahead) = estimate_offset(requested_at, database_time, self.context.now()) else { return Ok(false) };
         if self.context.clock.follow(ahead) && ahead.0.abs() > MAX_SILENT_OFFSET.0 {
             tracing::warn!(
                 ahead_seconds = ahead.0 / 1_000,

@@ -36,9 +36,9 @@ impl ServiceContext {
     /// Counts the result of a group commit.
     pub fn record_commit(&self, ended: GroupResult) {
         match ended {
-            GroupResult::Committed { took, members, wrote } => {
+            GroupResult::Committed { duration, members, has_writes } => {
                 let now = self.now();
-                self.metrics.commits.record(took, members, wrote, now);
+                self.metrics.commits.record(duration, members, has_writes, now);
                 self.metrics.dispatch.commit(now);
             }
             GroupResult::RolledBack => {

@@ -10,25 +10,25 @@ impl SystemService {
     /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of servers that
     /// are gone.
     pub async fn renew_leadership(self: &Arc<Self>) -> Result<(), ServiceError> {
-        let found = Arc::new(Mutex::new((Vec::new(), false)));
-        let note = Arc::clone(&found);
+        let result = Arc::new(Mutex::new((Vec::new(), false)));
+        let result_slot = Arc::clone(&result);
         let (life, term) = (self.context.policy.server_life, self.context.policy.leader_term);
         let work: TransactionWork = Box::new(move |tx| {
-            let note = Arc::clone(&note);
+            let result_slot = Arc::clone(&result_slot);
             Box::pin(async move {
-                let living = tx.heartbeat_server(life).await?;
+                let live_servers = tx.heartbeat_server(life).await?;
                 let leads = tx.try_lead(term).await?;
-                *note.lock().expect("no panic while it is held") = (living, leads);
+                *result_slot.lock().expect("no panic while it is held") = (live_servers, leads);
                 Ok(())
             })
         });
         let written = self.context.store.write(work).await;
-        let (living, leads) = std::mem::take(&mut *found.lock().expect("no panic while it is held"));
+        let (live_servers, leads) = std::mem::take(&mut *result.lock().expect("no panic while it is held"));
         self.context.leadership.record_database(written.is_ok(), self.context.now());
         // Without the database a server does not know whether it is still the leader.
         self.context.leadership.set_leads(written.is_ok() && leads, self.context.now());
         written?;
-        if leads { self.agents.drop_dead_streams(living).await } else { Ok(()) }
+        if leads { self.agents.drop_dead_streams(live_servers).await } else { Ok(()) }
     }
 
     /// Loads the live state into memory, so that reads find it there from the first request on.

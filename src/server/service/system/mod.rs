@@ -98,8 +98,8 @@ impl SystemService {
     }
 }
 
-fn check_view((name, found): (&'static str, ReadinessResult)) -> CheckView {
-    let (status, detail) = match found {
+fn check_view((name, result): (&'static str, ReadinessResult)) -> CheckView {
+    let (status, detail) = match result {
         ReadinessResult::Pass => ("ok", None),
         ReadinessResult::Warning(why) => ("warning", Some(why)),
         ReadinessResult::Failure(why) => ("failed", Some(why)),

@@ -56,16 +56,16 @@ impl SystemService {
         let shown = |stored: &StoredWorker| {
             self.workers.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default())
         };
-        let lately =
-            |status: JobStatus| ended.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, number)| *number);
+        let recent_count =
+            |status: JobStatus| ended.iter().find(|(name, _)| name == status.as_str()).map_or(0, |(_, number)| *number);
         let attention = alerts::build_list(survey.alerts);
         Ok(OverviewView {
             workers: survey.workers,
             gpus: survey.gpus,
             gpus_measured: survey.gpus_measured,
             jobs: JobTotals {
-                completed_in_24h: lately(JobStatus::Completed),
-                failed_in_24h: lately(JobStatus::Failed),
+                completed_in_24h: recent_count(JobStatus::Completed),
+                failed_in_24h: recent_count(JobStatus::Failed),
                 ..survey.jobs
             },
             disk_full: self.context.disk_space.is_full(),
@@ -97,15 +97,15 @@ impl SystemService {
                 job: leased.first().map(|job| &job.id),
                 waiting_job: lost.get(&worker.id).copied().or_else(|| waiting_lost_job(fleet_state, worker)),
             };
-            let mut found = alerts::worker_alerts(subject, env!("CARGO_PKG_VERSION"), now);
-            found.extend(failing.remove(&worker.id).map(|failing| Alert {
+            let mut own_alerts = alerts::worker_alerts(subject, env!("CARGO_PKG_VERSION"), now);
+            own_alerts.extend(failing.remove(&worker.id).map(|failing| Alert {
                 kind: AlertKind::FastFailures { attempts: failing.attempts },
                 subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
                 since: Some(failing.since),
             }));
-            let worst = found.iter().map(|entry| entry.kind.severity()).min();
+            let worst = own_alerts.iter().map(|entry| entry.kind.severity()).min();
             ranked.push(((worst.is_none(), worst, status_priority(state), &worker.name), stored));
-            entries.append(&mut found);
+            entries.append(&mut own_alerts);
         }
         let fleet = top_workers(ranked);
         let leased =
@@ -225,11 +225,11 @@ fn alert_view(entry: Alert) -> AlertView {
         detail: None,
         at: None,
     };
-    let told = |detail: String| Some(detail).filter(|detail| !detail.is_empty());
+    let non_empty = |detail: String| Some(detail).filter(|detail| !detail.is_empty());
     match entry.kind {
         AlertKind::DiskFull => plain(AlertCode::DiskFull),
         AlertKind::AuditNotShipped => plain(AlertCode::AuditNotShipped),
-        AlertKind::TokenShared { host } => AlertView { detail: told(host), ..plain(AlertCode::TokenShared) },
+        AlertKind::TokenShared { host } => AlertView { detail: non_empty(host), ..plain(AlertCode::TokenShared) },
         AlertKind::TokenExpired => plain(AlertCode::TokenExpired),
         AlertKind::OfflineWithJob { job } => AlertView { job_id: Some(job), ..plain(AlertCode::OfflineWithJob) },
         AlertKind::Offline { job } => AlertView { job_id: Some(job), ..plain(AlertCode::Offline) },
@@ -243,7 +243,7 @@ fn alert_view(entry: Alert) -> AlertView {
             let detail = if detail.is_empty() { format!("GPU {first}") } else { format!("GPU {first}: {detail}") };
             AlertView { count: Some(gpus), detail: Some(detail), ..plain(AlertCode::GpusUnavailable) }
         }
-        AlertKind::HostUnhealthy { why } => AlertView { detail: told(why), ..plain(AlertCode::HostUnhealthy) },
+        AlertKind::HostUnhealthy { why } => AlertView { detail: non_empty(why), ..plain(AlertCode::HostUnhealthy) },
         AlertKind::DrainOverdue => plain(AlertCode::DrainOverdue),
         AlertKind::TokenExpiring { at } => AlertView { at: Some(at), ..plain(AlertCode::TokenExpiring) },
         AlertKind::TlsUnverified => plain(AlertCode::TlsUnverified),

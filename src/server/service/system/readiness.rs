@@ -36,8 +36,8 @@ pub type ReadinessChecks = Vec<(&'static str, ReadinessResult)>;
 impl SystemService {
     /// Runs all checks. The result is public, so it names what is wrong without details.
     pub async fn readiness(&self) -> ReadinessChecks {
-        let asked = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
-        let mut checks = match asked {
+        let result = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
+        let mut checks = match result {
             Ok(Ok(checks)) => checks,
             Ok(Err(error)) => {
                 tracing::warn!(?error, "readiness: the database check failed");

@@ -65,18 +65,18 @@ impl GpuReadings {
     ) -> Vec<Topic> {
         let mut state = self.lock();
         let all = state.all_viewers.should_notify(now).then_some(Topic::Gpus);
-        let kept = state.workers.entry(worker.clone()).or_default();
-        kept.readings = readings;
-        let one = kept.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
+        let entry = state.workers.entry(worker.clone()).or_default();
+        entry.readings = readings;
+        let one = entry.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
         one.into_iter().chain(all).collect()
     }
 
     /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
     pub fn view_worker(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
         let mut state = self.lock();
-        let kept = state.workers.entry(worker.clone()).or_default();
-        kept.viewers.last_viewed_at = now;
-        kept.readings.iter().cloned().collect()
+        let entry = state.workers.entry(worker.clone()).or_default();
+        entry.viewers.last_viewed_at = now;
+        entry.readings.iter().cloned().collect()
     }
 
     pub(in crate::service) fn mark_all_viewed(&self, now: Timestamp) {
@@ -87,30 +87,30 @@ impl GpuReadings {
     pub fn view_in_list(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
         let mut state = self.lock();
         state.all_viewers.last_viewed_at = now;
-        state.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
+        state.workers.get(worker).map(|entry| entry.readings.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// The number of the worker's GPUs that report their utilization.
     pub(in crate::service) fn measured_count(&self, worker: &WorkerId) -> u64 {
         let state = self.lock();
-        let readings = state.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
+        let readings = state.workers.get(worker).map_or(&[][..], |entry| &entry.readings);
         readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
     }
 
     /// Returns whether a changed reason for withholding is to be written now.
     pub(in crate::service) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
         let mut state = self.lock();
-        let kept = state.workers.entry(worker.clone()).or_default();
-        let may = now - kept.detail_updated_at >= DETAIL_INTERVAL;
+        let entry = state.workers.entry(worker.clone()).or_default();
+        let may = now - entry.detail_updated_at >= DETAIL_INTERVAL;
         if may {
-            kept.detail_updated_at = now;
+            entry.detail_updated_at = now;
         }
         may
     }
 
     /// Forgets the workers that are not among these.
-    pub fn retain(&self, living: &HashSet<WorkerId>) {
-        self.lock().workers.retain(|worker, _| living.contains(worker));
+    pub fn retain(&self, existing: &HashSet<WorkerId>) {
+        self.lock().workers.retain(|worker, _| existing.contains(worker));
     }
 
     /// The number of workers with readings.

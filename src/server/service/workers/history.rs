@@ -72,8 +72,8 @@ pub(in crate::service) fn failure_streak(now: Timestamp, least: u64) -> FailureS
 }
 
 /// The start of the recent period: the beginning of a day, so that responses stay equal for a while.
-fn recent_since(now: Timestamp, kept: Option<Millis>) -> Timestamp {
-    let span = kept.map_or(RECENT_PERIOD, |kept| kept.min(RECENT_PERIOD));
+fn recent_since(now: Timestamp, retention: Option<Millis>) -> Timestamp {
+    let span = retention.map_or(RECENT_PERIOD, |retention| retention.min(RECENT_PERIOD));
     let from = now.0 - span.0;
     Timestamp(from - from.rem_euclid(DAY.0))
 }
@@ -81,24 +81,25 @@ fn recent_since(now: Timestamp, kept: Option<Millis>) -> Timestamp {
 /// Counts attempts per outcome, and computes the success rate. Cancels by users and unanswered offers say nothing about the
 /// worker's quality.
 fn attempt_stats(since: Timestamp, outcomes: &[(Option<String>, u64)]) -> WorkerAttemptStats {
-    let of = |word| outcomes.iter().filter(|(outcome, _)| outcome.as_deref() == Some(word)).map(|(_, many)| many).sum();
-    let (completed, failed, lost): (u64, u64, u64) = (of("completed"), of("failed"), of("lost"));
+    let count =
+        |name| outcomes.iter().filter(|(outcome, _)| outcome.as_deref() == Some(name)).map(|(_, many)| many).sum();
+    let (completed, failed, lost): (u64, u64, u64) = (count("completed"), count("failed"), count("lost"));
     WorkerAttemptStats {
         since,
         attempts: outcomes.iter().map(|(_, many)| many).sum(),
         completed,
         failed,
         lost,
-        cancelled: of("cancelled"),
-        expired: of("expired"),
+        cancelled: count("cancelled"),
+        expired: count("expired"),
         success_percent: percent(completed, completed + failed + lost),
         fast_failures: 0,
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it is rounded to a few digits anyway")]
-fn percent(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
+fn percent(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| part as f64 * 100.0 / total as f64)
 }
 
 fn attempt_view(stored: StoredAttempt, config_name: String) -> WorkerAttempt {
@@ -141,20 +142,20 @@ mod tests {
         #[test]
         fn cursor_round_trips(at in any::<i64>(), attempt in any::<u32>(), entropy in any::<[u8; 10]>()) {
             let job = JobId::new(Timestamp(5), entropy);
-            let here = AttemptCursor { offered_at: Timestamp(at), job, attempt: AttemptNumber(attempt) };
-            prop_assert_eq!(parse_cursor(&format_cursor(&here)), Ok(here));
+            let cursor = AttemptCursor { offered_at: Timestamp(at), job, attempt: AttemptNumber(attempt) };
+            prop_assert_eq!(parse_cursor(&format_cursor(&cursor)), Ok(cursor));
         }
 
         #[test]
         fn each_attempt_counts_once_and_rates_are_fractions(many in proptest::array::uniform6(0_u64..50)) {
-            let words = [Some("completed"), Some("failed"), Some("lost"), Some("cancelled"), Some("expired"), None];
-            let outcomes: Vec<_> = words.map(|word| word.map(str::to_owned)).into_iter().zip(many).collect();
-            let told = attempt_stats(Timestamp(0), &outcomes);
-            prop_assert_eq!(told.attempts, many.iter().sum::<u64>());
-            prop_assert_eq!(&[told.completed, told.failed, told.lost, told.cancelled, told.expired][..], &many[..5]);
+            let names = [Some("completed"), Some("failed"), Some("lost"), Some("cancelled"), Some("expired"), None];
+            let outcomes: Vec<_> = names.map(|outcome| outcome.map(str::to_owned)).into_iter().zip(many).collect();
+            let stats = attempt_stats(Timestamp(0), &outcomes);
+            prop_assert_eq!(stats.attempts, many.iter().sum::<u64>());
+            prop_assert_eq!(&[stats.completed, stats.failed, stats.lost, stats.cancelled, stats.expired][..], &many[..5]);
             let judged = many[0] + many[1] + many[2];
-            prop_assert_eq!(told.success_percent.is_some(), judged > 0);
-            prop_assert!(told.success_percent.is_none_or(|rate| (0.0..=100.0).contains(&rate)));
+            prop_assert_eq!(stats.success_percent.is_some(), judged > 0);
+            prop_assert!(stats.success_percent.is_none_or(|rate| (0.0..=100.0).contains(&rate)));
         }
     }
 
@@ -176,9 +177,9 @@ mod tests {
 
     #[test]
     fn only_completed_failed_and_lost_attempts_are_rated() {
-        let some = |word: &str, many| (Some(word.to_owned()), many);
-        let told =
+        let some = |outcome: &str, many| (Some(outcome.to_owned()), many);
+        let stats =
             attempt_stats(Timestamp(0), &[some("completed", 3), some("lost", 1), some("cancelled", 9), (None, 1)]);
-        assert_eq!((told.success_percent, told.attempts), (Some(75.0), 14));
+        assert_eq!((stats.success_percent, stats.attempts), (Some(75.0), 14));
     }
 }

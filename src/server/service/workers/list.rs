@@ -181,7 +181,7 @@ fn facet_view(choice: FacetChoice) -> WorkerFacet {
 
 fn parse_order(query: &WorkersQuery) -> Result<WorkerOrder, ServiceError> {
     let unknown = InvalidInput::OutOfRange { field: "sort", allowed: AllowedValues::Order };
-    query.sort.as_deref().map_or(Ok(WorkerOrder::default()), |word| WorkerOrder::parse(word).ok_or(unknown.into()))
+    query.sort.as_deref().map_or(Ok(WorkerOrder::default()), |text| WorkerOrder::parse(text).ok_or(unknown.into()))
 }
 
 /// The order of states.
@@ -212,9 +212,10 @@ impl PageRange {
         limit: usize,
     ) -> Self {
         let after = cursor.filter(|cursor| !cursor.is_empty()).and_then(|cursor| WorkerPosition::parse(order, cursor));
-        let comes_first =
-            |place: WorkerPosition<'_>| after.is_some_and(|after| order.compare(place, after) != Ordering::Greater);
-        let first = sorted.partition_point(|(place, _)| comes_first(*place));
+        let comes_first = |position: WorkerPosition<'_>| {
+            after.is_some_and(|after| order.compare(position, after) != Ordering::Greater)
+        };
+        let first = sorted.partition_point(|(position, _)| comes_first(*position));
         let end = first.saturating_add(limit).min(sorted.len());
         let last_before = |index: usize| index.checked_sub(1).map(|last| sorted[last].0.to_cursor(order));
         Self {

@@ -20,9 +20,9 @@ impl WorkerService {
     ///
     /// The token is derived from the server's key, so that an agent that outlived its server can register at the next one.
     pub async fn local_worker(self: &Arc<Self>, name: &str) -> Result<String, ServiceError> {
-        let made =
+        let worker =
             Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name.to_owned(), self.context.now());
-        let worker = Arc::new(Worker { kind: Some(WorkerKind::Persistent), local: true, ..made });
+        let worker = Arc::new(Worker { kind: Some(WorkerKind::Persistent), local: true, ..worker });
         self.context
             .change(Caller::system(), move |unit| {
                 let worker = Arc::clone(&worker);
@@ -50,9 +50,9 @@ impl WorkerService {
 pub(in crate::service) async fn rotate_local_token(
     unit: &mut UnitOfWork<'_>,
     worker: &WorkerId,
-    turn: &str,
+    rotation: &str,
 ) -> Result<String, ServiceError> {
-    unit.tx.put_setting(&rotation_setting(worker), Some(turn)).await?;
+    unit.tx.put_setting(&rotation_setting(worker), Some(rotation)).await?;
     derive_token(unit, worker).await
 }
 
@@ -70,8 +70,8 @@ async fn current_token(unit: &mut UnitOfWork<'_>, stored: &StoredWorker) -> Resu
 }
 
 async fn derive_token(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<String, ServiceError> {
-    let turn = unit.tx.setting(&rotation_setting(worker)).await?.unwrap_or_default();
-    Ok(tokens::local_token(&unit.context.token_signing_key, worker, &turn))
+    let rotation = unit.tx.setting(&rotation_setting(worker)).await?.unwrap_or_default();
+    Ok(tokens::local_token(&unit.context.token_signing_key, worker, &rotation))
 }
 
 /// The setting that changes with each rotation.

@@ -57,7 +57,9 @@ impl TryFrom<DrainWorker> for DrainTerms {
     fn try_from(DrainWorker { reason, deadline_seconds }: DrainWorker) -> Result<Self, ServiceError> {
         let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
-            return Err(InvalidInput::TooMuch { what: LimitedItems::ReasonCharacters, limit: MAX_REASON as u64 }.into());
+            return Err(
+                InvalidInput::TooMuch { items: LimitedItems::ReasonCharacters, limit: MAX_REASON as u64 }.into()
+            );
         }
         if deadline_seconds.is_some_and(|seconds| seconds > MAX_DEADLINE_SECONDS) {
             let allowed = AllowedValues::Seconds { days: 30 };
@@ -93,14 +95,14 @@ impl WorkerService {
     ) -> Result<WorkerWithToken, ServiceError> {
         require_valid(self.invalid_worker_fields(&create))?;
         let name = checked_name(&create.name)?;
-        let made = Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name, self.context.now());
+        let worker = Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name, self.context.now());
         let worker = Worker {
             kind: create.worker_type.map(worker_kind),
             labels: create.labels,
             ignores_reported_labels: create.ignore_reported_labels,
             allows_older_agents: !create.reject_older_agents,
             networks: checked_networks(&create.allowed_networks)?,
-            ..made
+            ..worker
         };
         let created = WorkerWithToken {
             worker,
@@ -333,7 +335,7 @@ fn invalid_settings(name: Option<&str>, labels: Option<&Labels>, networks: Optio
 /// Returns the invalid ones of these networks.
 fn invalid_networks(texts: &[String]) -> Vec<InvalidInput> {
     if texts.len() > MAX_NETWORKS {
-        return vec![InvalidInput::TooMuch { what: LimitedItems::Networks, limit: MAX_NETWORKS as u64 }];
+        return vec![InvalidInput::TooMuch { items: LimitedItems::Networks, limit: MAX_NETWORKS as u64 }];
     }
     texts.iter().filter_map(|text| parse_network(text).err()).collect()
 }
@@ -351,8 +353,8 @@ fn network_texts(networks: &[Network]) -> Vec<String> {
     networks.iter().map(ToString::to_string).collect()
 }
 
-fn worker_kind(word: WorkerType) -> WorkerKind {
-    match word {
+fn worker_kind(worker_type: WorkerType) -> WorkerKind {
+    match worker_type {
         WorkerType::Ephemeral => WorkerKind::Ephemeral,
         WorkerType::Persistent => WorkerKind::Persistent,
     }

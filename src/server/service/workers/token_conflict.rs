@@ -47,7 +47,7 @@ impl WorkerService {
 }
 
 /// Returns whether the worker's agent is connected now, from another host than this one.
-pub fn listens_elsewhere(worker: &Worker, host: &str) -> bool {
+pub fn has_stream_on_other_host(worker: &Worker, host: &str) -> bool {
     worker.stream_id().and_then(host_of_stream).is_some_and(|holder| holder != host)
 }
 

@@ -20,7 +20,7 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
 use crate::service::workers::liveness::log_offline;
-use crate::service::workers::token_conflict::{host_of_peer, listens_elsewhere};
+use crate::service::workers::token_conflict::{has_stream_on_other_host, host_of_peer};
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
@@ -100,7 +100,7 @@ impl WorkerService {
         }
         let is_another = |stored: &StoredWorker| {
             let has_session = stored.credential.session.is_some();
-            let is_elsewhere = || listens_elsewhere(&stored.worker, &host_of_peer(auth.peer));
+            let is_elsewhere = || has_stream_on_other_host(&stored.worker, &host_of_peer(auth.peer));
             match to {
                 TokenUse::Work => has_session || is_elsewhere(),
                 TokenUse::Listen => has_session,
@@ -268,9 +268,9 @@ async fn evict_agent(unit: &mut UnitOfWork<'_>, worker: Worker) -> Result<Worker
         return Ok(worker);
     }
     let cause = OfflineCause::TokenRotated;
-    let gone = worker.clone().went_offline(unit.now, cause);
-    unit.save_worker(&worker, &gone, AuditAction::WorkerOffline, &json!({"cause": cause})).await?;
-    Ok(gone)
+    let offline = worker.clone().went_offline(unit.now, cause);
+    unit.save_worker(&worker, &offline, AuditAction::WorkerOffline, &json!({"cause": cause})).await?;
+    Ok(offline)
 }
 
 /// Records that an agent has registered with this credential, and starts its session unless a newer one exists: earlier session

@@ -150,20 +150,20 @@ async fn last_day_timeline(
     now: Timestamp,
 ) -> Result<Vec<StatusSpanView>, ServiceError> {
     let since = Timestamp(now.0 - DAY.0);
-    let mut told = Vec::new();
-    for words in [&CONNECTION_ACTIONS[..], &DRAIN_ACTIONS[..]] {
-        let as_text: Vec<_> = words.iter().map(|action| action.as_str()).collect();
+    let mut events = Vec::new();
+    for actions in [&CONNECTION_ACTIONS[..], &DRAIN_ACTIONS[..]] {
+        let as_text: Vec<_> = actions.iter().map(|action| action.as_str()).collect();
         let seen = tx.worker_presence_events(&worker.id, &as_text, since, MAX_ENTRIES_READ).await?;
-        let action = |word: &str| words.iter().copied().find(|action| action.as_str() == word);
-        told.extend(seen.iter().rev().filter_map(|seen| Some((seen.at, action(&seen.action)?))));
+        let action = |name: &str| actions.iter().copied().find(|action| action.as_str() == name);
+        events.extend(seen.iter().rev().filter_map(|seen| Some((seen.at, action(&seen.action)?))));
     }
     let attempts = tx.worker_attempts(&worker.id, None, MAX_ENTRIES_READ).await?;
     let known =
         attempts.last().filter(|_| attempts.len() == MAX_ENTRIES_READ as usize).map(|(oldest, _)| oldest.offered_at);
     let held = attempts.iter().map(|(attempt, _)| (attempt.offered_at, attempt.ended_at));
     let since = known.map_or(since, |known| known.max(since));
-    let told = status_timeline(worker, told, held, since).into_iter();
-    Ok(told.map(|stood| StatusSpanView { since: stood.since, status: stood.status.map(worker_status) }).collect())
+    let timeline = status_timeline(worker, events, held, since).into_iter();
+    Ok(timeline.map(|span| StatusSpanView { since: span.since, status: span.status.map(worker_status) }).collect())
 }
 
 /// Whether one of these workers holds the job.

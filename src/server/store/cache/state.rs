@@ -119,8 +119,8 @@ impl FleetState {
             }
             StateChange::Removed(id) => {
                 self.unindex_worker(&id);
-                if let Some(gone) = self.workers.remove(&id) {
-                    self.unindex_tokens(&gone.credential);
+                if let Some(removed) = self.workers.remove(&id) {
+                    self.unindex_tokens(&removed.credential);
                 }
             }
             StateChange::Job(job) => self.put_job(job),

@@ -27,10 +27,10 @@ pub fn user(n: u8) -> StoredUser {
     }
 }
 
-pub fn token(n: u8, of: u8) -> StoredToken {
+pub fn token(n: u8, owner: u8) -> StoredToken {
     StoredToken {
         id: TokenId::new(Timestamp(NOW.0 + i64::from(n)), [n; 10]),
-        user: user(of).id,
+        user: user(owner).id,
         name: format!("token-{n}"),
         scopes: n.is_multiple_of(2).then(|| [Permission::JobSubmit, Permission::JobViewAll].into_iter().collect()),
         created_at: Timestamp(NOW.0 + i64::from(n)),
@@ -39,11 +39,11 @@ pub fn token(n: u8, of: u8) -> StoredToken {
     }
 }
 
-pub fn session(n: u8, of: u8, by: Option<u8>) -> StoredSession {
+pub fn session(n: u8, owner: u8, by: Option<u8>) -> StoredSession {
     StoredSession {
         id: SessionId::new(Timestamp(NOW.0 + i64::from(n)), [n; 10]),
-        user: user(of).id,
-        token: by.map(|token_of| token(token_of, of).id),
+        user: user(owner).id,
+        token: by.map(|token_of| token(token_of, owner).id),
         host: "192.0.2.1".to_owned(),
         user_agent: "A browser".to_owned(),
         created_at: Timestamp(NOW.0 + i64::from(n)),
@@ -74,10 +74,10 @@ async fn users_are_found_by_id_and_name(fresh: &TestStore) {
     assert_eq!((tx.user(&user(3).id).await, tx.user_by_name("user").await), (Ok(None), Ok(None)));
     assert_eq!(tx.password_hash(&user(1).id).await, Ok(Some("two".to_owned())));
     assert_eq!((tx.password_hash(&user(2).id).await, tx.password_hash(&user(3).id).await), (Ok(None), Ok(None)));
-    let taken = StoredUser { name: "user-1".to_owned(), ..user(3) };
+    let duplicate = StoredUser { name: "user-1".to_owned(), ..user(3) };
     let again = fresh.write(move |tx| {
-        let taken = taken.clone();
-        Box::pin(async move { tx.insert_user(&taken).await })
+        let duplicate = duplicate.clone();
+        Box::pin(async move { tx.insert_user(&duplicate).await })
     });
     assert_eq!(again.await, Err(StoreError::Conflict));
 }

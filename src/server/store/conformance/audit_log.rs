@@ -86,9 +86,9 @@ async fn hash_covers_the_stored_entry(fresh: &TestStore) {
     append(fresh, texts("")).await;
     append(fresh, AuditEvent { request_id: None, ..texts("") }).await;
     assert_eq!(faults(fresh).await, Vec::<String>::new());
-    let kept = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
-    assert_eq!(kept[0].detail, odd.replace('\0', "\u{fffd}"));
-    assert_eq!((kept[1].request_id.as_deref(), kept[2].request_id.as_deref()), (Some(""), None));
+    let entries = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
+    assert_eq!(entries[0].detail, odd.replace('\0', "\u{fffd}"));
+    assert_eq!((entries[1].request_id.as_deref(), entries[2].request_id.as_deref()), (Some(""), None));
 }
 
 async fn entries_are_filtered_by_each_field(fresh: &TestStore) {
@@ -126,12 +126,12 @@ async fn entries_are_paged_in_both_directions(fresh: &TestStore) {
     let mut tx = fresh.read().await;
     let all = AuditFilter::default();
     let back = tx.audit_page(&all, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
-    let places: Vec<AuditCursor> = back.iter().map(StoredAuditEntry::cursor).collect();
-    let in_order: Vec<(i64, i64)> = places.iter().map(|place| (place.at.0, place.seq)).collect();
+    let cursors: Vec<AuditCursor> = back.iter().map(StoredAuditEntry::cursor).collect();
+    let in_order: Vec<(i64, i64)> = cursors.iter().map(|cursor| (cursor.at.0, cursor.seq)).collect();
     assert_eq!(in_order, [(2, 4), (2, 2), (1, 3), (1, 1)], "by time, then by number");
-    let rest = tx.audit_page(&all, &AuditOrder::NewestFirst(Some(places[1].clone())), 1).await.expect("readable");
+    let rest = tx.audit_page(&all, &AuditOrder::NewestFirst(Some(cursors[1].clone())), 1).await.expect("readable");
     assert_eq!(rest, back[2..3]);
-    let forth = tx.audit_page(&all, &AuditOrder::OldestFirst(Some(places[2].clone())), 9).await.expect("readable");
+    let forth = tx.audit_page(&all, &AuditOrder::OldestFirst(Some(cursors[2].clone())), 9).await.expect("readable");
     assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 4]);
     let under = AuditFilter { action: Some(ActionFilter::Prefix("worker.".to_owned())), ..all };
     let forth = tx.audit_page(&under, &AuditOrder::OldestFirst(None), 9).await.expect("readable");

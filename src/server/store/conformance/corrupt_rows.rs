@@ -25,8 +25,8 @@ async fn corrupt_worker_hides_no_other(fresh: &TestStore) {
     assert_eq!(listed.collect::<Vec<_>>(), [3, 5].map(worker));
     let known = tx.with_state(|known| known.workers().map(|stored| stored.worker.clone()).collect::<Vec<_>>()).await;
     assert_eq!(known, Ok([3, 5].map(worker).to_vec()), "planning and the health check read it");
-    let asked = tx.worker(&worker(1).id).await;
-    assert!(matches!(asked, Err(StoreError::CorruptRow { table: "workers", .. })), "it exists: {asked:?}");
+    let result = tx.worker(&worker(1).id).await;
+    assert!(matches!(result, Err(StoreError::CorruptRow { table: "workers", .. })), "it exists: {result:?}");
     fresh.update_worker(&worker(5), &worker(5).drained(NOW, None, None)).await.expect("the others continue");
 }
 
@@ -42,8 +42,8 @@ async fn corrupt_job_hides_no_other(fresh: &TestStore) {
     assert_eq!(tx.jobs(&all).await.as_deref(), Ok(&sound[..]));
     let waiting = tx.with_state(|known| known.queued_jobs().cloned().collect::<Vec<Job>>()).await.expect("readable");
     assert_eq!(waiting, [1, 3, 5].map(job), "in the order of planning");
-    let asked = tx.job(&job(2).id).await;
-    assert!(matches!(asked, Err(StoreError::CorruptRow { table: "jobs", .. })), "it exists: {asked:?}");
+    let result = tx.job(&job(2).id).await;
+    assert!(matches!(result, Err(StoreError::CorruptRow { table: "jobs", .. })), "it exists: {result:?}");
     fresh.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await.expect("the others continue");
 }
 

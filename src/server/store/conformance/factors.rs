@@ -13,9 +13,9 @@ use crate::vault::Sealed;
 
 on_every_engine!(factors_are_replaced_and_removed, recovery_codes_are_used_once, notices_replace_earlier_ones);
 
-fn totp(of: u8, last_step: Option<i64>) -> StoredTotp {
+fn totp(owner: u8, last_step: Option<i64>) -> StoredTotp {
     StoredTotp {
-        user: user(of).id,
+        user: user(owner).id,
         sealed: Sealed { key_id: "k".to_owned(), text: "00".to_owned() },
         created_at: NOW,
         confirmed_at: last_step.map(|_| NOW),

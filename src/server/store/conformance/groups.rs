@@ -31,14 +31,14 @@ on_every_engine!(
     rollback_clears_memory,
 );
 
-fn offered(before: &Job) -> Job {
+fn offer_job(before: &Job) -> Job {
     before.clone().offered(NOW, worker(1).id, vec!["gpu-0".to_owned()], NOW).expect("it waits")
 }
 
 async fn group_reads_its_own_writes(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
-            let (queued, offered) = (job(1), offered(&job(1)));
+            let (queued, offered) = (job(1), offer_job(&job(1)));
             let running = offered
                 .clone()
                 .reported(NOW, &worker(1).id, AttemptNumber(1), AttemptReport::Running)
@@ -89,7 +89,7 @@ async fn many_rows_are_flushed_together(fresh: &TestStore) {
     let offer = fresh.write(|tx| {
         Box::pin(async move {
             for n in 1..=MANY {
-                tx.update_job(&job(n), &offered(&job(n))).await?;
+                tx.update_job(&job(n), &offer_job(&job(n))).await?;
                 tx.insert_attempt(&attempt(&job(n).id, 1), &format!("digest {n}")).await?;
             }
             Ok(())
@@ -98,7 +98,7 @@ async fn many_rows_are_flushed_together(fresh: &TestStore) {
     offer.await.expect("as it was read");
     let mut tx = fresh.read().await;
     let leased = tx.leased_jobs(None).await.expect("readable");
-    assert_eq!(leased, (1..=MANY).map(|n| offered(&job(n))).collect::<Vec<_>>());
+    assert_eq!(leased, (1..=MANY).map(|n| offer_job(&job(n))).collect::<Vec<_>>());
     for n in [1, MANY / 2, MANY] {
         let found = tx.attempt_by_token(&format!("digest {n}")).await;
         assert_eq!(found, Ok(Some((job(n).id, AttemptNumber(1), worker(1).id))));
@@ -110,7 +110,7 @@ async fn stale_change_inside_a_group_is_a_conflict(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(2)).await?;
-            tx.update_job(&job(1), &offered(&job(1))).await?;
+            tx.update_job(&job(1), &offer_job(&job(1))).await?;
             tx.update_job(&job(1), &job(1).cancelled(NOW).expect("it waits")).await
         })
     });
@@ -141,7 +141,7 @@ async fn rejection_after_a_write_writes_nothing(fresh: &TestStore) {
 
 async fn failed_statement_cannot_be_ignored(fresh: &TestStore) {
     fresh.insert_worker(&worker(1), "one").await.expect("new");
-    let taken = |answer: Result<(), StoreError>| {
+    let write = |answer: Result<(), StoreError>| {
         fresh.write(move |tx| {
             let answer = answer.clone();
             Box::pin(async move {
@@ -152,10 +152,10 @@ async fn failed_statement_cannot_be_ignored(fresh: &TestStore) {
             })
         })
     };
-    assert_eq!(taken(Ok(())).await, Err(StoreError::Conflict));
-    assert_eq!(taken(Err(StoreError::Rejected)).await, Err(StoreError::Rejected));
+    assert_eq!(write(Ok(())).await, Err(StoreError::Conflict));
+    assert_eq!(write(Err(StoreError::Rejected)).await, Err(StoreError::Rejected));
     let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
-    let (with_another, other) = tokio::join!(taken(Err(StoreError::Rejected)), other);
+    let (with_another, other) = tokio::join!(write(Err(StoreError::Rejected)), other);
     assert_eq!((with_another, other), (Err(StoreError::Rejected), Ok(())));
     let mut tx = fresh.read().await;
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
@@ -212,7 +212,7 @@ async fn memory_equals_the_database(fresh: &TestStore) {
         Box::pin(async move {
             tx.insert_job(&job(2)).await?;
             tx.insert_job(&job(3)).await?;
-            tx.update_job(&job(1), &offered(&job(1))).await?;
+            tx.update_job(&job(1), &offer_job(&job(1))).await?;
             tx.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await?;
             tx.insert_worker(&worker(4), &WorkerCredential::new("four")).await?;
             tx.put_credential(&worker(2).id, &WorkerCredential::new("none")).await?;
@@ -240,7 +240,7 @@ async fn memory_equals_the_database(fresh: &TestStore) {
     });
     changes.await.expect("as it was read");
     assert_memory_is_right(fresh).await;
-    fresh.update_job(&offered(&job(1)), &job(1)).await.expect("as it was read");
+    fresh.update_job(&offer_job(&job(1)), &job(1)).await.expect("as it was read");
     assert_memory_is_right(fresh).await;
     let full = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
     fresh.update_job(&job(1), &full).await.expect("as it was read");
@@ -257,7 +257,7 @@ async fn rollback_clears_memory(fresh: &TestStore) {
         Box::pin(async move {
             tx.put_credential(&worker(1).id, &WorkerCredential::new("two")).await?;
             tx.insert_job(&job(2)).await?;
-            tx.update_job(&offered(&job(1)), &job(1)).await
+            tx.update_job(&offer_job(&job(1)), &job(1)).await
         })
     });
     assert_eq!(late.await, Err(StoreError::Conflict));

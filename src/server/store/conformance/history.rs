@@ -21,9 +21,9 @@ on_every_engine!(
     checkpoints_are_ordered_by_step,
 );
 
-pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
+pub(super) fn attempt(job: &JobId, number: u32) -> StoredAttempt {
     StoredAttempt {
-        job: of.clone(),
+        job: job.clone(),
         attempt: AttemptNumber(number),
         worker: worker(1).id,
         worker_name: "worker-1".to_owned(),
@@ -137,8 +137,8 @@ async fn a_workers_attempts_are_paged_and_counted(fresh: &TestStore) {
     let mut page = async |behind: Option<AttemptCursor>, limit| {
         let page = tx.worker_attempts(&mine, behind.as_ref(), limit).await.expect("readable");
         let last = page.last().map(|(attempt, _)| attempt.cursor());
-        let told = |(attempt, config): (StoredAttempt, String)| (attempt.job, attempt.attempt.0, config);
-        (page.into_iter().map(told).collect::<Vec<_>>(), last)
+        let fields = |(attempt, config): (StoredAttempt, String)| (attempt.job, attempt.attempt.0, config);
+        (page.into_iter().map(fields).collect::<Vec<_>>(), last)
     };
     let all = [(two, 1, "faces".to_owned()), (one.clone(), 2, "digits".to_owned()), (one, 1, "digits".to_owned())];
     assert_eq!(page(None, 9).await.0, all);
@@ -172,19 +172,19 @@ async fn points_beyond_the_limit_are_thinned_evenly(fresh: &TestStore) {
         write.await.expect("it is there");
     }
     let mut tx = fresh.read().await;
-    let kept: Vec<i64> = tx
+    let steps: Vec<i64> = tx
         .points(&id, AttemptNumber(1), 1_000)
         .await
         .expect("readable")
         .iter()
         .map(|text| text.parse().expect("a step"))
         .collect();
-    assert!((10..=20).contains(&kept.len()), "{kept:?}");
-    assert_eq!((kept[0], kept[kept.len() - 1]), (0, 202));
+    assert!((10..=20).contains(&steps.len()), "{steps:?}");
+    assert_eq!((steps[0], steps[steps.len() - 1]), (0, 202));
     let every = tx.point_stride(&id, AttemptNumber(1)).await.expect("readable");
     assert_eq!(every, 16);
-    let spans: Vec<i64> = kept.windows(2).map(|two| two[1] - two[0]).collect();
-    assert!(spans[..spans.len() - 1].iter().all(|span| *span == 16), "{kept:?}");
+    let spans: Vec<i64> = steps.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(spans[..spans.len() - 1].iter().all(|span| *span == 16), "{steps:?}");
     drop(tx);
     // Also limited by bytes.
     let few = PointLimit { max_points: 1_000, max_bytes: 50 };
@@ -193,17 +193,17 @@ async fn points_beyond_the_limit_are_thinned_evenly(fresh: &TestStore) {
         Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &[point], few).await })
     });
     write.await.expect("it is there");
-    let kept = fresh.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
-    assert!(kept.len() <= 10 && kept[0] == "00000" && kept[kept.len() - 1] == "00203", "{kept:?}");
+    let texts = fresh.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
+    assert!(texts.len() <= 10 && texts[0] == "00000" && texts[texts.len() - 1] == "00203", "{texts:?}");
 }
 
 async fn points_are_replaced_and_thinned(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     insert(fresh, attempt(&id, 1), "digest").await;
-    let put = |steps: std::ops::Range<i64>, word: &'static str| {
+    let put = |steps: std::ops::Range<i64>, prefix: &'static str| {
         fresh.write(move |tx| {
-            let point = |step: i64| StoredPoint { step, point: format!("{word}{step}") };
+            let point = |step: i64| StoredPoint { step, point: format!("{prefix}{step}") };
             let points: Vec<_> = steps.clone().map(point).collect();
             Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &points, MANY).await })
         })

@@ -50,16 +50,16 @@ async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
     assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
     fresh.insert_job(&job(1)).await;
     let used = RevisionUsage { revision: 2, state: "queued".to_owned(), jobs: 1 };
-    let whose = job(1).submitted_by;
+    let owner = job(1).submitted_by;
     let mut tx = fresh.read().await;
     assert_eq!(tx.revision_usage("digits", None).await, Ok(vec![used.clone()]));
-    assert_eq!(tx.revision_usage("digits", Some(&whose)).await, Ok(vec![used]));
+    assert_eq!(tx.revision_usage("digits", Some(&owner)).await, Ok(vec![used]));
     assert_eq!(
         (tx.revision_usage("digits", Some("nobody")).await, tx.revision_usage("other", None).await),
         (Ok(vec![]), Ok(vec![]))
     );
     assert_eq!(
-        (tx.last_run_revision("digits", &whose).await, tx.last_run_revision("digits", "nobody").await),
+        (tx.last_run_revision("digits", &owner).await, tx.last_run_revision("digits", "nobody").await),
         (Ok(Some(2)), Ok(None))
     );
     drop(tx);
@@ -70,18 +70,18 @@ async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
     assert_eq!(tx.config("digits").await, Ok(None));
     assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
-    let of = |revision| {
+    let stored_revision = |revision| {
         let StoredConfig { revision, sha256, created_at, created_by, .. } = config(revision);
         StoredRevision { revision, sha256, created_at, created_by }
     };
-    assert_eq!(tx.revisions("digits").await, Ok(vec![of(2), of(1)]));
+    assert_eq!(tx.revisions("digits").await, Ok(vec![stored_revision(2), stored_revision(1)]));
     assert_eq!(tx.revisions("other").await, Ok(vec![]));
 }
 
 async fn rejection_writes_nothing_and_affects_no_others(fresh: &TestStore) {
     let rejected = fresh.write(|_| Box::pin(async { Err(StoreError::Rejected) }));
-    let made = worker(1);
-    let accepted = fresh.insert_worker(&made, "digest");
+    let new_worker = worker(1);
+    let accepted = fresh.insert_worker(&new_worker, "digest");
     let (rejected, accepted) = tokio::join!(rejected, accepted);
     assert_eq!((rejected, accepted), (Err(StoreError::Rejected), Ok(())));
     assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
@@ -142,12 +142,12 @@ async fn leader_is_known_during_its_term(fresh: &TestStore) {
     assert_eq!(fresh.read().await.has_leader().await, Ok(true));
     fresh.write(|tx| Box::pin(async move { tx.remove_server().await })).await.expect("written");
     let known = fresh.read().await.has_leader().await.expect("readable");
-    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|living| living.len() == 1);
+    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
     assert_eq!(known, alone, "where several servers are possible, none leads now");
 }
 
 async fn servers_that_share_a_database_share_its_clock(fresh: &TestStore) {
-    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|living| living.len() == 1);
+    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
     let mut tx = fresh.read().await;
     let first = tx.database_time().await.expect("readable");
     assert_eq!(first.is_none(), alone, "{first:?}");

@@ -12,10 +12,10 @@ use crate::vault::Sealed;
 
 on_every_engine!(passkeys_are_added_used_and_removed, challenges_are_answered_once, users_with_factors_are_known);
 
-fn passkey(of: u8, number: u8) -> StoredPasskey {
+fn passkey(owner: u8, number: u8) -> StoredPasskey {
     StoredPasskey {
         id: PasskeyId::new(NOW, [number; 10]),
-        user: user(of).id,
+        user: user(owner).id,
         name: "Blue key".to_owned(),
         origin: "https://tuner.example".to_owned(),
         credential_id: format!("c{number}"),
@@ -25,9 +25,9 @@ fn passkey(of: u8, number: u8) -> StoredPasskey {
     }
 }
 
-fn challenge(of: u8, state: &str, at: i64) -> PasskeyChallenge {
+fn challenge(owner: u8, state: &str, at: i64) -> PasskeyChallenge {
     PasskeyChallenge {
-        user: user(of).id,
+        user: user(owner).id,
         origin: "https://tuner.example".to_owned(),
         options: "{}".to_owned(),
         state: state.to_owned(),
@@ -50,8 +50,8 @@ async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
     add_users(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
-            for (of, number) in [(1, 2), (1, 1), (2, 3)] {
-                tx.insert_passkey(&passkey(of, number)).await?;
+            for (owner, number) in [(1, 2), (1, 1), (2, 3)] {
+                tx.insert_passkey(&passkey(owner, number)).await?;
             }
             tx.record_passkey_use(&passkey(1, 2).id, "{\"counter\":1}", Timestamp(7)).await
         })
@@ -71,8 +71,8 @@ async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
     assert_eq!(again.await, Err(StoreError::Conflict));
     let remove = || fresh.write(|tx| Box::pin(async move { tx.delete_passkey(&passkey(1, 1).id).await }));
     assert_eq!((remove().await, remove().await), (Ok(()), Err(StoreError::Conflict)));
-    let gone = fresh.write(|tx| Box::pin(async move { tx.record_passkey_use(&passkey(1, 1).id, "{}", NOW).await }));
-    assert_eq!(gone.await, Err(StoreError::Conflict));
+    let update = fresh.write(|tx| Box::pin(async move { tx.record_passkey_use(&passkey(1, 1).id, "{}", NOW).await }));
+    assert_eq!(update.await, Err(StoreError::Conflict));
     let all = fresh.write(|tx| Box::pin(async move { tx.delete_factors(&user(1).id).await }));
     all.await.expect("there");
     let mut tx = fresh.read().await;
@@ -123,15 +123,15 @@ async fn users_with_factors_are_known(fresh: &TestStore) {
         confirmed_at,
         last_step: None,
     };
-    let begun = fresh.write(move |tx| {
-        let begun = totp(None);
+    let unconfirmed = fresh.write(move |tx| {
+        let unconfirmed = totp(None);
         Box::pin(async move {
             tx.insert_passkey(&passkey(2, 1)).await?;
             tx.insert_passkey(&passkey(2, 2)).await?;
-            tx.put_totp(&begun).await
+            tx.put_totp(&unconfirmed).await
         })
     });
-    begun.await.expect("there");
+    unconfirmed.await.expect("there");
     assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(2).id]), "an unfinished one does not count");
     let confirmed = fresh.write(move |tx| {
         let confirmed = totp(Some(NOW));

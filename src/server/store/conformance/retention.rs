@@ -52,12 +52,12 @@ async fn put_artifact_at(fresh: &TestStore, job: &JobId, attempt: u32, path: &'s
     put.await.expect("written");
 }
 
-async fn give_up(fresh: &TestStore, what: RetainedKind, job: &JobId) -> Result<(), StoreError> {
+async fn remove(fresh: &TestStore, kind: RetainedKind, job: &JobId) -> Result<(), StoreError> {
     let job = job.clone();
     fresh
         .write(move |tx| {
             let job = job.clone();
-            Box::pin(async move { tx.remove_retained(what, &job).await })
+            Box::pin(async move { tx.remove_retained(kind, &job).await })
         })
         .await
 }
@@ -71,21 +71,21 @@ async fn unmark(fresh: &TestStore, job: &JobId, files: RemovedFiles) {
     unmark.await.expect("written");
 }
 
-async fn expired_jobs(fresh: &TestStore, what: RetainedKind) -> Vec<JobId> {
-    fresh.read().await.ended_before(what, Timestamp(NOW.0 + 20_000), 10).await.expect("readable")
+async fn expired_jobs(fresh: &TestStore, kind: RetainedKind) -> Vec<JobId> {
+    fresh.read().await.ended_before(kind, Timestamp(NOW.0 + 20_000), 10).await.expect("readable")
 }
 
 async fn only_old_jobs_are_removed_and_each_once(fresh: &TestStore) {
     let (second, first) = (insert_ended_job(fresh, 1, 10_001).await, insert_ended_job(fresh, 2, 10_000).await);
     insert_ended_job(fresh, 3, 20_000).await;
     fresh.insert_job(&job(4)).await;
-    for what in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
-        assert_eq!(expired_jobs(fresh, what).await, [first.clone(), second.clone()], "{what:?}");
-        give_up(fresh, what, &first).await.expect("there");
-        assert_eq!(expired_jobs(fresh, what).await, std::slice::from_ref(&second), "{what:?}");
+    for kind in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
+        assert_eq!(expired_jobs(fresh, kind).await, [first.clone(), second.clone()], "{kind:?}");
+        remove(fresh, kind, &first).await.expect("there");
+        assert_eq!(expired_jobs(fresh, kind).await, std::slice::from_ref(&second), "{kind:?}");
     }
     assert_eq!(fresh.read().await.job(&first).await, Ok(None));
-    assert_eq!(give_up(fresh, RetainedKind::Job, &first).await, Err(StoreError::Conflict));
+    assert_eq!(remove(fresh, RetainedKind::Job, &first).await, Err(StoreError::Conflict));
     assert_eq!(
         fresh.read().await.ended_before(RetainedKind::Job, Timestamp(i64::MAX), 1).await.map(|jobs| jobs.len()),
         Ok(1)
@@ -95,8 +95,8 @@ async fn only_old_jobs_are_removed_and_each_once(fresh: &TestStore) {
 async fn removed_files_are_marked_until_deleted(fresh: &TestStore) {
     let job = insert_ended_job(fresh, 1, 10_000).await;
     put_artifact(fresh, &job, 5).await;
-    give_up(fresh, RetainedKind::Artifacts, &job).await.expect("there");
-    give_up(fresh, RetainedKind::Job, &job).await.expect("marks may exist already");
+    remove(fresh, RetainedKind::Artifacts, &job).await.expect("there");
+    remove(fresh, RetainedKind::Job, &job).await.expect("marks may exist already");
     assert_eq!(fresh.read().await.artifacts(&job).await, Ok(Vec::new()));
     let marks = vec![(job.clone(), RemovedFiles::Artifacts), (job.clone(), RemovedFiles::Logs)];
     assert_eq!(fresh.read().await.marked_files(9).await, Ok(marks));
@@ -109,9 +109,9 @@ async fn removed_files_are_marked_until_deleted(fresh: &TestStore) {
 async fn artifacts_are_summed_and_found_by_age(fresh: &TestStore) {
     assert_eq!(fresh.read().await.artifact_bytes().await, Ok(0));
     let (newer, older) = (insert_ended_job(fresh, 1, 10_001).await, insert_ended_job(fresh, 2, 10_000).await);
-    let living = job(3);
-    fresh.insert_job(&living).await;
-    for (job, size) in [(&newer, 7), (&older, 5 << 40), (&living.id, 1)] {
+    let queued = job(3);
+    fresh.insert_job(&queued).await;
+    for (job, size) in [(&newer, 7), (&older, 5 << 40), (&queued.id, 1)] {
         put_artifact(fresh, job, size).await;
     }
     assert_eq!(fresh.read().await.artifact_bytes().await, Ok((5 << 40) + 8));
@@ -127,14 +127,14 @@ async fn resume_source_is_kept_until_its_job_ends(fresh: &TestStore) {
     let from = CheckpointRef { job: saved.clone(), attempt: AttemptNumber(1), name: "checkpoint-500".to_owned() };
     let again = Job { spec: JobSpec { start: StartPoint::Checkpoint(from), ..again.spec.clone() }, ..again };
     fresh.insert_job(&again).await;
-    let found = async |of: &JobId| {
+    let found = async |id: &JobId| {
         let mut tx = fresh.read().await;
-        let by_bytes = tx.oldest_artifacts(9).await.expect("readable").iter().any(|(job, _)| job == of);
-        let is_start = tx.is_resume_source(of).await.expect("readable");
+        let by_bytes = tx.oldest_artifacts(9).await.expect("readable").iter().any(|(job, _)| job == id);
+        let is_start = tx.is_resume_source(id).await.expect("readable");
         drop(tx);
         let mut by_age = Vec::new();
-        for what in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
-            by_age.push(expired_jobs(fresh, what).await.contains(of));
+        for kind in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
+            by_age.push(expired_jobs(fresh, kind).await.contains(id));
         }
         (is_start, by_bytes, by_age)
     };
@@ -238,9 +238,9 @@ async fn artifact_count_excludes_the_replaced_file(fresh: &TestStore) {
     }
     let mut tx = fresh.read().await;
     for (attempt, path, number) in [(1, "new", 3), (3, "a", 3), (1, "a", 2)] {
-        let beside = (AttemptNumber(attempt), path);
-        assert_eq!(tx.has_other_artifacts(&queued.id, beside, number).await, Ok(true), "{path} of {attempt}");
-        assert_eq!(tx.has_other_artifacts(&queued.id, beside, number + 1).await, Ok(false), "{path} of {attempt}");
+        let replaced = (AttemptNumber(attempt), path);
+        assert_eq!(tx.has_other_artifacts(&queued.id, replaced, number).await, Ok(true), "{path} of {attempt}");
+        assert_eq!(tx.has_other_artifacts(&queued.id, replaced, number + 1).await, Ok(false), "{path} of {attempt}");
     }
     assert_eq!(tx.has_other_artifacts(&queued.id, (AttemptNumber(1), "a"), 0).await, Ok(true));
 }

@@ -33,13 +33,13 @@ async fn secrets_are_personal_or_shared(fresh: &TestStore) {
         })
     });
     write.await.expect("new");
-    let given = StoredSecret { delivered_at: Some(Timestamp(7)), ..secret("", "B_KEY", "2") };
+    let delivered = StoredSecret { delivered_at: Some(Timestamp(7)), ..secret("", "B_KEY", "2") };
     let mut tx = fresh.read().await;
     assert_eq!(
         tx.secrets_for("ada").await,
-        Ok(vec![secret("", "A_KEY", "3"), given.clone(), secret("ada", "B_KEY", "1")])
+        Ok(vec![secret("", "A_KEY", "3"), delivered.clone(), secret("ada", "B_KEY", "1")])
     );
-    assert_eq!(tx.secrets_for("").await, Ok(vec![secret("", "A_KEY", "3"), given]));
+    assert_eq!(tx.secrets_for("").await, Ok(vec![secret("", "A_KEY", "3"), delivered]));
     drop(tx);
 
     let write = fresh.write(|tx| {

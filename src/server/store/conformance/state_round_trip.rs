@@ -78,28 +78,28 @@ async fn reload(fresh: &TestStore, worker: &Worker) -> Worker {
 }
 
 async fn workers_round_trip(fresh: &TestStore) {
-    let made = worker(1);
-    fresh.insert_worker(&made, "digest").await.expect("new");
-    let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), WorkerKind::Persistent);
+    let initial = worker(1);
+    fresh.insert_worker(&initial, "digest").await.expect("new");
+    let connecting = initial.clone().registered(Timestamp(NOW.0 + 1), capability(), WorkerKind::Persistent);
     let online = connecting.clone().stream_opened(Timestamp(NOW.0 + 2), "s").expect("registered");
     let lost = online.clone().stream_closed(Timestamp(NOW.0 + 3), "s");
     let [xid, python] = [(UnavailableReason::Quarantined, "XID 79: \"höst\""), (UnavailableReason::InUse, "")];
-    let word = |uuid: &str, (reason, detail): (UnavailableReason, &str)| GpuReport {
+    let report = |uuid: &str, (reason, detail): (UnavailableReason, &str)| GpuReport {
         uuid: uuid.to_owned(),
         unavailable: Some(Unavailable { reason, detail: detail.to_owned() }),
     };
-    let without_gpu = online.clone().gpus_reported(&[word("GPU-1", xid), word("MIG-1", python)]);
+    let without_gpu = online.clone().gpus_reported(&[report("GPU-1", xid), report("MIG-1", python)]);
     let with_gpu = without_gpu.clone().gpus_reported(&[GpuReport { uuid: "GPU-1".to_owned(), unavailable: None }]);
     let full = with_gpu.clone().host_health_reported(Some("the disk of \"/höst\" is full".to_owned()));
     let drained =
         full.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
-    let gone = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
+    let disconnected = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::HeartbeatTimeout);
     let evicted = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::TokenRotated);
     let with_lost_job = silent.clone().with_lost_job(Some(job(1).id));
     let returned = with_lost_job.clone().registered(Timestamp(NOW.0 + 5), capability(), WorkerKind::Persistent);
-    let mut before = made.clone();
-    assert_eq!(reload(fresh, &made).await, made);
+    let mut before = initial.clone();
+    assert_eq!(reload(fresh, &initial).await, initial);
     let retired = silent.clone().job_ended(Timestamp(NOW.0 + 6));
     let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..retired }.job_ended(Timestamp(NOW.0 + 7));
     let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("a network")).to_vec();
@@ -116,7 +116,7 @@ async fn workers_round_trip(fresh: &TestStore) {
         with_gpu,
         full,
         drained,
-        gone,
+        disconnected,
         evicted,
         with_lost_job,
         returned,
@@ -129,18 +129,18 @@ async fn workers_round_trip(fresh: &TestStore) {
         finishing,
     ] {
         fresh.update_worker(&before, &after).await.expect("as it was read");
-        assert_eq!(reload(fresh, &made).await, after);
+        assert_eq!(reload(fresh, &initial).await, after);
         before = after;
     }
 }
 
 async fn token_is_valid_until_replaced(fresh: &TestStore) {
     fresh.insert_worker(&worker(1), "digest").await.expect("new");
-    let whose = async |digest: &'static str| {
+    let credential = async |digest: &'static str| {
         let stored = fresh.read().await.worker_by_token(digest).await.expect("readable");
         stored.map(|stored| WorkerCredential::clone(&stored.credential))
     };
-    assert_eq!((whose("digest").await, whose("other").await), (Some(WorkerCredential::new("digest")), None));
+    assert_eq!((credential("digest").await, credential("other").await), (Some(WorkerCredential::new("digest")), None));
     let old = Some(PreviousSecret { digest: "digest".to_owned(), expires_at: Timestamp(NOW.0 + 5) });
     let unused_ends_at = Some(Timestamp(NOW.0 + 5));
     let both = WorkerCredential {
@@ -157,12 +157,12 @@ async fn token_is_valid_until_replaced(fresh: &TestStore) {
         }
     });
     put.await.expect("it is there");
-    assert_eq!((whose("digest").await, whose("next").await), (Some(both.clone()), Some(both)));
+    assert_eq!((credential("digest").await, credential("next").await), (Some(both.clone()), Some(both)));
     let rotate = fresh
         .write(|tx| Box::pin(async move { tx.put_credential(&worker(1).id, &WorkerCredential::new("new")).await }));
     rotate.await.expect("it is there");
-    assert_eq!((whose("digest").await, whose("next").await), (None, None));
-    assert_eq!(whose("new").await, Some(WorkerCredential::new("new")));
+    assert_eq!((credential("digest").await, credential("next").await), (None, None));
+    assert_eq!(credential("new").await, Some(WorkerCredential::new("new")));
 }
 
 async fn names_and_tokens_are_unique(fresh: &TestStore) {
@@ -174,37 +174,37 @@ async fn names_and_tokens_are_unique(fresh: &TestStore) {
 }
 
 async fn worker_update_is_guarded(fresh: &TestStore) {
-    let made = worker(1);
-    fresh.insert_worker(&made, "digest").await.expect("new");
-    let registered = made.clone().registered(NOW, capability(), WorkerKind::Ephemeral);
-    fresh.update_worker(&made, &registered).await.expect("as it was read");
-    let late = made.clone().drained(NOW, None, None);
-    assert_eq!(fresh.update_worker(&made, &late).await, Err(StoreError::Conflict));
-    assert_eq!(reload(fresh, &made).await, registered);
+    let initial = worker(1);
+    fresh.insert_worker(&initial, "digest").await.expect("new");
+    let registered = initial.clone().registered(NOW, capability(), WorkerKind::Ephemeral);
+    fresh.update_worker(&initial, &registered).await.expect("as it was read");
+    let late = initial.clone().drained(NOW, None, None);
+    assert_eq!(fresh.update_worker(&initial, &late).await, Err(StoreError::Conflict));
+    assert_eq!(reload(fresh, &initial).await, registered);
 }
 
 async fn only_absent_workers_are_deleted(fresh: &TestStore) {
     let registered = |n| worker(n).registered(NOW, capability(), WorkerKind::Ephemeral);
     let online = |n| registered(n).stream_opened(NOW, "s").expect("registered");
     let lost = online(3).stream_closed(NOW, "s");
-    let gone = online(4).went_offline(NOW, OfflineCause::HeartbeatTimeout);
+    let offline = online(4).went_offline(NOW, OfflineCause::HeartbeatTimeout);
     let rejected = || Err(StoreError::Conflict);
     for (n, digest, after, expected) in [
         (1, "one", registered(1), rejected()),
         (2, "two", online(2), rejected()),
         (3, "three", lost, Ok(())),
-        (4, "four", gone, Ok(())),
+        (4, "four", offline, Ok(())),
     ] {
-        let made = worker(n);
-        fresh.insert_worker(&made, digest).await.expect("new");
-        fresh.update_worker(&made, &after).await.expect("as it was read");
-        let id = made.id.clone();
+        let initial = worker(n);
+        fresh.insert_worker(&initial, digest).await.expect("new");
+        fresh.update_worker(&initial, &after).await.expect("as it was read");
+        let id = initial.id.clone();
         let deleted = fresh.write(move |tx| {
             let id = id.clone();
             Box::pin(async move { tx.delete_worker(&id).await })
         });
         assert_eq!(deleted.await, expected, "{after:?}");
-        assert_eq!(fresh.read().await.worker(&made.id).await.map(|left| left.is_none()), Ok(expected.is_ok()));
+        assert_eq!(fresh.read().await.worker(&initial.id).await.map(|left| left.is_none()), Ok(expected.is_ok()));
     }
 }
 
@@ -342,11 +342,11 @@ async fn queue_positions_match_planning(fresh: &TestStore) {
     fresh.update_job(&jobs[4], &raised).await.expect("as it was read");
     let mut waiting = [jobs[0].clone(), jobs[1].clone(), jobs[2].clone(), jobs[3].clone(), raised];
     waiting.sort_by_key(|job| (Reverse(urgency(job)), job.submitted_at, job.id.clone()));
-    for (place, job) in (1..).zip(&waiting) {
-        let mut asks = fresh.recent().await;
-        let by_memory = asks.queue_position(job).await;
-        asks.setting("begins").await.expect("readable");
-        assert_eq!((by_memory, asks.queue_position(job).await), (Ok(place), Ok(place)), "{}", job.id);
+    for (position, job) in (1..).zip(&waiting) {
+        let mut tx = fresh.recent().await;
+        let by_memory = tx.queue_position(job).await;
+        tx.setting("begins").await.expect("readable");
+        assert_eq!((by_memory, tx.queue_position(job).await), (Ok(position), Ok(position)), "{}", job.id);
     }
 }
 

@@ -28,8 +28,15 @@ fn window(since: i64, until: i64) -> TimeWindow {
 }
 
 /// An attempt of a job, offered at `from`, accepted a second later, and ended at `until`.
-async fn insert_attempt(fresh: &TestStore, of: &Job, number: u32, from: i64, until: Option<i64>, digest: &'static str) {
-    let new = StoredAttempt { gpus: number + 1, offered_at: at(from), ..attempt(&of.id, number) };
+async fn insert_attempt(
+    fresh: &TestStore,
+    job: &Job,
+    number: u32,
+    from: i64,
+    until: Option<i64>,
+    digest: &'static str,
+) {
+    let new = StoredAttempt { gpus: number + 1, offered_at: at(from), ..attempt(&job.id, number) };
     let write = fresh.write(move |tx| {
         let new = new.clone();
         Box::pin(async move {
@@ -100,13 +107,13 @@ async fn attempts_and_waits_are_found_by_period(fresh: &TestStore) {
 /// The end of an attempt that was offered at `from`.
 async fn insert_ended_attempt(
     fresh: &TestStore,
-    of: &Job,
+    job: &Job,
     number: u32,
     (from, until): (i64, i64),
     outcome: &'static str,
     digest: &'static str,
 ) {
-    let new = StoredAttempt { offered_at: at(from), ..attempt(&of.id, number) };
+    let new = StoredAttempt { offered_at: at(from), ..attempt(&job.id, number) };
     let write = fresh.write(move |tx| {
         let new = new.clone();
         Box::pin(async move {
@@ -120,10 +127,10 @@ async fn insert_ended_attempt(
 }
 
 async fn recent_ends_are_counted_and_quick_failures_found(fresh: &TestStore) {
-    let (first, gone) = (job(1), Job { submitted_by: "eve".to_owned(), ..job(2) });
-    let gone = gone.cancelled(at(50)).expect("it waits");
+    let (first, second) = (job(1), Job { submitted_by: "eve".to_owned(), ..job(2) });
+    let second = second.cancelled(at(50)).expect("it waits");
     fresh.insert_job(&first).await;
-    fresh.insert_job(&gone).await;
+    fresh.insert_job(&second).await;
     let mut tx = fresh.read().await;
     let one = vec![("cancelled".to_owned(), 1)];
     assert_eq!(tx.ended_since(at(50), None).await, Ok(one.clone()));
@@ -190,12 +197,12 @@ async fn worker_presence_comes_from_the_audit_log(fresh: &TestStore) {
     assert_eq!(tx.presence_events(&words, Timestamp(7)).await, Ok(all[..1].to_vec()));
     assert_eq!(tx.presence_events(&[], Timestamp(8)).await, Ok(vec![]));
     let one = WorkerId::parse("w_1").expect("an id");
-    let [came, went] = all;
-    let both = Ok(vec![went.clone(), came]);
+    let [first, second] = all;
+    let both = Ok(vec![second.clone(), first]);
     assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(7), 9).await, both, "the previous one is included");
     assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(5), 9).await, both, "nothing was before");
-    assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(8), 9).await, Ok(vec![went.clone()]));
-    assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(7), 1).await, Ok(vec![went]), "the newest");
+    assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(8), 9).await, Ok(vec![second.clone()]));
+    assert_eq!(tx.worker_presence_events(&one, &words, Timestamp(7), 1).await, Ok(vec![second]), "the newest");
     assert_eq!(tx.worker_presence_events(&one, &words[..0], Timestamp(5), 9).await, Ok(vec![]));
 }
 

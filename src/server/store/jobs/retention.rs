@@ -45,11 +45,11 @@ pub trait RetentionQueries {
     /// [`is_resume_source`] holds are only returned for logs.
     ///
     /// [`is_resume_source`]: RetentionQueries::is_resume_source
-    async fn ended_before(&mut self, what: RetainedKind, before: Timestamp, limit: u32) -> Result<Vec<JobId>>;
+    async fn ended_before(&mut self, kind: RetainedKind, before: Timestamp, limit: u32) -> Result<Vec<JobId>>;
     /// Returns whether a job that has not ended starts from a checkpoint of this one.
     async fn is_resume_source(&mut self, job: &JobId) -> Result<bool>;
     /// Deletes the records, and marks the files for removal.
-    async fn remove_retained(&mut self, what: RetainedKind, job: &JobId) -> Result<()>;
+    async fn remove_retained(&mut self, kind: RetainedKind, job: &JobId) -> Result<()>;
     /// Deletes the record of one file, if there is one, and marks the file.
     async fn remove_artifact(&mut self, job: &JobId, attempt: AttemptNumber, path: &str) -> Result<()>;
     /// Deletes the records of all files of an attempt below a directory, with its checkpoint, and marks the files.

@@ -34,19 +34,19 @@ pub struct NotificationListener {
     task: JoinHandle<()>,
 }
 
-/// Starts to listen; notifications by this server (by its `chain`) are left out. `None` if nothing arrives within `patience`: a
+/// Starts to listen; notifications by this server (by its `chain`) are left out. `None` if nothing arrives within `timeout`: a
 /// pooler that gives each transaction another connection cannot pass notifications on.
-pub async fn listen(pool: &PgPool, chain: &str, patience: Duration) -> sqlx::Result<Option<NotificationListener>> {
+pub async fn listen(pool: &PgPool, chain: &str, timeout: Duration) -> sqlx::Result<Option<NotificationListener>> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
-    match tokio::time::timeout(patience, check_loopback(&mut listener, pool)).await {
+    match tokio::time::timeout(timeout, check_loopback(&mut listener, pool)).await {
         // The notification was lost, or the connection that should have listened was another one.
         Err(_) | Ok(Err(sqlx::Error::Protocol(_))) => return Ok(None),
-        Ok(heard) => heard?,
+        Ok(result) => result?,
     }
-    let (sender, news) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
     let task = tokio::spawn(receive(listener, chain.into(), sender));
-    Ok(Some(NotificationListener { notifications: Mutex::new(news), task }))
+    Ok(Some(NotificationListener { notifications: Mutex::new(receiver), task }))
 }
 
 /// Sends a notification and waits for it. One of another server that starts counts too.
@@ -61,7 +61,7 @@ impl NotificationListener {
     /// Returns the next notification; never returns once closed.
     pub async fn next(&self) -> PeerNotification {
         match self.notifications.lock().await.recv().await {
-            Some(news) => news,
+            Some(notification) => notification,
             None => std::future::pending().await,
         }
     }
@@ -71,9 +71,9 @@ impl NotificationListener {
     }
 }
 
-async fn receive(mut listener: PgListener, chain: Arc<str>, news: mpsc::UnboundedSender<PeerNotification>) {
+async fn receive(mut listener: PgListener, chain: Arc<str>, sender: mpsc::UnboundedSender<PeerNotification>) {
     loop {
-        let heard = match listener.try_recv().await {
+        let notification = match listener.try_recv().await {
             Ok(Some(notification)) => parse_payload(notification.payload(), &chain),
             // It reconnects automatically; notifications sent meanwhile are lost.
             Ok(None) => Some(PeerNotification::UNKNOWN),
@@ -86,8 +86,8 @@ async fn receive(mut listener: PgListener, chain: Arc<str>, news: mpsc::Unbounde
                 Some(PeerNotification::UNKNOWN)
             }
         };
-        if let Some(heard) = heard
-            && news.send(heard).is_err()
+        if let Some(notification) = notification
+            && sender.send(notification).is_err()
         {
             return;
         }
@@ -101,11 +101,11 @@ fn parse_payload(payload: &str, own: &str) -> Option<PeerNotification> {
     if chain == own {
         return None;
     }
-    let news = match topics {
+    let change = match topics {
         "*" => ExternalChange::Unknown,
         _ => ExternalChange::Topics(topics.split(' ').map(str::to_owned).collect()),
     };
-    Some(PeerNotification { generation: generation.parse().ok(), change: news })
+    Some(PeerNotification { generation: generation.parse().ok(), change })
 }
 
 #[cfg(test)]
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn payload_parsing() {
-        let heard = |news| Some(PeerNotification { generation: Some(7), change: news });
+        let notification = |change| Some(PeerNotification { generation: Some(7), change });
         let topics = ExternalChange::Topics(vec!["jobs".to_owned(), "worker:w_1".to_owned()]);
-        assert_eq!(parse_payload("c_2 7 jobs worker:w_1", "c_1"), heard(topics));
+        assert_eq!(parse_payload("c_2 7 jobs worker:w_1", "c_1"), notification(topics));
         assert_eq!(parse_payload("c_1 7 jobs", "c_1"), None);
-        assert_eq!(parse_payload("c_2 7 *", "c_1"), heard(ExternalChange::Unknown));
+        assert_eq!(parse_payload("c_2 7 *", "c_1"), notification(ExternalChange::Unknown));
         assert_eq!(parse_payload("nonsense", "c_1"), None);
         assert_eq!(PROBE, format!("NOTIFY {CHANNEL}, 'listening'"));
         assert_eq!(parse_payload("listening", "c_1"), None, "another server tries whether it hears itself");

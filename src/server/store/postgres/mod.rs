@@ -143,12 +143,12 @@ impl Store for PostgresStore {
 
     fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {
         Box::pin(async {
-            let heard = self.listener.next().await;
-            match heard.generation {
+            let notification = self.listener.next().await;
+            match notification.generation {
                 Some(generation) => self.shared.snapshot.observe_generation(generation),
                 None => self.shared.snapshot.invalidate(),
             }
-            heard.change
+            notification.change
         })
     }
 

@@ -59,8 +59,8 @@ impl AuditQueries for SqlSession<'_> {
     async fn audit_by_worker_name(&mut self, name: &str) -> Result<Vec<(String, String)>> {
         let select = sql("SELECT target, detail FROM audit WHERE action IN (
                  'worker.created', 'worker.updated', 'worker.removed', 'worker.deleted') AND replace(detail, $1, '') <> detail");
-        let told = format!("\"name\":{}", to_json(&name));
-        self.fetch_all(select.bind(told), |row| Ok((row.get("target")?, row.get("detail")?))).await
+        let name_field = format!("\"name\":{}", to_json(&name));
+        self.fetch_all(select.bind(name_field), |row| Ok((row.get("target")?, row.get("detail")?))).await
     }
 
     async fn audit_page(
@@ -72,20 +72,20 @@ impl AuditQueries for SqlSession<'_> {
         if let (Some(ActionFilter::Prefix(start)), AuditOrder::NewestFirst(_)) = (&filter.action, from) {
             return self.page_by_prefix(filter, start, from, limit).await;
         }
-        let after = |words, place: &AuditCursor| -> SqlCondition {
-            (words, vec![place.at.0.into(), (&place.chain).into(), place.seq.into()])
+        let after = |text, cursor: &AuditCursor| -> SqlCondition {
+            (text, vec![cursor.at.0.into(), (&cursor.chain).into(), cursor.seq.into()])
         };
-        let (place, order) = match from {
-            AuditOrder::NewestFirst(place) => (
-                place.as_ref().map(|place| after("(at, chain, seq) < (?, ?, ?)", place)),
+        let (position, order) = match from {
+            AuditOrder::NewestFirst(cursor) => (
+                cursor.as_ref().map(|cursor| after("(at, chain, seq) < (?, ?, ?)", cursor)),
                 " ORDER BY at DESC, chain DESC, seq DESC LIMIT ?",
             ),
-            AuditOrder::OldestFirst(place) => (
-                place.as_ref().map(|place| after("(at, chain, seq) > (?, ?, ?)", place)),
+            AuditOrder::OldestFirst(cursor) => (
+                cursor.as_ref().map(|cursor| after("(at, chain, seq) > (?, ?, ?)", cursor)),
                 " ORDER BY at, chain, seq LIMIT ?",
             ),
         };
-        let conditions = self.audit_conditions(filter).into_iter().chain(place).collect();
+        let conditions = self.audit_conditions(filter).into_iter().chain(position).collect();
         let select = select(self.placeholder_style(), "SELECT * FROM audit", conditions, order).bind(limit);
         self.fetch_all(select, from_row).await
     }
@@ -113,8 +113,8 @@ impl AuditQueries for SqlSession<'_> {
 
     async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, EntryRef)>> {
         let oldest = sql("SELECT seq, at, hash FROM audit WHERE chain = $1 ORDER BY seq LIMIT $2");
-        let of = |row: &SqlRow| Ok((Timestamp(row.get("at")?), entry_ref(row, "seq", "hash")?));
-        self.fetch_all(oldest.bind(chain).bind(limit), of).await
+        let entry = |row: &SqlRow| Ok((Timestamp(row.get("at")?), entry_ref(row, "seq", "hash")?));
+        self.fetch_all(oldest.bind(chain).bind(limit), entry).await
     }
 
     async fn remove_audit(&mut self, chain: &str, through: &EntryRef) -> Result<()> {
@@ -138,14 +138,14 @@ impl SqlSession<'_> {
         from: &AuditOrder,
         limit: u32,
     ) -> Result<Vec<StoredAuditEntry>> {
-        let mut found = Vec::new();
-        for word in AuditAction::ALL.iter().map(|action| action.as_str()).filter(|word| word.starts_with(start)) {
-            let one = AuditFilter { action: Some(ActionFilter::Is(word.to_owned())), ..filter.clone() };
-            found.extend(self.audit_page(&one, from, limit).await?);
+        let mut entries = Vec::new();
+        for action in AuditAction::ALL.iter().map(|action| action.as_str()).filter(|action| action.starts_with(start)) {
+            let one = AuditFilter { action: Some(ActionFilter::Is(action.to_owned())), ..filter.clone() };
+            entries.extend(self.audit_page(&one, from, limit).await?);
         }
-        found.sort_by(|a, b| (b.at, &b.chain, b.seq).cmp(&(a.at, &a.chain, a.seq)));
-        found.truncate(limit as usize);
-        Ok(found)
+        entries.sort_by(|a, b| (b.at, &b.chain, b.seq).cmp(&(a.at, &a.chain, a.seq)));
+        entries.truncate(limit as usize);
+        Ok(entries)
     }
 
     fn audit_conditions(&self, filter: &AuditFilter) -> Vec<SqlCondition> {
@@ -178,11 +178,10 @@ fn actor_condition(actor: &str) -> SqlCondition {
 
 /// Each filter is a condition of its own, so that an index can be used for it.
 fn conditions(filter: &AuditFilter, among: &'static str) -> Vec<SqlCondition> {
-    let one =
-        |words, value: &Option<String>| value.as_ref().map(|value| -> SqlCondition { (words, vec![value.into()]) });
+    let one = |text, value: &Option<String>| value.as_ref().map(|value| -> SqlCondition { (text, vec![value.into()]) });
     let action = filter.action.as_ref().map(|action| -> SqlCondition {
         match action {
-            ActionFilter::Is(word) => ("action = ?", vec![word.into()]),
+            ActionFilter::Is(name) => ("action = ?", vec![name.into()]),
             // In byte order, the slash follows the dot. Not by the index of actions, which would have to sort all of them by time.
             ActionFilter::Prefix(start) => {
                 let end = format!("{}/", start.trim_end_matches('.'));
@@ -190,20 +189,20 @@ fn conditions(filter: &AuditFilter, among: &'static str) -> Vec<SqlCondition> {
             }
         }
     });
-    let about = match filter.targets.as_slice() {
+    let target = match filter.targets.as_slice() {
         [] => None,
         [target] => Some(("target = ?", vec![target.into()])),
         several => Some((among, vec![to_json(&several).into()])),
     };
-    let asked = [
+    let conditions = [
         filter.actor.as_deref().map(actor_condition),
         action,
-        about,
+        target,
         one("request_id = ?", &filter.request_id),
         filter.since.map(|at| -> SqlCondition { ("at >= ?", vec![at.0.into()]) }),
         filter.until.map(|at| -> SqlCondition { ("at < ?", vec![at.0.into()]) }),
     ];
-    asked.into_iter().flatten().collect()
+    conditions.into_iter().flatten().collect()
 }
 
 fn entry_ref(row: &SqlRow, seq: &'static str, hash: &'static str) -> Result<EntryRef> {

@@ -50,25 +50,25 @@ impl ConfigQueries for SqlSession<'_> {
     async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>> {
         let select = sql("SELECT name, revision, sha256, created_at, created_by FROM config_revisions WHERE name = $1
              ORDER BY revision DESC");
-        let of = |row: &SqlRow| {
+        let revision_from = |row: &SqlRow| {
             let row = NamedRow::new(row, "config_revisions", "name")?;
             let (revision, sha256) = (row.number("revision")?, row.get("sha256")?);
             let created_by = row.get("created_by")?;
             Ok(StoredRevision { revision, sha256, created_at: row.timestamp("created_at")?, created_by })
         };
-        self.fetch_all(select.bind(name), of).await
+        self.fetch_all(select.bind(name), revision_from).await
     }
 
     async fn revision_usage(&mut self, name: &str, user: Option<&str>) -> Result<Vec<RevisionUsage>> {
         let select = sql("SELECT config_name, config_revision, state, count(*) AS number FROM jobs
              WHERE config_name = $1 AND ($2 IS NULL OR submitted_by = $2)
              GROUP BY config_name, config_revision, state");
-        let of = |row: &SqlRow| {
+        let usage_from = |row: &SqlRow| {
             let row = NamedRow::new(row, "jobs", "config_name")?;
             let jobs = row.get::<i64>("number")?.unsigned_abs();
             Ok(RevisionUsage { revision: row.number("config_revision")?, state: row.get("state")?, jobs })
         };
-        self.fetch_all(select.bind(name).bind(user), of).await
+        self.fetch_all(select.bind(name).bind(user), usage_from).await
     }
 
     async fn last_run_revision(&mut self, name: &str, user: &str) -> Result<Option<u32>> {

@@ -27,9 +27,9 @@ impl SqlSession<'_> {
         let (generation, changed) = self.cache.as_ref().map_or((0, false), |mirror| mirror.pending_generation());
         // A change without a topic invalidates the snapshots of other servers too.
         if !self.is_single_server() && (changed || !topics.is_empty()) {
-            let who = format!("{} {generation}", self.shared.chain);
-            let payload = format!("{who} {}", topics.join(" "));
-            let payload = if payload.len() > MAX_PAYLOAD_BYTES { format!("{who} *") } else { payload };
+            let sender = format!("{} {generation}", self.shared.chain);
+            let payload = format!("{sender} {}", topics.join(" "));
+            let payload = if payload.len() > MAX_PAYLOAD_BYTES { format!("{sender} *") } else { payload };
             self.fetch_first(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
         }
         Ok(topics)

@@ -159,10 +159,10 @@ impl<'c> SqlSession<'c> {
     async fn fetch_all<T: Send>(
         &mut self,
         statement: Statement,
-        mut of: impl FnMut(&SqlRow) -> Result<T> + Send,
+        mut parse: impl FnMut(&SqlRow) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
         let mut all = Vec::new();
-        self.for_each_row(statement, |row| all.push(of(&row))).await?;
+        self.for_each_row(statement, |row| all.push(parse(&row))).await?;
         all.into_iter().collect()
     }
 
@@ -170,11 +170,11 @@ impl<'c> SqlSession<'c> {
     async fn fetch_valid<T: Send>(
         &mut self,
         statement: Statement,
-        mut of: impl FnMut(&SqlRow) -> Result<T> + Send,
+        mut parse: impl FnMut(&SqlRow) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let mut whole = Vec::new();
-        self.for_each_row(statement, |row| whole.extend(valid_or_log(of(&row)))).await?;
-        Ok(whole)
+        let mut valid = Vec::new();
+        self.for_each_row(statement, |row| valid.extend(valid_or_log(parse(&row)))).await?;
+        Ok(valid)
     }
 
     /// Returns the first row, if there is one.

@@ -63,8 +63,8 @@ pub fn select(
     conditions: Vec<SqlCondition>,
     end: &'static str,
 ) -> Statement {
-    let words: Vec<&str> = conditions.iter().map(|(words, _)| *words).collect();
-    let filter = if words.is_empty() { String::new() } else { format!(" WHERE {}", words.join(" AND ")) };
+    let texts: Vec<&str> = conditions.iter().map(|(text, _)| *text).collect();
+    let filter = if texts.is_empty() { String::new() } else { format!(" WHERE {}", texts.join(" AND ")) };
     let text = placeholders.substitute(&format!("{from}{filter}{end}"));
     with_rows(text, conditions.into_iter().map(|(_, values)| values).collect())
 }
@@ -88,11 +88,11 @@ impl PlaceholderStyle {
     /// `($1, $2), ($3, $4)` or `(?, ?), (?, ?)` for two columns and two rows.
     fn row_placeholders(self, columns: usize, rows: usize) -> String {
         let row = |row: usize| {
-            let place = |column| match self {
+            let placeholder = |column| match self {
                 Self::Numbered => format!("${}", row * columns + column),
                 Self::Anonymous => "?".to_owned(),
             };
-            format!("({})", (1..=columns).map(place).collect::<Vec<_>>().join(", "))
+            format!("({})", (1..=columns).map(placeholder).collect::<Vec<_>>().join(", "))
         };
         (0..rows).map(row).collect::<Vec<_>>().join(", ")
     }
@@ -207,7 +207,7 @@ mod tests {
         let text = insert(PlaceholderStyle::Numbered, "t", &["a", "b"], rows).text;
         assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
         let all: fn(PlaceholderStyle) -> String =
-            |places| select(places, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
+            |style| select(style, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
         assert_eq!(
             (all(PlaceholderStyle::Numbered), all(PlaceholderStyle::Anonymous)),
             ("SELECT 1 LIMIT $1".into(), "SELECT 1 LIMIT ?".into())

@@ -75,8 +75,8 @@ impl UsageQueries for SqlSession<'_> {
                AND ($2 IS NULL OR submitted_by = $2)
              GROUP BY state"
         ));
-        let of = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.fetch_all(select.bind(since.0).bind(user), of).await
+        let state_count = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.fetch_all(select.bind(since.0).bind(user), state_count).await
     }
 
     async fn failing_workers(
@@ -84,7 +84,7 @@ impl UsageQueries for SqlSession<'_> {
         streak: FailureStreakQuery,
         worker: Option<&WorkerId>,
     ) -> Result<Vec<FailingWorker>> {
-        let lately: SqlCondition = ("ended_at >= ?", vec![streak.since.0.into()]);
+        let recent: SqlCondition = ("ended_at >= ?", vec![streak.since.0.into()]);
         let only = worker.map(|worker| -> SqlCondition { ("worker_id = ?", vec![worker.as_str().into()]) });
         let from = "SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed";
         let at_once = " AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < ?
@@ -93,7 +93,7 @@ impl UsageQueries for SqlSession<'_> {
                      AND (later.outcome = 'completed'
                           OR coalesce(later.ended_at, ?) - coalesce(later.started_at, ?) >= ?))
              GROUP BY worker_id HAVING count(*) >= ? ORDER BY since LIMIT 100";
-        let select = select(self.placeholder_style(), from, only.into_iter().chain([lately]).collect(), at_once);
+        let select = select(self.placeholder_style(), from, only.into_iter().chain([recent]).collect(), at_once);
         let select =
             select.bind(streak.quick_failure.0).bind(streak.now.0).bind(streak.now.0).bind(streak.quick_failure.0);
         let select = select.bind(i64::try_from(streak.min_failures).unwrap_or(i64::MAX));

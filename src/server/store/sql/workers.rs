@@ -116,9 +116,10 @@ impl WorkerQueries for SqlSession<'_> {
         let rows = seen.iter().map(row).collect();
         // Another server may have recorded a later contact, and the worker may be deleted.
         let key = "workers.id = v.id AND (workers.last_seen IS NULL OR workers.last_seen < v.seen)";
-        let (places, columns) = (self.placeholder_style(), ["id", "seen", "seen_from"]);
-        let statement =
-            |rows| update(places, "workers", &columns, "last_seen = v.seen, last_seen_from = v.seen_from", key, rows);
+        let (placeholders, columns) = (self.placeholder_style(), ["id", "seen", "seen_from"]);
+        let statement = |rows| {
+            update(placeholders, "workers", &columns, "last_seen = v.seen, last_seen_from = v.seen_from", key, rows)
+        };
         for (statement, _) in batched(rows, statement) {
             self.execute(statement).await?;
         }

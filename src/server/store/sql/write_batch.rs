@@ -75,14 +75,14 @@ impl WriteBatch {
 
     /// A job's change, guarded by `before`.
     pub fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
-        let saw = (before.state.as_str(), before.attempt);
+        let guard = (before.state.as_str(), before.attempt);
         if let Some(pending) = self.jobs.get_mut(&before.id) {
-            if (pending.job.state.as_str(), pending.job.attempt) != saw {
+            if (pending.job.state.as_str(), pending.job.attempt) != guard {
                 return Err(StoreError::Conflict);
             }
             pending.job = after.clone();
         } else {
-            self.jobs.insert(before.id.clone(), PendingJob { guard: Some(saw), job: after.clone() });
+            self.jobs.insert(before.id.clone(), PendingJob { guard: Some(guard), job: after.clone() });
         }
         Ok(())
     }
@@ -189,8 +189,8 @@ impl SqlSession<'_> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let places = self.placeholder_style();
-        for (statement, rows) in std::mem::take(&mut self.batch).statements(places) {
+        let placeholders = self.placeholder_style();
+        for (statement, rows) in std::mem::take(&mut self.batch).statements(placeholders) {
             if self.execute_unflushed(statement).await? != rows {
                 self.has_failed = true;
                 return Err(StoreError::Conflict);

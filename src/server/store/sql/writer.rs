@@ -32,7 +32,7 @@ pub struct CommittedGroup {
     /// The changed topics.
     pub topics: Vec<String>,
     /// Whether anything was written.
-    pub wrote: bool,
+    pub has_writes: bool,
 }
 
 /// Use cases that are committed together.
@@ -87,7 +87,7 @@ impl WriteGroup<'_> {
             Err(StoreError::Conflict) if alone => Ok(GroupEnding::RollBack(StoreError::Conflict)),
             finished => {
                 let topics = finished?;
-                Ok(GroupEnding::Commit(CommittedGroup { outcomes, topics, wrote: session.writes > 0 }))
+                Ok(GroupEnding::Commit(CommittedGroup { outcomes, topics, has_writes: session.writes > 0 }))
             }
         }
     }
@@ -132,9 +132,9 @@ impl WriterHandle {
         let queue = self.queue.lock().expect("no panic while it is held").clone();
         async move {
             let closed = || StoreError::Unavailable("the server is shutting down".to_owned());
-            let (answer, answered) = oneshot::channel();
-            queue.ok_or_else(closed)?.send(QueuedWork { work, reply: answer }).await.map_err(|_| closed())?;
-            answered.await.map_err(|_| closed())?
+            let (reply, receiver) = oneshot::channel();
+            queue.ok_or_else(closed)?.send(QueuedWork { work, reply }).await.map_err(|_| closed())?;
+            receiver.await.map_err(|_| closed())?
         }
     }
 
@@ -181,14 +181,16 @@ impl<E: WriteEngine> WriterTask<E> {
     }
 
     async fn commit_group(&mut self, members: &[QueuedWork]) -> Result<CommittedGroup> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let group = WriteGroup { members, hooks: self.hooks.get(), cache: &mut self.cache, shared: &self.shared };
         let ending = self.engine.run_group(group).await;
         if let Some(hooks) = self.hooks.get() {
             (hooks.observe)(match &ending {
-                Ok(GroupEnding::Commit(CommittedGroup { wrote, .. })) => {
-                    GroupResult::Committed { took: begun.elapsed(), members: members.len(), wrote: *wrote }
-                }
+                Ok(GroupEnding::Commit(CommittedGroup { has_writes, .. })) => GroupResult::Committed {
+                    duration: started.elapsed(),
+                    members: members.len(),
+                    has_writes: *has_writes,
+                },
                 Ok(GroupEnding::RollBack(_)) | Err(_) => GroupResult::RolledBack,
             });
         }
@@ -199,7 +201,7 @@ impl<E: WriteEngine> WriterTask<E> {
             }
             Ok(GroupEnding::RollBack(error)) => {
                 self.cache.clear();
-                Ok(CommittedGroup { outcomes: vec![Err(error)], topics: Vec::new(), wrote: false })
+                Ok(CommittedGroup { outcomes: vec![Err(error)], topics: Vec::new(), has_writes: false })
             }
             // It may have been committed nevertheless.
             Err(error) => {

@@ -179,9 +179,9 @@ async fn require_recent_sqlite(connection: &mut SqliteConnection) -> anyhow::Res
     let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(connection).await?;
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
-    let found: (u32, u32, u32) = (next(), next(), next());
+    let numbers: (u32, u32, u32) = (next(), next(), next());
     anyhow::ensure!(
-        found >= MIN_SQLITE_VERSION,
+        numbers >= MIN_SQLITE_VERSION,
         "this build contains SQLite {version}, which can corrupt a database in WAL mode; build with 3.51.3 or newer"
     );
     Ok(())

@@ -15,9 +15,9 @@ use crate::tokens::digest;
 
 /// Creates an API token; returns its view and the token.
 async fn token(server: &TestServer, by: &Actor, body: Value) -> (Value, Actor) {
-    let made = server.post(by, "/api/account/tokens", body).await.expect_status(201);
-    let key = Actor::Token(made["secret"].as_str().expect("text").to_owned());
-    (made, key)
+    let created = server.post(by, "/api/account/tokens", body).await.expect_status(201);
+    let key = Actor::Token(created["secret"].as_str().expect("text").to_owned());
+    (created, key)
 }
 
 /// Returns whether the caller is authenticated.
@@ -94,12 +94,12 @@ async fn users_are_filtered_and_disabled_ones_counted_separately() {
     let all = list("").await;
     let counts = json!({"viewer": 0, "researcher": 1, "lead": 1, "admin": 1, "disabled": 1});
     assert_eq!((names(&all), &all["counts"]), (["ada", "adam", "admin", "eve"].map(str::to_owned).to_vec(), &counts));
-    let of = |name: &str| all["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
+    let find = |name: &str| all["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
     assert_eq!(
-        of("ada").map(|ada| (ada["last_used_at"].clone(), ada["tokens"].clone())),
+        find("ada").map(|ada| (ada["last_used_at"].clone(), ada["tokens"].clone())),
         Some((Value::Null, json!(0)))
     );
-    assert_eq!(of("admin").map(|admin| admin["tokens"].clone()), Some(json!(1)));
+    assert_eq!(find("admin").map(|admin| admin["tokens"].clone()), Some(json!(1)));
     assert_eq!(names(&list("role=researcher").await), ["ada"], "disabled users are unauthenticated");
     assert_eq!(names(&list("disabled=true").await), ["eve"]);
     let first = list("q=ADA&limit=1").await;
@@ -192,7 +192,7 @@ async fn tokens_have_their_scopes_until_they_expire() {
     server.put_config("digits").await;
     let ada = server.add_user("ada", "researcher").await;
     let body = json!({"name": "ci", "scopes": ["account.manage", "job.submit", "job.view.own"], "expires_in_days": 1});
-    let (made, ci) = token(&server, &ada, body.clone()).await;
+    let (created, ci) = token(&server, &ada, body.clone()).await;
     server.post(&ada, "/api/account/tokens", body).await.expect_problem(409, "name_taken");
     let job = server.post(&ci, "/api/queue/submit", json!({"config_name": "digits"})).await.expect_status(201);
     let job = job["job_id"].as_str().expect("text");
@@ -218,7 +218,7 @@ async fn tokens_have_their_scopes_until_they_expire() {
 
     let listed = server.get(&ada, "/api/account/tokens").await.expect_status(200);
     let found =
-        listed["tokens"].as_array().expect("a list").iter().find(|token| token["id"] == made["id"]).expect("there");
+        listed["tokens"].as_array().expect("a list").iter().find(|token| token["id"] == created["id"]).expect("there");
     assert_eq!(found["name"], "ci");
     assert!(found["last_used_at"].is_string() && found.get("secret").is_none(), "{found}");
     let opened = server
@@ -267,10 +267,10 @@ async fn tokens_expire_after_ninety_days_by_default() {
 async fn revoked_token_ends_its_browser_sessions() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "viewer").await;
-    let (made, key) = token(&server, &ada, json!({"name": "laptop"})).await;
+    let (created, key) = token(&server, &ada, json!({"name": "laptop"})).await;
     let Actor::Token(secret) = &key else { panic!("a token") };
     let opened = server.log_in("", secret).await.expect("a token logs in");
-    let path = format!("/api/account/tokens/{}", made["id"].as_str().expect("text"));
+    let path = format!("/api/account/tokens/{}", created["id"].as_str().expect("text"));
     server
         .call(&server.add_user("eve", "lead").await, "DELETE", &path, "")
         .await
@@ -338,8 +338,8 @@ async fn jobs_of_others_are_not_found_without_permission() {
 async fn audit_log_names_the_token() {
     let server = TestServer::start().await;
     let (_, ci) = token(&server, &Actor::Admin, json!({"name": "ci"})).await;
-    let made = server.post(&ci, "/api/admin/workers", json!({"name": "gpu-1"})).await.expect_status(201);
-    let id = made["worker_id"].as_str().expect("text");
+    let created = server.post(&ci, "/api/admin/workers", json!({"name": "gpu-1"})).await.expect_status(201);
+    let id = created["worker_id"].as_str().expect("text");
     let audit_log =
         server.app.services.context.store.read().await.expect("a reader").audit_of_target(id).await.expect("readable");
     assert_eq!(audit_log[0].actor, "admin/ci");
@@ -413,9 +413,9 @@ async fn token_for_another_user_is_limited_to_their_permissions() {
     let server = TestServer::start().await;
     let vic = server.add_user("vic", "viewer").await;
     let path = format!("/api/admin/users/{}", server.user_id("vic").await);
-    let made = server.post(&Actor::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.expect_status(201);
-    let made = made.get("token").filter(|token| token.is_object()).unwrap_or(&made).clone();
-    let scopes = made["scopes"].as_array().expect("a list").clone();
+    let created = server.post(&Actor::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.expect_status(201);
+    let created = created.get("token").filter(|token| token.is_object()).unwrap_or(&created).clone();
+    let scopes = created["scopes"].as_array().expect("a list").clone();
     let may =
         server.get(&vic, "/api/session").await.expect_status(200)["permissions"].as_array().expect("a list").clone();
     assert!(!scopes.is_empty() && scopes.iter().all(|scope| may.contains(scope)), "{scopes:?}, {may:?}");

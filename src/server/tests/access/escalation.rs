@@ -19,24 +19,28 @@ use crate::tokens::digest;
 const MAKE: &str = "/api/account/tokens";
 
 /// Creates an API token; returns its view, the token, and a browser session opened with it.
-async fn script(server: &TestServer, by: &Actor, body: Value) -> (Value, Actor, Actor) {
-    let made = server.post(by, MAKE, body).await.expect_status(201);
-    let secret = made["secret"].as_str().expect("text").to_owned();
+async fn create_token(server: &TestServer, by: &Actor, body: Value) -> (Value, Actor, Actor) {
+    let created = server.post(by, MAKE, body).await.expect_status(201);
+    let secret = created["secret"].as_str().expect("text").to_owned();
     let browser = server.log_in("", &secret).await.expect("a token logs in");
-    (made, Actor::Token(secret), browser)
+    (created, Actor::Token(secret), browser)
 }
 
 #[tokio::test]
 async fn token_cannot_create_stronger_or_longer_credentials() {
     let server = TestServer::start().await;
     let narrow = json!({"name": "metrics", "scopes": ["ops.metrics", "account.manage"], "expires_in_days": 1});
-    let (first, key, browser) = script(&server, &Actor::Admin, narrow).await;
+    let (first, key, browser) = create_token(&server, &Actor::Admin, narrow).await;
     for (by, name) in [(&key, "by-key"), (&browser, "by-browser")] {
         for days in [None, Some(30)] {
             let body = json!({"name": format!("{name}-{}", days.is_some()), "expires_in_days": days});
-            let made = server.post(by, MAKE, body).await.expect_status(201);
-            assert_eq!((&made["scopes"], &made["expires_at"]), (&first["scopes"], &first["expires_at"]), "{name}");
-            let key = Actor::Token(made["secret"].as_str().expect("text").to_owned());
+            let created = server.post(by, MAKE, body).await.expect_status(201);
+            assert_eq!(
+                (&created["scopes"], &created["expires_at"]),
+                (&first["scopes"], &first["expires_at"]),
+                "{name}"
+            );
+            let key = Actor::Token(created["secret"].as_str().expect("text").to_owned());
             server.get(&key, "/api/admin/workers").await.expect_problem(403, "permission_denied");
         }
         let wide = json!({"name": "wide", "scopes": ["admin.workers"]});
@@ -54,8 +58,8 @@ async fn token_scopes_do_not_grow_with_the_users_role() {
     let server = TestServer::start().await;
     let vic = server.add_user("vic", "viewer").await;
     let path = format!("/api/admin/users/{}", server.user_id("vic").await);
-    let made = server.post(&Actor::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.expect_status(201);
-    let key = Actor::Token(made["secret"].as_str().expect("text").to_owned());
+    let created = server.post(&Actor::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.expect_status(201);
+    let key = Actor::Token(created["secret"].as_str().expect("text").to_owned());
     let may = async |by: &Actor| server.get(by, "/api/session").await.expect_status(200)["permissions"].clone();
     let (before, viewer) = (may(&key).await, may(&vic).await);
     assert!(before.as_array().is_some_and(|all| !all.is_empty()), "{before}");
@@ -77,7 +81,7 @@ async fn user_admins_cannot_create_users_with_more_permissions() {
     server.add_user("vic", "viewer").await;
     let (ada, vic) = (server.user_id("ada").await, server.user_id("vic").await);
     let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
+    let (_, key, _) = create_token(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     let create = async |name: &str, role: &str| {
         let body = json!({"name": name, "role": role, "password": PASSWORD});
         server.post(&key, "/api/admin/users", body).await
@@ -97,21 +101,21 @@ async fn user_admins_cannot_create_users_with_more_permissions() {
 async fn running_request_is_rejected_after_revocation() {
     let server = TestServer::start().await;
     for (name, by_browser) in [("stolen", false), ("opened", true)] {
-        let (made, key, browser) = script(&server, &Actor::Admin, json!({"name": name})).await;
+        let (created, key, browser) = create_token(&server, &Actor::Admin, json!({"name": name})).await;
         let by = if by_browser { &browser } else { &key };
-        let (asked, waits) = oneshot::channel();
-        let (go_on, goes_on) = oneshot::channel::<()>();
+        let (started, has_started) = oneshot::channel();
+        let (proceed, may_proceed) = oneshot::channel::<()>();
         // The second half is sent when allowed, and signals that it was requested.
         let halves = stream::iter([Bytes::from_static(b"{\"name\": ")]).chain(stream::once(async {
-            asked.send(()).expect("the request waits");
-            goes_on.await.expect("it continues");
+            started.send(()).expect("the request waits");
+            may_proceed.await.expect("it continues");
             Bytes::from_static(b"\"late\"}")
         }));
         let other = async {
-            waits.await.expect("it was authenticated, and reads");
-            let token = format!("{MAKE}/{}", made["id"].as_str().expect("text"));
+            has_started.await.expect("it was authenticated, and reads");
+            let token = format!("{MAKE}/{}", created["id"].as_str().expect("text"));
             server.call(&Actor::Admin, "DELETE", &token, "").await.expect_status(200);
-            go_on.send(()).expect("it waits");
+            proceed.send(()).expect("it waits");
         };
         let body = Body::from_stream(halves.map(Ok::<_, std::io::Error>));
         let (answer, ()) = tokio::join!(server.call(by, "POST", "/api/admin/workers", body), other);
@@ -153,11 +157,11 @@ async fn change_and_reset(
     let credential = Credential::Cookie(digest(cookie.split_once('=').expect("a value").1));
     let ada = services.access.authenticate(&credential).await.expect("a database").expect("logged in");
     let gate = Arc::new(Notify::new());
-    let shut = Arc::clone(&gate);
+    let closed = Arc::clone(&gate);
     let gated = services.context.store.write(Box::new(move |_| {
-        let shut = Arc::clone(&shut);
+        let closed = Arc::clone(&closed);
         Box::pin(async move {
-            shut.notified().await;
+            closed.notified().await;
             Ok(())
         })
     }));
@@ -165,9 +169,9 @@ async fn change_and_reset(
     let reset = services.access.reset_password(Caller::system(), ada.account_id().expect("hers"), by_an_admin);
     let open = async {
         for _ in 0..9 {
-            let nobody =
+            let result =
                 services.access.log_in(Caller::system(), "nobody", "wrong-password", BrowserInfo::default()).await;
-            assert_eq!(nobody.err(), Some(ServiceError::WrongPassword));
+            assert_eq!(result.err(), Some(ServiceError::WrongPassword));
         }
         gate.notify_one();
     };
@@ -184,19 +188,19 @@ async fn token_of_an_ended_attempt_is_no_contact() {
     let job = server.submit("digits").await;
     let token = Actor::Job(events.next_offer().await.upload_token);
     let path = format!("/api/workers/job/{job}/status");
-    let heard = async || {
+    let last_heartbeat = async || {
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["last_heartbeat"]
             .clone()
     };
-    let before = heard().await;
+    let before = last_heartbeat().await;
     server.clock.advance(Millis::from_secs(10));
     server.post(&token, &path, json!({"status": "running"})).await.expect_status(200);
-    assert_ne!(heard().await, before, "while it is in force, it is one");
+    assert_ne!(last_heartbeat().await, before, "while it is in force, it is one");
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    let last = heard().await;
+    let last = last_heartbeat().await;
     server.clock.advance(Millis::from_secs(10));
     server.post(&token, &path, json!({"status": "running"})).await.expect_problem(409, "job_ended");
-    assert_eq!(heard().await, last);
+    assert_eq!(last_heartbeat().await, last);
 }
 
 #[tokio::test]
@@ -233,12 +237,12 @@ async fn recorded_request_targets_are_truncated() {
 #[tokio::test]
 async fn a_scoped_token_sees_and_revokes_itself_only() {
     let server = TestServer::start().await;
-    let (automation, full, _) = script(&server, &Actor::Admin, json!({"name": "automation"})).await;
+    let (automation, full, _) = create_token(&server, &Actor::Admin, json!({"name": "automation"})).await;
     let sessions = server.get(&full, "/api/account/sessions").await.expect_status(200);
     let session = format!("/api/account/sessions/{}", sessions["sessions"][0]["id"].as_str().expect("text"));
     let other = format!("{MAKE}/{}", automation["id"].as_str().expect("text"));
     let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"]});
-    let (metrics, key, browser) = script(&server, &Actor::Admin, narrow).await;
+    let (metrics, key, browser) = create_token(&server, &Actor::Admin, narrow).await;
     for by in [&key, &browser] {
         for path in [MAKE, "/api/account/sessions", "/api/search?q=a", "/api/events"] {
             server.get(by, path).await.expect_problem(403, "permission_denied");
@@ -261,8 +265,8 @@ async fn a_scoped_token_sees_and_revokes_itself_only() {
 #[tokio::test]
 async fn token_with_account_manage_can_manage_the_account() {
     let server = TestServer::start().await;
-    let (other, _, _) = script(&server, &Actor::Admin, json!({"name": "other"})).await;
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "keys", "scopes": ["account.manage"]})).await;
+    let (other, _, _) = create_token(&server, &Actor::Admin, json!({"name": "other"})).await;
+    let (_, key, _) = create_token(&server, &Actor::Admin, json!({"name": "keys", "scopes": ["account.manage"]})).await;
     server.get(&key, MAKE).await.expect_status(200);
     server.get(&key, "/api/account/sessions").await.expect_status(200);
     server
@@ -276,10 +280,10 @@ async fn user_admins_cannot_change_users_with_more_permissions() {
     let server = TestServer::start().await;
     let (ada, vic) = (server.add_user("ada", "admin").await, server.add_user("vic", "viewer").await);
     for by in [&ada, &vic] {
-        script(&server, by, json!({"name": "hers"})).await;
+        create_token(&server, by, json!({"name": "hers"})).await;
     }
     let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
+    let (_, key, _) = create_token(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     for (name, status) in [("ada", 403), ("vic", 200)] {
         let user =
             server.get(&key, &format!("/api/admin/users/{}", server.user_id(name).await)).await.expect_status(200);
@@ -302,11 +306,11 @@ async fn token_for_another_user_requires_full_permissions_and_is_recorded() {
     server.add_user("bob", "researcher").await;
     let path = format!("/api/admin/users/{}/tokens", server.user_id("bob").await);
     let scopes = json!(["admin.users", "job.submit"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
+    let (_, key, _) = create_token(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     let imitation = json!({"name": "imp", "scopes": ["job.submit"]});
     server.post(&key, &path, imitation.clone()).await.expect_problem(403, "permission_denied");
     server.post(&Actor::Admin, &path, imitation).await.expect_status(201);
-    script(&server, &Actor::Admin, json!({"name": "own"})).await;
+    create_token(&server, &Actor::Admin, json!({"name": "own"})).await;
     let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.token_created").await.expect_status(200);
     let marks = ["for_another", "token"].map(|field| audit_log["entries"][1]["detail"][field].clone());
     assert_eq!((&marks[0], marks[1].is_string()), (&json!(true), true), "{audit_log:#}");

@@ -102,8 +102,8 @@ async fn code_guesses_are_limited_but_known_browsers_can_sign_in() {
     }
     assert_eq!(tried, 5);
     let right = format!("code={}", current_code(&server, &ada.secret));
-    let shut = server.call(&half, "POST", "/ui/login/code", right.clone()).await;
-    assert!(session_actor(&set_cookies(&shut)).is_none(), "the right code neither");
+    let rejected = server.call(&half, "POST", "/ui/login/code", right.clone()).await;
+    assert!(session_actor(&set_cookies(&rejected)).is_none(), "the right code neither");
     let known = Actor::Cookie(format!("{pending}; {device}"));
     let signed_in = server.call(&known, "POST", "/ui/login/code", right).await;
     assert!(session_actor(&set_cookies(&signed_in)).is_some());
@@ -131,12 +131,12 @@ async fn pending_sign_in_ends_by_time_password_change_or_disabling() {
         .post(&Actor::Admin, &format!("/api/admin/users/{id}/password"), json!({"password": PASSWORD}))
         .await
         .expect_status(200);
-    let (_, shut) = log_in_with_password(&server, "ada", "").await;
+    let (_, disabled) = log_in_with_password(&server, "ada", "").await;
     server
         .call(&Actor::Admin, "PATCH", &format!("/api/admin/users/{id}"), r#"{"disabled": true}"#)
         .await
         .expect_status(200);
-    assert!(!finish(&shut).await);
+    assert!(!finish(&disabled).await);
     for forged in ["pending=", "pending=x.1.2", &format!("pending={id}.99999999999999.00")] {
         assert!(!finish(forged).await, "{forged}");
         assert_eq!(location(&server.get(&Actor::Cookie(forged.to_owned()), "/login/code").await), "/login");
@@ -155,10 +155,10 @@ async fn factors_are_managed_in_a_browser_with_the_password_only() {
     }
     server.clock.advance(Millis::from_secs(15 * 60));
     server.post(&ada, "/api/account/totp", json!({})).await.expect_problem(403, "password_needed");
-    let asked = server.call(&ada, "POST", "/ui/account/totp", "").await;
-    assert!(asked.status == StatusCode::FORBIDDEN && asked.text().contains("name=\"confirm_password\""));
-    let begun = server.call(&ada, "POST", "/ui/account/totp", format!("confirm_password={PASSWORD}")).await;
-    assert_eq!(location(&begun), "/account/totp");
+    let prompt = server.call(&ada, "POST", "/ui/account/totp", "").await;
+    assert!(prompt.status == StatusCode::FORBIDDEN && prompt.text().contains("name=\"confirm_password\""));
+    let setup = server.call(&ada, "POST", "/ui/account/totp", format!("confirm_password={PASSWORD}")).await;
+    assert_eq!(location(&setup), "/account/totp");
     let page = server.get(&ada, "/account/totp").await.text();
     let shown = page.split("<code>").nth(1).and_then(|rest| rest.split('<').next()).expect("the key").replace(' ', "");
     assert!(page.contains("class=\"qr\"") && shown.len() == 32, "{page}");
@@ -178,9 +178,9 @@ async fn factors_are_managed_in_a_browser_with_the_password_only() {
     server.clock.advance(Millis::from_secs(15 * 60));
     server.call(&ada, "DELETE", "/api/account/totp", "").await.expect_problem(403, "password_needed");
     let form = format!("confirm_password={PASSWORD}");
-    let asked = server.call(&ada, "POST", "/ui/account/totp/remove", form.clone()).await;
-    assert_eq!(asked.status, StatusCode::FORBIDDEN, "the password alone is no longer sufficient");
-    assert!(asked.text().contains("name=\"confirm_code\""), "{}", asked.text());
+    let prompt = server.call(&ada, "POST", "/ui/account/totp/remove", form.clone()).await;
+    assert_eq!(prompt.status, StatusCode::FORBIDDEN, "the password alone is no longer sufficient");
+    assert!(prompt.text().contains("name=\"confirm_code\""), "{}", prompt.text());
     server.post(&ada, "/api/session/proof", json!({"password": PASSWORD})).await.expect_problem(403, "factor_needed");
     let wrong = json!({"password": PASSWORD, "code": "000000"});
     server.post(&ada, "/api/session/proof", wrong).await.expect_problem(422, "wrong_code");
@@ -245,7 +245,7 @@ async fn totp_key_is_encrypted_and_recovery_codes_work_without_it() {
     let browser = server.add_user("ada", "viewer").await;
     let ada = set_up_totp(&server, browser).await;
     let id = UserId::parse(&server.user_id("ada").await).expect("an id");
-    let kept = server
+    let stored = server
         .app
         .services
         .context
@@ -257,12 +257,12 @@ async fn totp_key_is_encrypted_and_recovery_codes_work_without_it() {
         .await
         .expect("readable")
         .expect("there");
-    assert!(!format!("{kept:?}").contains(&ada.secret));
+    assert!(!format!("{stored:?}").contains(&ada.secret));
     let codes =
         server.app.services.context.store.read().await.expect("a reader").recovery_codes(&id).await.expect("readable");
     assert!(codes.iter().all(|code| code.digest.len() == 64 && !ada.recovery_codes.contains(&code.digest)));
     // The server has another key for secrets now.
-    let lost = StoredTotp { sealed: Sealed { key_id: "another".to_owned(), ..kept.sealed.clone() }, ..kept };
+    let lost = StoredTotp { sealed: Sealed { key_id: "another".to_owned(), ..stored.sealed.clone() }, ..stored };
     let write = server.app.services.context.store.write(Box::new(move |tx| {
         let lost = lost.clone();
         Box::pin(async move { tx.put_totp(&lost).await })

@@ -49,12 +49,12 @@ async fn unfamiliar_sign_in_makes_a_notice_and_can_be_ended() {
 
     server.clock.advance(Millis(1));
     let thief = Actor::Cookie(log_in(&server, [198, 51, 100, 7], "").await);
-    let told = notices(&server, &ada).await;
-    assert_eq!(kinds(&told), ["new_browser"]);
-    assert_eq!((&told[0]["host"], &told[0]["agent"]), (&json!("198.51.100.7"), &json!("Browser/1")));
+    let listed = notices(&server, &ada).await;
+    assert_eq!(kinds(&listed), ["new_browser"]);
+    assert_eq!((&listed[0]["host"], &listed[0]["agent"]), (&json!("198.51.100.7"), &json!("Browser/1")));
     let page = server.get(&ada, "/jobs").await.text();
     assert!(page.contains("href=\"/account#notices\""), "every page says so: {page}");
-    let session = told[0]["session"].as_str().expect("it lasts").to_owned();
+    let session = listed[0]["session"].as_str().expect("it lasts").to_owned();
     let account = server.get(&ada, "/account").await.text();
     assert!(account.contains("Signed in with a new browser"), "{account}");
     assert!(account.contains(&format!("/ui/account/sessions/{session}/end")), "{account}");
@@ -85,10 +85,10 @@ async fn sign_in_changes_make_notices_until_read() {
     server.call(&Actor::Cookie(pending), "POST", "/ui/login/code", "code=000000").await;
     server.clock.advance(step);
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/users/{id}/factors"), "").await.expect_status(200);
-    let told = notices(&server, &ada).await;
+    let listed = notices(&server, &ada).await;
     let all = ["factors_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
-    assert_eq!(kinds(&told), all);
-    assert_eq!((&told[0]["actor"], &told[2]["actor"]), (&json!("admin/bootstrap"), &json!("ada")));
+    assert_eq!(kinds(&listed), all);
+    assert_eq!((&listed[0]["actor"], &listed[2]["actor"]), (&json!("admin/bootstrap"), &json!("ada")));
     let page = server.get(&ada, "/account").await.text();
     for sentence in [
         "All second factors removed",
@@ -101,13 +101,13 @@ async fn sign_in_changes_make_notices_until_read() {
     assert_eq!(unread(&server, &ada).await, json!(5));
 
     // Notices after the page was rendered stay.
-    let until = told[1]["at"].clone();
+    let until = listed[1]["at"].clone();
     server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.expect_status(200);
     assert_eq!(
         (kinds(&notices(&server, &ada).await), unread(&server, &ada).await),
         (vec!["factors_removed"], json!(1))
     );
-    let form = format!("until={}", told[0]["at"].as_str().expect("text"));
+    let form = format!("until={}", listed[0]["at"].as_str().expect("text"));
     server.call(&ada, "POST", "/ui/account/notices/read", form).await;
     assert_eq!(unread(&server, &ada).await, json!(0));
     assert!(!server.get(&ada, "/jobs").await.text().contains("/account#notices"));
@@ -127,6 +127,6 @@ async fn notices_of_one_kind_and_browser_are_merged() {
     for _ in 0..3 {
         server.call(&Actor::Cookie(pending.clone()), "POST", "/ui/login/code", "code=000000").await;
     }
-    let told = notices(&server, &ada.browser).await;
-    assert_eq!(kinds(&told).iter().filter(|kind| **kind == "wrong_code").count(), 1);
+    let listed = notices(&server, &ada.browser).await;
+    assert_eq!(kinds(&listed).iter().filter(|kind| **kind == "wrong_code").count(), 1);
 }

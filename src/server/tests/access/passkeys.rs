@@ -66,8 +66,8 @@ async fn assertion_is_valid_for_one_sign_in() {
     server.clock.advance(Millis::from_secs(1));
     let (_, second) = log_in_with_password(&server, "ada", "").await;
     let signed = key.get(&login_options(&server, &first).await.expect("asked"));
-    let elsewhere = send_assertion(&server, &second, &signed).await;
-    assert!(session_actor(&set_cookies(&elsewhere)).is_none(), "what another login asked for");
+    let other = send_assertion(&server, &second, &signed).await;
+    assert!(session_actor(&set_cookies(&other)).is_none(), "what another login asked for");
     assert!(session_actor(&set_cookies(&send_assertion(&server, &first, &signed).await)).is_some());
     let again = send_assertion(&server, &first, &signed).await;
     assert!(session_actor(&set_cookies(&again)).is_none(), "what was answered before");
@@ -85,42 +85,42 @@ async fn invalid_assertions_are_rejected_and_noticed() {
     let PasskeyUser { key: mut eves, .. } = user_with_passkey(&server, "eve", 2).await;
     let (_, pending) = log_in_with_password(&server, "ada", "").await;
     for fault in ["origin", "host", "challenge", "type", "signature", "other", "junk"] {
-        let mut asks = login_options(&server, &pending).await.expect("asked anew each time");
+        let mut options = login_options(&server, &pending).await.expect("asked anew each time");
         let mut signed = match fault {
             "origin" => {
                 key.origin = "http://localhost:9999".to_owned();
-                let signed = key.get(&asks);
+                let signed = key.get(&options);
                 key.origin = "http://localhost:8001".to_owned();
                 signed
             }
             "host" => {
-                asks["rpId"] = json!("evil.example");
-                key.get(&asks)
+                options["rpId"] = json!("evil.example");
+                key.get(&options)
             }
             "challenge" => {
-                asks["challenge"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
-                key.get(&asks)
+                options["challenge"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+                key.get(&options)
             }
             // The same name with another key.
-            "signature" => forged_passkey.get(&asks),
-            "other" => eves.get(&asks),
-            _ => key.get(&asks),
+            "signature" => forged_passkey.get(&options),
+            "other" => eves.get(&options),
+            _ => key.get(&options),
         };
         if fault == "type" {
-            let made = key.create(&json!({"rp": {"id": "localhost"}, "challenge": asks["challenge"]}));
-            signed["response"]["clientDataJSON"] = made["response"]["clientDataJSON"].clone();
+            let created = key.create(&json!({"rp": {"id": "localhost"}, "challenge": options["challenge"]}));
+            signed["response"]["clientDataJSON"] = created["response"]["clientDataJSON"].clone();
         }
         if fault == "junk" {
             signed = json!({"id": "x"});
         }
         let answer = send_assertion(&server, &pending, &signed).await;
         assert!(session_actor(&set_cookies(&answer)).is_none(), "{fault}");
-        let told = Actor::Cookie(format!("{pending}; {}", set_cookies(&answer)));
-        let page = server.get(&told, "/login/code").await.text();
-        let shut = page.contains("Try again in");
-        assert!(shut || page.contains("This passkey was not accepted"), "{fault}: {page}");
+        let actor = Actor::Cookie(format!("{pending}; {}", set_cookies(&answer)));
+        let page = server.get(&actor, "/login/code").await.text();
+        let is_limited = page.contains("Try again in");
+        assert!(is_limited || page.contains("This passkey was not accepted"), "{fault}: {page}");
         server.clock.advance(Millis::from_secs(60));
-        if shut {
+        if is_limited {
             break;
         }
     }
@@ -143,11 +143,11 @@ async fn decreasing_counter_is_rejected_and_recorded() {
     assert!(log_in(&server, "ada", &mut key).await.is_some(), "its owner continues");
     // Two concurrent sign-ins: the later response was compared with a counter that is outdated by then.
     let (_, slow) = log_in_with_password(&server, "ada", "").await;
-    let asks = login_options(&server, &slow).await.expect("asked");
+    let options = login_options(&server, &slow).await.expect("asked");
     server.clock.advance(Millis::from_secs(1));
     assert!(log_in(&server, "ada", &mut key).await.is_some());
     server.clock.advance(Millis::from_secs(1));
-    assert!(session_actor(&set_cookies(&send_assertion(&server, &slow, &key.get(&asks)).await)).is_none());
+    assert!(session_actor(&set_cookies(&send_assertion(&server, &slow, &key.get(&options)).await)).is_none());
 }
 
 #[tokio::test]
@@ -159,8 +159,8 @@ async fn passkey_without_a_counter_works_repeatedly() {
     add_passkey(&server, &browser, &key, "Phone").await.expect_status(201);
     for _ in 0..2 {
         let (_, pending) = log_in_with_password(&server, "ada", "").await;
-        let asks = login_options(&server, &pending).await.expect("asked");
-        let signed = key.get_without_counter(&asks);
+        let options = login_options(&server, &pending).await.expect("asked");
+        let signed = key.get_without_counter(&options);
         assert!(session_actor(&set_cookies(&send_assertion(&server, &pending, &signed).await)).is_some());
     }
 }
@@ -173,20 +173,20 @@ async fn challenge_expires_and_ends_with_the_passkey() {
     let signed = key.get(&login_options(&server, &late).await.expect("asked"));
     server.clock.advance(Millis::from_secs(600));
     assert!(session_actor(&set_cookies(&send_assertion(&server, &late, &signed).await)).is_none());
-    let begun = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
-    let made = SoftPasskey::new(2).create(&begun["options"]);
+    let setup = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
+    let credential = SoftPasskey::new(2).create(&setup["options"]);
     server.clock.advance(Millis::from_secs(600));
-    let confirm = json!({"name": "Late", "credential": made});
+    let confirm = json!({"name": "Late", "credential": credential});
     server.post(&browser, "/api/account/passkeys/confirm", confirm).await.expect_problem(409, "passkey_expired");
 
-    let (_, gone) = log_in_with_password(&server, "ada", "").await;
-    let signed = key.get(&login_options(&server, &gone).await.expect("asked"));
+    let (_, pending_login) = log_in_with_password(&server, "ada", "").await;
+    let signed = key.get(&login_options(&server, &pending_login).await.expect("asked"));
     reauthenticate(&server, &browser, added["recovery_codes"][1].as_str().expect("text")).await;
     let path = format!("/api/account/passkeys/{}", added["passkey"]["id"].as_str().expect("text"));
     server.call(&browser, "DELETE", &path, "").await.expect_status(200);
     server.clock.advance(Millis::from_secs(1));
     assert!(
-        session_actor(&set_cookies(&send_assertion(&server, &gone, &signed).await)).is_none(),
+        session_actor(&set_cookies(&send_assertion(&server, &pending_login, &signed).await)).is_none(),
         "the passkey was removed"
     );
     server.call(&browser, "DELETE", &path, "").await.expect_problem(404, "passkey_not_found");
@@ -208,10 +208,10 @@ async fn several_passkeys_and_an_app_coexist() {
     let mut spare = SoftPasskey::new(2);
     let second = add_passkey(&server, &browser, &spare, "Spare").await.expect_status(201);
     assert_eq!(second["recovery_codes"], json!([]), "earlier codes stay valid");
-    let begun = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
-    let excluded = begun["options"]["excludeCredentials"].as_array().expect("a list");
+    let setup = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
+    let excluded = setup["options"]["excludeCredentials"].as_array().expect("a list");
     assert_eq!(excluded.len(), 2, "a key is not added twice");
-    let again = json!({"name": "Again", "credential": spare.create(&begun["options"])});
+    let again = json!({"name": "Again", "credential": spare.create(&setup["options"])});
     let rejected = server.post(&browser, "/api/account/passkeys/confirm", again).await;
     assert!(["passkey_exists", "wrong_passkey"].contains(&rejected.json()["code"].as_str().expect("a problem")));
     let app = totp::set_up_totp(&server, browser.clone()).await;
@@ -238,8 +238,8 @@ async fn passkeys_are_added_by_their_owner_only() {
     let eve = server.add_user("eve", "viewer").await;
     add_passkey(&server, &eve, &key, "Mine").await.expect_problem(409, "passkey_exists");
     let other = server.log_in("eve", PASSWORD).await.expect("eve has no factor");
-    let begun = server.post(&eve, "/api/account/passkeys", json!({})).await.expect_status(201);
-    let confirm = json!({"name": "Mine", "credential": SoftPasskey::new(3).create(&begun["options"])});
+    let setup = server.post(&eve, "/api/account/passkeys", json!({})).await.expect_status(201);
+    let confirm = json!({"name": "Mine", "credential": SoftPasskey::new(3).create(&setup["options"])});
     let rejected = server.post(&other, "/api/account/passkeys/confirm", confirm.clone()).await;
     rejected.expect_problem(409, "passkey_expired");
     server.post(&eve, "/api/account/passkeys/confirm", confirm.clone()).await.expect_status(201);
@@ -269,7 +269,7 @@ async fn call_with_host(server: &TestServer, by: &Actor, host: &str, method: &st
 async fn passkeys_require_https_and_a_host_name() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "viewer").await;
-    for (host, why, said) in [
+    for (host, why, sentence) in [
         ("tuner.example:8001", "insecure", "Passkeys work over HTTPS only."),
         ("192.0.2.7:8001", "no_name", "not an IP address"),
     ] {
@@ -280,7 +280,7 @@ async fn passkeys_require_https_and_a_host_name() {
             (StatusCode::CONFLICT, &json!("passkeys_unavailable"), &json!(why))
         );
         let (_, page) = call_with_host(&server, &ada, host, "GET", "/account").await;
-        assert!(page.contains(said) && !page.contains("action=\"/ui/account/passkeys\""), "{host}: {page}");
+        assert!(page.contains(sentence) && !page.contains("action=\"/ui/account/passkeys\""), "{host}: {page}");
     }
     let page = server.get(&ada, "/account").await.text();
     assert!(page.contains("action=\"/ui/account/passkeys\""), "{page}");
@@ -320,12 +320,12 @@ async fn required_factor_cannot_be_replaced_by_setting_up_an_app() {
     // The setup of an app is started, and a passkey is added instead.
     add_passkey(&server, &browser, &SoftPasskey::new(1), "Blue key").await.expect_status(201);
     server.call(&browser, "DELETE", "/api/account/totp", "").await.expect_status(200);
-    let begun = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
+    let setup = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
     let (answer, pending) = log_in_with_password(&server, "ada", "").await;
     assert_eq!(location(&answer), "/login/code?next=/");
     let half = Actor::Cookie(pending);
     assert_eq!(location(&server.get(&half, "/login/enrol").await), "/login", "its key is never shown");
-    let form = format!("code={}", totp::current_code(&server, begun["secret"].as_str().expect("text")));
+    let form = format!("code={}", totp::current_code(&server, setup["secret"].as_str().expect("text")));
     let tried = server.call(&half, "POST", "/ui/login/enrol", form).await;
     assert!(session_actor(&set_cookies(&tried)).is_none());
 }
@@ -358,15 +358,15 @@ async fn pages_add_and_remove_a_passkey() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "viewer").await;
     server.clock.advance(Millis::from_secs(15 * 60));
-    let asked = server.call(&ada, "POST", "/ui/account/passkeys", "").await;
-    assert!(asked.status == StatusCode::FORBIDDEN && asked.text().contains("name=\"confirm_password\""));
-    let begun = server.call(&ada, "POST", "/ui/account/passkeys", format!("confirm_password={PASSWORD}")).await;
-    assert_eq!(location(&begun), "/account/passkeys/new");
+    let prompt = server.call(&ada, "POST", "/ui/account/passkeys", "").await;
+    assert!(prompt.status == StatusCode::FORBIDDEN && prompt.text().contains("name=\"confirm_password\""));
+    let setup = server.call(&ada, "POST", "/ui/account/passkeys", format!("confirm_password={PASSWORD}")).await;
+    assert_eq!(location(&setup), "/account/passkeys/new");
     let page = server.get(&ada, "/account/passkeys/new").await.text();
     assert!(page.contains("const bytes = (text) => "), "the script as it is written: {page}");
     let key = SoftPasskey::new(1);
-    let made = key.create(&passkey_options(&page).expect("the options")).to_string();
-    let form = format!("name=Blue+key&credential={made}");
+    let credential = key.create(&passkey_options(&page).expect("the options")).to_string();
+    let form = format!("name=Blue+key&credential={credential}");
     let done = server.call(&ada, "POST", "/ui/account/passkeys/confirm", form).await;
     assert_eq!(location(&done), "/account");
     let Actor::Cookie(cookie) = &ada else { panic!("a browser") };
@@ -378,6 +378,6 @@ async fn pages_add_and_remove_a_passkey() {
     assert!(account.contains(&remove));
     server.call(&ada, "POST", &remove, "").await;
     assert!(server.log_in("ada", PASSWORD).await.is_some());
-    let gone = server.get(&ada, "/account/passkeys/new").await;
-    assert_eq!(gone.status, StatusCode::CONFLICT, "nothing is being added");
+    let response = server.get(&ada, "/account/passkeys/new").await;
+    assert_eq!(response.status, StatusCode::CONFLICT, "nothing is being added");
 }

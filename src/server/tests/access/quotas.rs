@@ -55,6 +55,6 @@ async fn passkeys_are_limited_per_user() {
             .await
             .expect_status(201);
     }
-    let begun = server.post(&ada.browser, "/api/account/passkeys", json!({})).await;
-    begun.expect_problem(422, "too_large");
+    let response = server.post(&ada.browser, "/api/account/passkeys", json!({})).await;
+    response.expect_problem(422, "too_large");
 }

@@ -42,7 +42,7 @@ async fn limited(caller: u32, unauthenticated: u32, wrong_passwords: u32) -> Tes
     TestServer::start_with(|policy| policy.quotas = RateQuotas::new(caller, unauthenticated, wrong_passwords)).await
 }
 
-fn rejected(server: &TestServer, kind: RateLimitKind) -> u64 {
+fn rejected_count(server: &TestServer, kind: RateLimitKind) -> u64 {
     let all = server.app.services.access.authenticator.rate_limits.rejected();
     all.iter().find(|(one, _)| *one == kind).expect("each kind").1
 }
@@ -58,7 +58,10 @@ async fn rate_limit_follows_the_caller_across_addresses() {
     assert_eq!(answer.headers[header::RETRY_AFTER], "1");
     let problem = answer.expect_problem(429, "too_many_requests");
     assert_eq!(problem["retry_after_seconds"], 1);
-    assert_eq!((rejected(&server, RateLimitKind::Caller), rejected(&server, RateLimitKind::Unauthenticated)), (1, 0));
+    assert_eq!(
+        (rejected_count(&server, RateLimitKind::Caller), rejected_count(&server, RateLimitKind::Unauthenticated)),
+        (1, 0)
+    );
     server.clock.advance(Millis::from_secs(1));
     get(&server, "192.0.2.99", "/api/queue", admin).await.expect_status(200);
     server.clock.advance(Millis::from_secs(60));
@@ -91,7 +94,7 @@ async fn workers_behind_one_address_have_separate_limits() {
     let worker = ("x-worker-token", fleet[0].as_str());
     let one_more = send(&server, "192.0.2.1", "POST", "/api/workers/heartbeat", worker, "{}".to_owned()).await;
     one_more.expect_problem(429, "too_many_requests");
-    assert_eq!(RateLimitKind::ALL.map(|kind| rejected(&server, kind)), [1, 0, 0, 0, 0]);
+    assert_eq!(RateLimitKind::ALL.map(|kind| rejected_count(&server, kind)), [1, 0, 0, 0, 0]);
 }
 
 #[tokio::test]
@@ -107,7 +110,7 @@ async fn unauthenticated_clients_share_the_limit_of_their_network() {
     get(&server, "2001:db8:0:1::1", "/api/queue", nothing).await.expect_problem(401, "not_authenticated");
     get(&server, "2001:db8::99", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
     get(&server, "2001:db8::99", "/healthz", nothing).await.expect_status(200);
-    assert_eq!(rejected(&server, RateLimitKind::Unauthenticated), 4);
+    assert_eq!(rejected_count(&server, RateLimitKind::Unauthenticated), 4);
 }
 
 #[tokio::test]
@@ -125,8 +128,8 @@ async fn health_requests_are_rate_limited() {
 async fn invalid_tokens_are_rate_limited() {
     let server = limited(0, 2, 0).await;
     for n in 0..6 {
-        let made_up = format!("made-up-{n}");
-        get(&server, "192.0.2.1", "/api/queue", ("x-api-key", &made_up)).await.expect_problem(401, "wrong_token");
+        let token = format!("made-up-{n}");
+        get(&server, "192.0.2.1", "/api/queue", ("x-api-key", &token)).await.expect_problem(401, "wrong_token");
     }
     let path = "/api/workers/queue";
     for name in ["x-worker-token", "x-api-key"] {
@@ -173,7 +176,7 @@ async fn password_guesses_are_limited_without_locking_out_the_owner() {
     }
     assert!(!log_in(&server, "198.51.100.9", "ada", PASSWORD).await, "too many for this name");
     assert!(log_in(&server, "192.0.2.1", "ada", PASSWORD).await, "but she is logged in from here");
-    assert_eq!(rejected(&server, RateLimitKind::WrongPasswords), 1);
+    assert_eq!(rejected_count(&server, RateLimitKind::WrongPasswords), 1);
     server.clock.advance(Millis::from_secs(60));
     assert!(log_in(&server, "198.51.100.9", "ada", PASSWORD).await);
 

@@ -74,9 +74,9 @@ async fn form_asks_for_the_password_and_continues() {
     let server = TestServer::start().await;
     let ada = stale_admin(&server).await;
     let form = "name=gpu-2&worker_type=persistent&networks=10.0.0.0%2F8%2C+%3A%3A1";
-    let asked = server.call(&ada, "POST", "/ui/workers", form).await;
-    assert_eq!(asked.status, StatusCode::FORBIDDEN);
-    let page = asked.text();
+    let prompt = server.call(&ada, "POST", "/ui/workers", form).await;
+    assert_eq!(prompt.status, StatusCode::FORBIDDEN);
+    let page = prompt.text();
     assert!(page.contains("action=\"/ui/workers\"") && page.contains("name=\"confirm_password\""), "{page}");
     for (name, value) in [("name", "gpu-2"), ("worker_type", "persistent"), ("networks", "10.0.0.0/8, ::1")] {
         assert!(page.contains(&format!("name=\"{name}\" value=\"{value}\"")), "{name}: {page}");
@@ -111,9 +111,9 @@ async fn forms_ask_for_the_password_only_if_required() {
     let networks = format!("name=renamed&worker_type=persistent&networks=10.0.0.0%2F8&revision={}", revision().await);
     let shared = "name=HF_TOKEN&value=hf_0123456789&shared=on".to_owned();
     for (path, form) in [(edit.as_str(), networks), ("/ui/secrets", shared)] {
-        let asked = server.call(&ada, "POST", path, form.clone()).await;
-        assert_eq!(asked.status, StatusCode::FORBIDDEN, "{path}");
-        assert!(asked.text().contains("name=\"confirm_password\""), "{path}");
+        let prompt = server.call(&ada, "POST", path, form.clone()).await;
+        assert_eq!(prompt.status, StatusCode::FORBIDDEN, "{path}");
+        assert!(prompt.text().contains("name=\"confirm_password\""), "{path}");
         let done = server.call(&ada, "POST", path, format!("{form}&confirm_password={PASSWORD}")).await;
         assert_eq!(done.status, StatusCode::SEE_OTHER, "{path}: {}", done.text());
         server.clock.advance(Millis::from_secs(15 * 60));
@@ -142,13 +142,13 @@ async fn password_confirmation_requires_the_passkey_too() {
     let PasskeyUser { browser, mut key, .. } = user_with_passkey(&server, "ada", 1).await;
     let tokens = async || server.get(&browser, "/api/account/tokens").await.expect_status(200)["tokens"].clone();
     server.clock.advance(Millis::from_secs(15 * 60));
-    let asked = server.call(&browser, "POST", "/ui/account/tokens", "name=ci").await;
-    let asks = passkey_options(&asked.text()).expect("a passkey is asked for");
+    let prompt = server.call(&browser, "POST", "/ui/account/tokens", "name=ci").await;
+    let options = passkey_options(&prompt.text()).expect("a passkey is asked for");
     let form = format!("name=ci&confirm_password={PASSWORD}");
     let without = server.call(&browser, "POST", "/ui/account/tokens", form.clone()).await;
     assert!(without.text().contains("The second factor is required"), "{}", without.text());
-    assert_eq!(passkey_options(&without.text()), Some(asks.clone()), "it asks for the same until it is answered");
-    let signed = key.get(&asks);
+    assert_eq!(passkey_options(&without.text()), Some(options.clone()), "it asks for the same until it is answered");
+    let signed = key.get(&options);
     let with = format!("{form}&confirm_credential={signed}");
     let wrong = with.replace(PASSWORD, "not-the-password");
     server.call(&browser, "POST", "/ui/account/tokens", wrong).await;
@@ -161,8 +161,8 @@ async fn password_confirmation_requires_the_passkey_too() {
     assert_eq!(again.status, StatusCode::CONFLICT, "it was answered");
     assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
     // Opened directly, the page asks in the same way.
-    let asks = passkey_options(&server.get(&browser, "/confirm").await.text()).expect("asked");
-    let form = format!("password={PASSWORD}&next=/account&confirm_credential={}", key.get(&asks));
+    let options = passkey_options(&server.get(&browser, "/confirm").await.text()).expect("asked");
+    let form = format!("password={PASSWORD}&next=/account&confirm_credential={}", key.get(&options));
     assert_eq!(server.call(&browser, "POST", "/ui/confirm", form).await.headers[header::LOCATION], "/account");
     server.post(&browser, "/api/account/tokens", json!({"name": "ok"})).await.expect_status(201);
 }

@@ -18,21 +18,21 @@ const PRIVATE: [&str; 9] = [
     "token_unused_ends_at",
 ];
 
-async fn submitted(server: &TestServer, by: &Actor) -> String {
+async fn submit_job(server: &TestServer, by: &Actor) -> String {
     let body = json!({"config_name": "digits", "target": "worker"});
     server.post(by, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
 }
 
 /// A worker with a GPU, whose agent does not verify this server.
-async fn with_gpu(server: &TestServer) -> String {
-    let made = json!({"name": "gpu-1", "expires_in_days": 7});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", made).await.expect_status(201);
-    let told = json!({"name": "x", "protocol": 1, "persistent": true, "tls_verify": false,
+async fn create_gpu_worker(server: &TestServer) -> String {
+    let body = json!({"name": "gpu-1", "expires_in_days": 7});
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let registration = json!({"name": "x", "protocol": 1, "persistent": true, "tls_verify": false,
         "accelerator_type": "cuda", "gpus": [{"index": 0, "uuid": "GPU-1", "name": "A100", "vram_gb": 80.0}],
         "sandbox": {"least": "none", "most": "none", "why_not_more": "/srv/agent is open"}, "attempts": []});
-    let key = Actor::worker(made["token"].as_str().expect("text"));
-    server.post(&key, "/api/workers/register", told).await.expect_status(200);
-    made["worker_id"].as_str().expect("text").to_owned()
+    let key = Actor::worker(created["token"].as_str().expect("text"));
+    server.post(&key, "/api/workers/register", registration).await.expect_status(200);
+    created["worker_id"].as_str().expect("text").to_owned()
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn users_see_all_jobs_and_change_their_own() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "researcher").await);
-    let job = submitted(&server, &ada).await;
+    let job = submit_job(&server, &ada).await;
     for by in [&eve, &server.add_user("vic", "viewer").await] {
         for path in ["", "/explain", "/config", "/logs", "/events", "/artifacts"] {
             server.get(by, &format!("/api/queue/{job}{path}")).await.expect_status(200);
@@ -68,21 +68,21 @@ async fn users_see_all_jobs_and_change_their_own() {
 #[tokio::test]
 async fn users_see_workers_without_admin_fields() {
     let server = TestServer::start().await;
-    let id = with_gpu(&server).await;
+    let id = create_gpu_worker(&server).await;
     let networks = json!({"allowed_networks": ["127.0.0.0/8"]}).to_string();
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), networks).await.expect_status(200);
     let vic = server.add_user("vic", "viewer").await;
     let one = format!("/api/admin/workers/{id}");
-    let of = |page: &Value| page["workers"][0].clone();
+    let first_worker = |page: &Value| page["workers"][0].clone();
     for path in [one.as_str(), "/api/admin/workers?facets=true", "/api/admin/gpus"] {
         let (all, seen) =
             (server.get(&Actor::Admin, path).await.expect_status(200), server.get(&vic, path).await.expect_status(200));
         let is_list = all["workers"].is_array();
-        let (whole, shown) = if is_list { (of(&all), of(&seen)) } else { (all, seen.clone()) };
-        let changed = whole.as_object().expect("an object").iter().filter(|(field, value)| shown[*field] != **value);
+        let (full, shown) = if is_list { (first_worker(&all), first_worker(&seen)) } else { (all, seen.clone()) };
+        let changed = full.as_object().expect("an object").iter().filter(|(field, value)| shown[*field] != **value);
         let changed: Vec<&str> = changed.map(|(field, _)| field.as_str()).filter(|field| *field != "sandbox").collect();
         assert!(changed.iter().all(|field| PRIVATE.contains(field)), "{path}: {changed:?}");
-        assert_eq!((&whole["tls_verify"], &shown["tls_verify"]), (&json!(false), &Value::Null), "{path}");
+        assert_eq!((&full["tls_verify"], &shown["tls_verify"]), (&json!(false), &Value::Null), "{path}");
         assert_eq!((&shown["name"], &shown["gpu_count"]), (&json!("gpu-1"), &json!(1)));
         let text = seen.to_string();
         for secret in ["127.0.0", "/srv/agent", "tls:off"] {
@@ -109,22 +109,23 @@ async fn users_see_workers_without_admin_fields() {
 #[tokio::test]
 async fn worker_pages_show_no_actions_to_viewers() {
     let server = TestServer::start().await;
-    let id = with_gpu(&server).await;
+    let id = create_gpu_worker(&server).await;
     let vic = server.add_user("vic", "viewer").await;
     for path in ["/admin/workers".to_owned(), format!("/admin/workers/{id}"), "/gpus".to_owned()] {
         let page = server.get(&vic, &path).await;
         let text = page.text();
         assert!(page.status == StatusCode::OK && text.contains("gpu-1"), "{path}");
-        for thing in ["/admin/workers/new", "/ui/workers", "/edit", "/delete", "/events", "class=\"pick\"", "127.0.0.1"]
+        for admin_text in
+            ["/admin/workers/new", "/ui/workers", "/edit", "/delete", "/events", "class=\"pick\"", "127.0.0.1"]
         {
-            assert!(!text.contains(thing), "{path}: {thing}");
+            assert!(!text.contains(admin_text), "{path}: {admin_text}");
         }
         assert!(text.contains("href=\"/admin/workers\"") && text.contains("href=\"/gpus\""), "{path}: the navigation");
         assert!(!text.contains("nav-admin"), "{path}: nothing is theirs to administer");
     }
-    let page = |what: &str| format!("/admin/workers/{id}/{what}");
-    let shut = ["/admin/workers/new".to_owned(), page("edit"), page("delete"), page("jobs"), page("events")];
-    for path in shut {
+    let page = |section: &str| format!("/admin/workers/{id}/{section}");
+    let forbidden = ["/admin/workers/new".to_owned(), page("edit"), page("delete"), page("jobs"), page("events")];
+    for path in forbidden {
         let page = server.get(&vic, &path).await;
         assert_eq!(page.status, StatusCode::FORBIDDEN, "{path}");
         let text = page.text();
@@ -151,9 +152,9 @@ async fn token_for_own_jobs_sees_own_jobs_only() {
 /// A token that submits jobs and sees its own, and cannot read configurations.
 async fn token_without_configs(server: &TestServer, by: &Actor) -> Actor {
     let scopes = ["job.submit", "job.view.own", "job.view.all"];
-    let made =
+    let created =
         server.post(by, "/api/account/tokens", json!({"name": "blind", "scopes": scopes})).await.expect_status(201);
-    Actor::Token(made["secret"].as_str().expect("text").to_owned())
+    Actor::Token(created["secret"].as_str().expect("text").to_owned())
 }
 
 #[tokio::test]
@@ -162,11 +163,15 @@ async fn callers_without_config_view_learn_no_configuration_names() {
     server.put_config("digits").await;
     let ada = server.add_user("ada", "researcher").await;
     let blind = token_without_configs(&server, &ada).await;
-    for (by, told) in [(&ada, true), (&blind, false)] {
+    for (by, suggests) in [(&ada, true), (&blind, false)] {
         for dry_run in [true, false] {
             let body = json!({"config_name": "digtis", "dry_run": dry_run});
             let rejected = server.post(by, "/api/queue/submit", body).await.expect_problem(404, "config_not_found");
-            assert_eq!(rejected["detail"].as_str().expect("text").contains("digits"), told, "{dry_run}: {rejected}");
+            assert_eq!(
+                rejected["detail"].as_str().expect("text").contains("digits"),
+                suggests,
+                "{dry_run}: {rejected}"
+            );
         }
     }
     server.get(&blind, "/api/configs/digtis").await.expect_problem(403, "permission_denied");
@@ -182,8 +187,8 @@ async fn overrides_are_visible_with_config_view_only() {
     let ada = server.add_user("ada", "researcher").await;
     let blind = token_without_configs(&server, &ada).await;
     let overrides = json!({"learning_rate": 0.5, "hub_model_id": null});
-    let asked = json!({"config_name": "digits", "overrides": overrides});
-    let job = server.post(&ada, "/api/queue/submit", asked).await.expect_status(201)["job_id"]
+    let submit = json!({"config_name": "digits", "overrides": overrides});
+    let job = server.post(&ada, "/api/queue/submit", submit).await.expect_status(201)["job_id"]
         .as_str()
         .expect("text")
         .to_owned();
@@ -193,8 +198,8 @@ async fn overrides_are_visible_with_config_view_only() {
         assert_eq!((all.status, some.status), (StatusCode::OK, StatusCode::OK), "{path}");
         let holds =
             |text: String| text.contains("0.125") || text.contains("hub_model_id") || text.contains("ours/secret");
-        let tells = path != "/api/queue" && !(path.starts_with("/jobs/") && path.ends_with("/events"));
-        assert!(!tells || holds(all.text()), "{path}: {}", all.text());
+        let shows_overrides = path != "/api/queue" && !(path.starts_with("/jobs/") && path.ends_with("/events"));
+        assert!(!shows_overrides || holds(all.text()), "{path}: {}", all.text());
         assert!(!holds(some.text()), "{path}: {}", some.text());
     }
     server.get(&blind, &format!("/api/queue/{job}/config")).await.expect_problem(403, "permission_denied");

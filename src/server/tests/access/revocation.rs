@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::tests::harness::{Actor, EventStreamReader, PASSWORD, TestServer};
 
 /// Opens the streams of a user: changes, and a log.
-async fn streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamReader; 2] {
+async fn open_streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamReader; 2] {
     let open = async |path: &str| {
         let answer = server.open(by, "GET", path, Body::empty()).await;
         assert_eq!(answer.status(), 200, "{path}");
@@ -21,33 +21,33 @@ async fn streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamRead
 }
 
 /// Checks that all streams end and cannot be resumed.
-async fn all_end(streams: [EventStreamReader; 2]) {
+async fn assert_all_end(streams: [EventStreamReader; 2]) {
     for mut stream in streams {
         while stream.next().await.is_some() {}
     }
 }
 
 /// Returns the distinct topics of a stream, up to those of a new worker.
-async fn told_until_workers(stream: &mut EventStreamReader) -> Vec<String> {
-    let mut told = BTreeSet::new();
-    while !told.contains("workers") {
+async fn topics_until_workers(stream: &mut EventStreamReader) -> Vec<String> {
+    let mut topics = BTreeSet::new();
+    while !topics.contains("workers") {
         let event = stream.next().await.expect("event");
-        told.extend(
+        topics.extend(
             event["topics"].as_array().expect("a list").iter().map(|topic| topic.as_str().expect("text").to_owned()),
         );
     }
-    told.retain(|topic: &String| !topic.starts_with("worker:"));
-    told.into_iter().collect()
+    topics.retain(|topic: &String| !topic.starts_with("worker:"));
+    topics.into_iter().collect()
 }
 
 /// Creates an API token of this browser's user; returns the token and its id.
-async fn script(server: &TestServer, browser: &Actor, body: Value) -> (Actor, String) {
-    let made = server.post(browser, "/api/account/tokens", body).await.expect_status(201);
+async fn create_token(server: &TestServer, browser: &Actor, body: Value) -> (Actor, String) {
+    let created = server.post(browser, "/api/account/tokens", body).await.expect_status(201);
     let text = |value: &Value| value.as_str().expect("text").to_owned();
-    (Actor::Token(text(&made["secret"])), text(&made["id"]))
+    (Actor::Token(text(&created["secret"])), text(&created["id"]))
 }
 
-async fn with_a_job() -> (TestServer, String) {
+async fn start_with_job() -> (TestServer, String) {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let job = server.submit("digits").await;
@@ -56,80 +56,80 @@ async fn with_a_job() -> (TestServer, String) {
 
 #[tokio::test]
 async fn a_revoked_token_ends_its_streams() {
-    let (server, job) = with_a_job().await;
+    let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
-    let (token, id) = script(&server, &ada, json!({"name": "ci"})).await;
-    let (revoked, mut others) = (streams(&server, &token, &job).await, streams(&server, &ada, &job).await);
+    let (token, id) = create_token(&server, &ada, json!({"name": "ci"})).await;
+    let (revoked, mut others) = (open_streams(&server, &token, &job).await, open_streams(&server, &ada, &job).await);
     server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.expect_status(200);
-    all_end(revoked).await;
+    assert_all_end(revoked).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
     server.create_worker("gpu-1").await;
-    assert_eq!(told_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
+    assert_eq!(topics_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
 }
 
 #[tokio::test]
 async fn ended_session_ends_its_streams() {
-    let (server, job) = with_a_job().await;
+    let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
-    let open = streams(&server, &ada, &job).await;
+    let open = open_streams(&server, &ada, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
-    all_end(open).await;
+    assert_all_end(open).await;
 
     let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
-    let open = streams(&server, &again, &job).await;
+    let open = open_streams(&server, &again, &job).await;
     let path = format!("/api/admin/users/{}/password", server.user_id("ada").await);
     server.post(&Actor::Admin, &path, json!({"password": "another-long-one"})).await.expect_status(200);
-    all_end(open).await;
+    assert_all_end(open).await;
     server.get(&again, "/api/queue").await.expect_problem(401, "not_authenticated");
 }
 
 #[tokio::test]
 async fn disabling_or_role_change_ends_streams() {
-    let (server, job) = with_a_job().await;
+    let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
-    let (token, _) = script(&server, &ada, json!({"name": "ci"})).await;
+    let (token, _) = create_token(&server, &ada, json!({"name": "ci"})).await;
     let path = format!("/api/admin/users/{}", server.user_id("ada").await);
     let edit =
         async |body: Value| server.call(&Actor::Admin, "PATCH", &path, body.to_string()).await.expect_status(200);
 
-    let open = streams(&server, &token, &job).await;
+    let open = open_streams(&server, &token, &job).await;
     edit(json!({"role": "researcher"})).await;
-    all_end(open).await;
+    assert_all_end(open).await;
 
-    let open = streams(&server, &token, &job).await;
+    let open = open_streams(&server, &token, &job).await;
     edit(json!({"disabled": true})).await;
-    all_end(open).await;
+    assert_all_end(open).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
 #[tokio::test]
 async fn expired_token_ends_its_streams() {
-    let (server, job) = with_a_job().await;
+    let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
-    let (token, _) = script(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
+    let (token, _) = create_token(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
     server.clock.advance(Millis(86_400_000 - 500));
-    let open = streams(&server, &token, &job).await;
+    let open = open_streams(&server, &token, &job).await;
     server.clock.advance(Millis(500));
-    all_end(open).await;
+    assert_all_end(open).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
 #[tokio::test]
 async fn revocations_send_no_event_to_others() {
-    let (server, job) = with_a_job().await;
+    let (server, job) = start_with_job().await;
     let (eve, ada) = (server.add_user("eve", "viewer").await, server.add_user("ada", "lead").await);
-    let mut told = streams(&server, &eve, &job).await;
+    let mut events = open_streams(&server, &eve, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
     server.create_worker("gpu-1").await;
-    assert_eq!(told_until_workers(&mut told[0]).await, ["workers"]);
+    assert_eq!(topics_until_workers(&mut events[0]).await, ["workers"]);
 }
 
 #[tokio::test]
 async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "researcher").await;
-    let (first, _) = script(&server, &ada, json!({"name": "ci"})).await;
-    let (second, _) = script(&server, &ada, json!({"name": "laptop"})).await;
+    let (first, _) = create_token(&server, &ada, json!({"name": "ci"})).await;
+    let (second, _) = create_token(&server, &ada, json!({"name": "laptop"})).await;
     let Actor::Token(secret) = &second else { panic!("a token") };
     let opened = server.log_in("", secret).await.expect("a token logs in");
     let is_in = async |by: &Actor| server.get(by, "/api/session").await.status == 200;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::http::state::AuthMode;
 use crate::http::ui::{form_routes, login_routes};
 use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
-use crate::tests::openapi::{as_reviewed, description, operations};
+use crate::tests::openapi::{assert_reviewed, description, operations};
 
 /// Who may use each operation of the `OpenAPI` document, in letters: viewer, researcher, lead, admin, an admin's token for
 /// metrics only, worker, job, unauthenticated. Except for the job, ids are of things that do not exist.
@@ -59,14 +59,14 @@ async fn each_operation_allows_the_callers_in_the_matrix() {
     let narrow = server.post(&Actor::Admin, "/api/account/tokens", narrow).await.expect_status(201);
     let narrow = Actor::Token(narrow["secret"].as_str().expect("text").to_owned());
     columns.push(("m", allowed_operations(&server, &narrow, "x_1", known).await));
-    let nobody = allowed_operations(&server, &Actor::Nobody, "x_1", strange).await;
-    for made_up in ["jt_made-up", "wt_made-up", "sid=made-up"].map(str::to_owned) {
-        let by = match &made_up[..1] {
-            "j" => Actor::Job(made_up),
-            "w" => Actor::worker(made_up),
-            _ => Actor::Cookie(made_up),
+    let unauthenticated = allowed_operations(&server, &Actor::Nobody, "x_1", strange).await;
+    for secret in ["jt_made-up", "wt_made-up", "sid=made-up"].map(str::to_owned) {
+        let by = match &secret[..1] {
+            "j" => Actor::Job(secret),
+            "w" => Actor::worker(secret),
+            _ => Actor::Cookie(secret),
         };
-        assert_eq!(allowed_operations(&server, &by, "x_1", strange).await, nobody, "{by:?} is rejected");
+        assert_eq!(allowed_operations(&server, &by, "x_1", strange).await, unauthenticated, "{by:?} is rejected");
     }
     for letter in ["w", "j"] {
         let server = TestServer::start().await;
@@ -74,14 +74,14 @@ async fn each_operation_allows_the_callers_in_the_matrix() {
         let by = if letter == "w" { &worker } else { &job };
         columns.push((letter, allowed_operations(&server, by, &id, strange).await));
     }
-    columns.push(("n", nobody));
+    columns.push(("n", unauthenticated));
     let document = description(&server).await;
     let rows = operations(&document).into_iter().enumerate().map(|(row, (method, path, _))| {
-        let who: String = columns.iter().map(|(letter, all)| if all[row] { *letter } else { "_" }).collect();
-        format!("{who}  {:<6} {path}\n", method.to_uppercase())
+        let letters: String = columns.iter().map(|(letter, all)| if all[row] { *letter } else { "_" }).collect();
+        format!("{letters}  {:<6} {path}\n", method.to_uppercase())
     });
     let found: String = rows.collect();
-    as_reviewed(MATRIX, &found);
+    assert_reviewed(MATRIX, &found);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn each_form_requires_what_the_matrix_says() {
     let mut rows: Vec<String> =
         login.forms().iter().chain(forms.forms()).map(|(path, access)| format!("{path}  {access:?}\n")).collect();
     rows.sort();
-    as_reviewed(FORM_MATRIX, &rows.concat());
+    assert_reviewed(FORM_MATRIX, &rows.concat());
 }
 
 /// A worker that was offered a job: its token, the job's token, and the job's id.
@@ -164,9 +164,9 @@ async fn single_user_mode_accepts_loopback_names_only() {
 async fn documented_examples_without_token_work_in_single_user_mode() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
     let labels = json!({"name": "worker-1", "labels": {"location": "us-west", "gpu_type": "a100", "team": "nlp"}});
-    let made = server.post(&Actor::Nobody, "/api/admin/workers", labels).await.expect_status(201);
-    assert!(made["worker_id"].as_str().is_some_and(|id| id.starts_with("w_")));
-    assert!(made["token"].as_str().is_some_and(|token| token.starts_with("wt_")));
+    let created = server.post(&Actor::Nobody, "/api/admin/workers", labels).await.expect_status(201);
+    assert!(created["worker_id"].as_str().is_some_and(|id| id.starts_with("w_")));
+    assert!(created["token"].as_str().is_some_and(|token| token.starts_with("wt_")));
     let listed = server.get(&Actor::Nobody, "/api/admin/workers").await.expect_status(200);
     assert_eq!(listed["workers"][0]["labels"]["team"], "nlp");
 }
@@ -175,10 +175,10 @@ async fn documented_examples_without_token_work_in_single_user_mode() {
 fn all_worker_routes_share_one_prefix() {
     let mut of_workers = 0;
     for row in include_str!("access.matrix").lines() {
-        let (who, path) = (&row[..8], row.split_whitespace().last().expect("a path"));
-        let by_worker = who.contains(['w', 'j']) && !who.contains('n');
+        let (callers, path) = (&row[..8], row.split_whitespace().last().expect("a path"));
+        let by_worker = callers.contains(['w', 'j']) && !callers.contains('n');
         assert_eq!(by_worker, path.starts_with("/api/workers/"), "{row}");
-        assert!(!by_worker || who.trim_matches(['w', 'j', '_']).is_empty(), "no other caller is authorized: {row}");
+        assert!(!by_worker || callers.trim_matches(['w', 'j', '_']).is_empty(), "no other caller is authorized: {row}");
         of_workers += usize::from(by_worker);
     }
     assert!(of_workers >= 5, "the document names five");
@@ -188,11 +188,11 @@ fn all_worker_routes_share_one_prefix() {
 async fn worker_changes_require_admin_workers_only() {
     let server = TestServer::start().await;
     let token = async |name: &str, scopes: Vec<&str>| {
-        let made = server
+        let created = server
             .post(&Actor::Admin, "/api/account/tokens", json!({"name": name, "scopes": scopes}))
             .await
             .expect_status(201);
-        Actor::Token(made["secret"].as_str().expect("text").to_owned())
+        Actor::Token(created["secret"].as_str().expect("text").to_owned())
     };
     let named = Permission::ALL.map(Permission::as_str);
     let others = token("others", named.into_iter().filter(|name| *name != "admin.workers").collect()).await;
@@ -209,12 +209,12 @@ async fn worker_changes_require_admin_workers_only() {
     }
 
     let admin = token("workers", vec!["admin.workers"]).await;
-    let made = server.post(&admin, "/api/admin/workers", json!({"name": "gpu-2"})).await.expect_status(201);
-    let worker = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
+    let created = server.post(&admin, "/api/admin/workers", json!({"name": "gpu-2"})).await.expect_status(201);
+    let worker = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
     let listed = server.get(&admin, "/api/admin/workers").await.expect_status(200);
     assert_eq!(listed["total"], 2);
     assert_eq!(server.call(&admin, "POST", &format!("{worker}/drain"), "").await.expect_status(200)["draining"], true);
     let rotated = server.call(&admin, "POST", &format!("{worker}/token"), "").await.expect_status(200);
-    assert_ne!(rotated["token"], made["token"]);
+    assert_ne!(rotated["token"], created["token"]);
     server.call(&admin, "DELETE", &worker, "").await.expect_status(200);
 }

@@ -61,7 +61,8 @@ async fn session_lifetime_is_configurable_and_shown() {
 #[tokio::test]
 async fn new_sign_in_ends_the_browsers_old_session() {
     let server = TestServer::start().await;
-    let (ada, elsewhere) = (server.add_user("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
+    let (ada, other_browser) =
+        (server.add_user("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
     server.add_user("eve", "viewer").await;
     let rejected = server.call(&ada, "POST", "/ui/login", "name=eve&password=not-the-password").await;
     assert_eq!(rejected.status, StatusCode::SEE_OTHER);
@@ -69,7 +70,7 @@ async fn new_sign_in_ends_the_browsers_old_session() {
     let eve = server.call(&ada, "POST", "/ui/login", format!("name=eve&password={PASSWORD}")).await;
     let cookie = eve.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     assert!(is_logged_in(&server, &Actor::Cookie(cookie)).await);
-    assert!(!is_logged_in(&server, &ada).await && is_logged_in(&server, &elsewhere).await);
+    assert!(!is_logged_in(&server, &ada).await && is_logged_in(&server, &other_browser).await);
 }
 
 #[tokio::test]

@@ -27,9 +27,9 @@ async fn sign_in_does_not_reveal_user_names() {
             answer.headers[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
         assert!(cookie.starts_with("flash="), "no session: {cookie}");
         let page = server.get(&Actor::Cookie(cookie), &to).await;
-        let said = page.text();
-        let said = said.split_once("role=\"alert\"").expect("a rejection").1.split_once("<form").expect("a form").0;
-        pages.push((answer.status, page.status, said.replace(name, "NAME")));
+        let text = page.text();
+        let text = text.split_once("role=\"alert\"").expect("a rejection").1.split_once("<form").expect("a form").0;
+        pages.push((answer.status, page.status, text.replace(name, "NAME")));
     }
     let words = pages[0].2.clone();
     assert!(words.contains("Incorrect user name or password"), "{words}");
@@ -62,11 +62,11 @@ impl MakeWriter<'_> for CapturedLog {
 
 #[tokio::test]
 async fn log_lines_cannot_be_injected() {
-    let kept = CapturedLog::default();
+    let log = CapturedLog::default();
     // With only one subscriber, a line that another test's thread reaches first is disabled for all threads by tracing.
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
-    let _guard = tracing::subscriber::set_default(subscriber.with_writer(kept.clone()).finish());
+    let _guard = tracing::subscriber::set_default(subscriber.with_writer(log.clone()).finish());
     let server = TestServer::start().await;
     let (_, key) = server.create_worker("gpu-1").await;
     let lines = "x\n2026-01-01T00:00:00Z ERROR forged\r\n\u{1b}[31mforged";
@@ -81,7 +81,7 @@ async fn log_lines_cannot_be_injected() {
     let request = request.header("x-request-id", "forged by someone").header(header::USER_AGENT, "forged\tagent");
     let answer = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
     assert_ne!(answer.headers["x-request-id"], "forged by someone", "an id of one's own is plain or none");
-    let text = String::from_utf8(kept.0.lock().expect("no panic").clone()).expect("text");
+    let text = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
     assert!(text.lines().count() > 5, "something was logged: {text}");
     for line in text.lines() {
         let begins = line.as_bytes().get(..4).is_some_and(|year| year.iter().all(u8::is_ascii_digit));

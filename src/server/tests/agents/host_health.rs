@@ -48,8 +48,8 @@ async fn unhealthy_host_keeps_its_jobs_and_gets_no_new_ones() {
         (server.job_status(&first).await.as_str(), &worker_view(&server, &id).await["unhealthy_reason"]),
         ("running", &json!(FULL))
     );
-    let waits = server.submit("digits").await;
-    let explained = server.get(&Actor::Admin, &format!("/api/queue/{waits}/explain")).await.expect_status(200);
+    let pending = server.submit("digits").await;
+    let explained = server.get(&Actor::Admin, &format!("/api/queue/{pending}/explain")).await.expect_status(200);
     let blocker = &explained["workers"][0]["blockers"][0];
     assert_eq!(
         (&explained["verdict"], &blocker["code"], &blocker["found"]),
@@ -57,9 +57,9 @@ async fn unhealthy_host_keeps_its_jobs_and_gets_no_new_ones() {
     );
     assert_eq!(blocker["text"], format!("The agent accepts no new jobs: {FULL}"));
     assert!(explained["text"].as_str().is_some_and(|text| text.contains(FULL)), "{explained}");
-    assert_eq!(server.job_status(&waits).await, "queued");
+    assert_eq!(server.job_status(&pending).await, "queued");
     heartbeat(&server, &key, None).await;
-    assert_eq!(events.next_offer().await.job_id.as_str(), waits, "it is planned at once");
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "it is planned at once");
     assert_eq!(worker_view(&server, &id).await.get("unhealthy_reason"), None);
     assert_eq!(recorded_details(&server).await, [json!({"unhealthy_reason": null}), json!({"unhealthy_reason": FULL})]);
 }
@@ -71,14 +71,14 @@ async fn job_returned_by_an_unhealthy_host_goes_elsewhere_without_a_retry() {
     let (id, key, mut events) = connect_worker(&server, None).await;
     let job = server.submit("digits").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), job);
-    let word = |status| json!({"status": status, "attempt": 1, "unhealthy_reason": WHY, "error": "No CUDA"});
-    server.report_status(&key, &job, word("running")).await.expect_status(200);
+    let report = |status| json!({"status": status, "attempt": 1, "unhealthy_reason": WHY, "error": "No CUDA"});
+    server.report_status(&key, &job, report("running")).await.expect_status(200);
     assert_eq!(worker_view(&server, &id).await.get("unhealthy_reason"), None, "only with `requeue`");
-    server.report_status(&key, &job, word("requeue")).await.expect_status(200);
+    server.report_status(&key, &job, report("requeue")).await.expect_status(200);
     assert_eq!(worker_view(&server, &id).await["unhealthy_reason"], WHY);
     let back = server.get(&Actor::Admin, &format!("/api/queue/{job}")).await.expect_status(200);
     assert_eq!((&back["status"], &back["attempts"][0]["error"]), (&json!("queued"), &json!("No CUDA")));
-    server.report_status(&key, &job, word("requeue")).await.expect_status(200);
+    server.report_status(&key, &job, report("requeue")).await.expect_status(200);
     let overview = server.get(&Actor::Admin, "/api/overview").await.expect_status(200);
     let alerts = overview["attention"].as_array().expect("a list");
     assert!(alerts.iter().any(|alert| alert["kind"] == "host_unhealthy"), "{overview}");
@@ -98,10 +98,10 @@ async fn registration_reports_health() {
         "the disk is full",
         "what moves a cursor is left out"
     );
-    let waits = server.submit("digits").await;
-    assert_eq!(server.job_status(&waits).await, "queued");
+    let pending = server.submit("digits").await;
+    assert_eq!(server.job_status(&pending).await, "queued");
     heartbeat(&server, &key, None).await;
-    assert_eq!(events.next_offer().await.job_id.as_str(), waits);
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending);
 }
 
 #[tokio::test]
@@ -197,8 +197,8 @@ async fn a_job_waits_for_a_worker_that_has_its_directories() {
     let job = server.submit("cats").await;
     assert_eq!(server.job_status(&job).await, "queued", "it fails there in 20 ms");
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
-    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == bare);
-    let blocker = &says.expect("every worker answers")["blockers"][0];
+    let worker = explained["workers"].as_array().expect("a list").iter().find(|worker| worker["worker_id"] == bare);
+    let blocker = &worker.expect("every worker answers")["blockers"][0];
     assert_eq!((&blocker["code"], &blocker["found"]), (&json!("lacks_paths"), &json!("{data_root}")));
     let (_, mut events) = connect_with_paths(&server, "with-data", json!(["data_root"])).await;
     assert_eq!(events.next_offer().await.job_id.as_str(), job);

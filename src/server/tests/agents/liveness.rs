@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::tests::harness::{Actor, EventStreamReader, TestServer, read_response};
 use crate::tests::ui::pages::{log_in, page};
 
-fn running(job: &str, attempt: u32) -> Value {
+fn running_claims(job: &str, attempt: u32) -> Value {
     json!([{"job_id": job, "attempt": attempt}])
 }
 
 /// A job that runs on a worker with a current agent.
-async fn at_work(server: &TestServer) -> (String, Actor, crate::tests::harness::EventStreamReader, String) {
+async fn busy_worker(server: &TestServer) -> (String, Actor, crate::tests::harness::EventStreamReader, String) {
     server.put_config("digits").await;
     let (id, key, mut events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
@@ -23,7 +23,7 @@ async fn at_work(server: &TestServer) -> (String, Actor, crate::tests::harness::
 #[tokio::test]
 async fn job_of_a_silent_worker_goes_to_another() {
     let server = TestServer::start().await;
-    let (id, _, _events, job) = at_work(&server).await;
+    let (id, _, _events, job) = busy_worker(&server).await;
     server.advance(Millis::from_secs(120)).await;
     assert_eq!(server.job_status(&job).await, "running", "the timeout is not over");
     server.advance(Millis::from_secs(1)).await;
@@ -43,7 +43,7 @@ async fn job_of_a_silent_worker_goes_to_another() {
 async fn all_workers_are_checked_for_silence() {
     const OTHERS: usize = 130;
     let server = TestServer::start().await;
-    let (oldest, _, _events, job) = at_work(&server).await;
+    let (oldest, _, _events, job) = busy_worker(&server).await;
     for n in 0..OTHERS {
         let (_, key) = server.create_worker(&format!("other-{n}")).await;
         server.register(&key, json!([])).await;
@@ -66,11 +66,11 @@ async fn all_workers_are_checked_for_silence() {
 #[tokio::test]
 async fn suspended_server_does_not_mark_workers_offline() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = at_work(&server).await;
+    let (_, key, _events, job) = busy_worker(&server).await;
     server.clock.sleep(Millis::from_secs(8 * 3_600));
     server.advance(Millis::from_secs(100)).await;
     assert_eq!(server.job_status(&job).await, "running", "it may have beaten all night");
-    server.heartbeat(&key, running(&job, 1)).await;
+    server.heartbeat(&key, running_claims(&job, 1)).await;
     server.advance(Millis::from_secs(119)).await;
     assert_eq!(server.job_status(&job).await, "running");
     server.advance(Millis::from_secs(2)).await;
@@ -80,10 +80,10 @@ async fn suspended_server_does_not_mark_workers_offline() {
 #[tokio::test]
 async fn heartbeats_keep_a_worker_online() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = at_work(&server).await;
+    let (_, key, _events, job) = busy_worker(&server).await;
     for _ in 0..10 {
         server.advance(Millis::from_secs(100)).await;
-        server.heartbeat(&key, running(&job, 1)).await;
+        server.heartbeat(&key, running_claims(&job, 1)).await;
     }
     assert_eq!(server.job_status(&job).await, "running");
 }
@@ -91,14 +91,14 @@ async fn heartbeats_keep_a_worker_online() {
 #[tokio::test]
 async fn returning_worker_keeps_its_job_within_the_timeout() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = at_work(&server).await;
+    let (_, key, _events, job) = busy_worker(&server).await;
     server.advance(Millis::from_secs(500)).await;
     assert_eq!(server.job_status(&job).await, "queued");
     server
-        .post(&key, "/api/workers/heartbeat", json!({"attempts": running(&job, 1)}))
+        .post(&key, "/api/workers/heartbeat", json!({"attempts": running_claims(&job, 1)}))
         .await
         .expect_problem(409, "not_registered");
-    server.register(&key, running(&job, 1)).await;
+    server.register(&key, running_claims(&job, 1)).await;
     let view = server.job(&job).await;
     assert_eq!(
         (&view["status"], &view["attempt"]),
@@ -111,7 +111,7 @@ async fn returning_worker_keeps_its_job_within_the_timeout() {
 #[tokio::test]
 async fn exhausted_retries_fail_with_the_reason() {
     let server = TestServer::start().await;
-    let (id, key, mut events, job) = at_work(&server).await;
+    let (id, key, mut events, job) = busy_worker(&server).await;
     for attempt in 1..=4 {
         server.advance(Millis::from_secs(121)).await;
         if attempt < 4 {
@@ -194,7 +194,7 @@ async fn loss_after_a_disconnect_has_its_code_and_sentence() {
 #[tokio::test]
 async fn cancel_of_a_silent_workers_job_succeeds() {
     let server = TestServer::start().await;
-    let (_, _, _events, job) = at_work(&server).await;
+    let (_, _, _events, job) = busy_worker(&server).await;
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
     assert_eq!(server.job_status(&job).await, "cancelling");
     server.advance(Millis::from_secs(121)).await;
@@ -236,12 +236,12 @@ async fn offline_ephemeral_workers_are_removed_but_their_history_stays() {
     events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    let (stays, _) = server.create_worker("never-seen").await;
+    let (unconnected, _) = server.create_worker("never-seen").await;
     server.advance(Millis::from_secs(3_599)).await;
     server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     server.advance(Millis::from_secs(1)).await;
     server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_problem(404, "worker_not_found");
-    server.get(&Actor::Admin, &format!("/api/admin/workers/{stays}")).await.expect_status(200);
+    server.get(&Actor::Admin, &format!("/api/admin/workers/{unconnected}")).await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempts"][0]["worker_name"]), (&json!("completed"), &json!("spot")));
 }
@@ -250,8 +250,8 @@ async fn offline_ephemeral_workers_are_removed_but_their_history_stays() {
 async fn ephemeral_worker_that_never_connected_is_listed_until_it_is_deleted() {
     let server = TestServer::start().await;
     let body = json!({"name": "once", "worker_type": "ephemeral"});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let id = made["worker_id"].as_str().expect("text");
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let id = created["worker_id"].as_str().expect("text");
     // Longer than its token is valid without an agent.
     server.advance(Millis::from_secs(31 * 86_400)).await;
     let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
@@ -272,7 +272,7 @@ async fn ephemeral_worker_that_never_connected_is_listed_until_it_is_deleted() {
 #[tokio::test]
 async fn drain_deadline_stops_jobs_without_counting_a_retry() {
     let server = TestServer::start().await;
-    let (id, key, mut events, job) = at_work(&server).await;
+    let (id, key, mut events, job) = busy_worker(&server).await;
     let drain = format!("/api/admin/workers/{id}/drain");
     server
         .post(&Actor::Admin, &drain, json!({"deadline_seconds": 2_592_001}))
@@ -284,7 +284,7 @@ async fn drain_deadline_stops_jobs_without_counting_a_retry() {
         .expect_status(200);
     assert_eq!((&view["draining"], &view["drain_reason"]), (&json!(true), &json!("driver")));
     assert!(view["drain_deadline"].is_string());
-    assert!(server.heartbeat(&key, running(&job, 1)).await.stop.is_empty());
+    assert!(server.heartbeat(&key, running_claims(&job, 1)).await.stop.is_empty());
     server.advance(Millis::from_secs(60)).await;
     let stop = events.next_of_type("job_cancel").await;
     assert_eq!((&stop["job_id"], &stop["reason"]), (&json!(job), &json!("drained")));

@@ -24,7 +24,7 @@ pub async fn connect(server: &TestServer, key: &Actor, host: [u8; 4]) -> EventSt
 }
 
 /// Waits until the server has noticed the end of the worker's stream.
-pub async fn until_gone(server: &TestServer, worker: &str) {
+pub async fn wait_until_disconnected(server: &TestServer, worker: &str) {
     let id = WorkerId::parse(worker).expect("an id");
     loop {
         let stored = server.app.services.context.read().await.expect("a database").worker(&id).await.expect("readable");
@@ -36,7 +36,7 @@ pub async fn until_gone(server: &TestServer, worker: &str) {
 }
 
 /// An older agent with an open stream.
-pub async fn older(server: &TestServer) -> (String, Actor, EventStreamReader) {
+pub async fn connect_older_agent(server: &TestServer) -> (String, Actor, EventStreamReader) {
     let (id, key) = server.create_worker("old").await;
     let events = connect(server, &key, HERE).await;
     (id, key, events)
@@ -77,7 +77,7 @@ async fn cancelled_offer(server: &TestServer, events: &mut EventStreamReader) ->
 }
 
 /// Counts the audit entries of a worker with this action.
-pub async fn recorded(server: &TestServer, worker: &str, action: &str) -> usize {
+pub async fn recorded_count(server: &TestServer, worker: &str, action: &str) -> usize {
     let audit_log =
         server.app.services.context.read().await.expect("a database").audit_of_target(worker).await.expect("readable");
     audit_log.iter().filter(|entry| entry.action == action).count()
@@ -96,7 +96,7 @@ async fn twins_that_register_before_streaming_do_not_alternate() {
         register(&server, &key, HERE, None).await.expect_problem(409, "token_in_use");
         server.clock.advance(Millis::from_secs(10));
     }
-    assert_eq!(recorded(&server, &id, "worker.token_in_use").await, 2);
+    assert_eq!(recorded_count(&server, &id, "worker.token_in_use").await, 2);
     let mut holder = streams.pop().expect("the last one");
     let job = server.submit("digits").await;
     assert_eq!(holder.next_offer().await.job_id.as_str(), job, "who listens is not disturbed");
@@ -114,11 +114,11 @@ async fn twins_that_register_before_streaming_do_not_alternate() {
 async fn twin_takes_no_job_from_a_connected_agent() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     register(&server, &key, ELSEWHERE, None).await.expect_problem(409, "token_in_use");
-    assert_eq!(recorded(&server, &id, "worker.token_in_use").await, 1);
+    assert_eq!(recorded_count(&server, &id, "worker.token_in_use").await, 1);
     report(&server, &key, &job, "training").await.expect_status(200);
     for _ in 0..4 {
         register(&server, &key, ELSEWHERE, None).await.expect_problem(409, "token_in_use");
@@ -134,7 +134,7 @@ async fn twin_takes_no_job_from_a_connected_agent() {
 async fn an_older_agent_whose_address_changes_keeps_its_job() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = older(&server).await;
+    let (_, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     report(&server, &key, &job, "training").await.expect_status(200);
@@ -149,7 +149,7 @@ async fn disconnected_older_agent_does_not_block_others() {
     let (id, key) = server.create_worker("old").await;
     for host in [HERE, ELSEWHERE, HERE, ELSEWHERE, HERE, ELSEWHERE] {
         drop(connect(&server, &key, host).await);
-        until_gone(&server, &id).await;
+        wait_until_disconnected(&server, &id).await;
     }
 }
 
@@ -162,7 +162,7 @@ async fn unassigned_run_of_an_older_agent_is_stopped() {
     others.next_offer().await;
     server.report_status(&other_key, &first, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     server.clock.advance(Millis::from_secs(1));
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     // Its report is lost; the job goes to another worker.
@@ -175,15 +175,15 @@ async fn unassigned_run_of_an_older_agent_is_stopped() {
         let stop = events.next_of_type("job_cancel").await;
         assert_eq!((&stop["job_id"], &stop["reason"]), (&json!(job), &json!("superseded")), "until it stops");
     }
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1, "what is known is not written again");
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 1, "what is known is not written again");
     assert_eq!(
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"],
         "busy"
     );
     let next = server.submit("digits").await;
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{next}/explain")).await.expect_status(200);
-    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == id);
-    let blocker = &says.expect("every worker answers")["blockers"][0];
+    let worker = explained["workers"].as_array().expect("a list").iter().find(|worker| worker["worker_id"] == id);
+    let blocker = &worker.expect("every worker answers")["blockers"][0];
     let text = format!("The agent runs {job}, which is not assigned to it; stop requested.");
     assert_eq!((&blocker["code"], &blocker["text"]), (&json!("unassigned_run"), &json!(text)));
     heartbeat_idle(&server, &key).await;
@@ -206,18 +206,18 @@ async fn only_offer(events: &mut EventStreamReader) -> Value {
 async fn rejected_report_is_answered_on_the_stream() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = cancelled_offer(&server, &mut events).await;
     report(&server, &key, &job, "starting").await.expect_problem(409, "job_ended");
     report(&server, &key, &job, "training").await.expect_problem(409, "job_ended");
     assert_eq!(events.next_of_type("job_cancel").await["job_id"], job);
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1);
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 1);
     let next = server.submit("digits").await;
     assert_eq!(server.job_status(&next).await, "queued");
     report(&server, &key, &job, "failed").await.expect_problem(409, "job_ended");
     assert_eq!(only_offer(&mut events).await, next);
     report(&server, &key, "j_none", "training").await.expect_problem(404, "job_not_found");
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 3, "it reported an unknown run");
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 3, "it reported an unknown run");
     report(&server, &key, &next, "starting").await.expect_status(200);
     report(&server, &key, &next, "completed").await.expect_status(200);
     server.advance(Millis::from_secs(2)).await;
@@ -229,7 +229,7 @@ async fn rejected_report_is_answered_on_the_stream() {
 async fn concurrent_offer_expires_instead_of_being_cancelled() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = older(&server).await;
+    let (_, key, mut events) = connect_older_agent(&server).await;
     let job = cancelled_offer(&server, &mut events).await;
     let next = server.submit("digits").await;
     assert_eq!(only_offer(&mut events).await, next);
@@ -247,14 +247,14 @@ async fn concurrent_offer_expires_instead_of_being_cancelled() {
 async fn accepted_job_is_no_unassigned_run() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let old = cancelled_offer(&server, &mut events).await;
     let job = server.submit("digits").await;
     assert_eq!(only_offer(&mut events).await, job);
     report(&server, &key, &job, "starting").await.expect_status(200);
     heartbeat_busy(&server, &key, &old).await;
     report(&server, &key, &old, "training").await.expect_problem(409, "job_ended");
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 0);
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 0);
     report(&server, &key, &job, "completed").await.expect_status(200);
     server.advance(Millis::from_secs(2)).await;
     let next = server.submit("digits").await;
@@ -265,7 +265,7 @@ async fn accepted_job_is_no_unassigned_run() {
 async fn heartbeat_accepts_an_offer_whose_reports_were_lost() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     heartbeat_busy(&server, &key, &job).await;
@@ -274,14 +274,14 @@ async fn heartbeat_accepts_an_offer_whose_reports_were_lost() {
     report(&server, &key, &job, "completed").await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempt"]), (&json!("completed"), &json!(1)));
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 0);
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 0);
 }
 
 #[tokio::test]
 async fn rejected_report_accepts_no_newer_offer() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = older(&server).await;
+    let (_, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     server.advance(Millis::from_secs(30)).await;

@@ -4,7 +4,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use crate::tests::agents::older::{
-    HERE, connect, heartbeat_busy, older, post, recorded, register, report, report_failed,
+    HERE, connect, connect_older_agent, heartbeat_busy, post, recorded_count, register, report, report_failed,
 };
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
@@ -16,7 +16,7 @@ async fn store(server: &TestServer, name: &str, files: Value) {
 }
 
 /// Returns the event of an offer of this configuration's job as it was sent.
-async fn offered(server: &TestServer, events: &mut EventStreamReader, config: &str) -> Value {
+async fn submit_and_offer(server: &TestServer, events: &mut EventStreamReader, config: &str) -> Value {
     let job = server.submit(config).await;
     let event = events.next_of_type("job_submit").await;
     assert_eq!(event["job_id"], job);
@@ -27,8 +27,8 @@ async fn offered(server: &TestServer, events: &mut EventStreamReader, config: &s
 async fn data_loader_key_is_always_set() {
     let server = TestServer::start().await;
     store(&server, "bare", json!({"config.json": "{}"})).await;
-    let (_, _, mut events) = older(&server).await;
-    let event = offered(&server, &mut events, "bare").await;
+    let (_, _, mut events) = connect_older_agent(&server).await;
+    let event = submit_and_offer(&server, &mut events, "bare").await;
     assert_eq!(event.get("dataloader"), Some(&Value::Null), "{event}");
 }
 
@@ -42,8 +42,8 @@ async fn data_loader_is_the_configured_one() {
         let files =
             json!({"config.json": config, "loaders/mine.json": r#"[{"id": "mine"}]"#, "multidatabackend.json": "[]"});
         store(&server, "named", files).await;
-        let (_, _, mut events) = older(&server).await;
-        let event = offered(&server, &mut events, "named").await;
+        let (_, _, mut events) = connect_older_agent(&server).await;
+        let event = submit_and_offer(&server, &mut events, "named").await;
         assert_eq!(event["dataloader"], json!([{"id": "mine"}]), "{key}");
     }
 }
@@ -53,15 +53,15 @@ async fn configuration_with_more_files_requires_newer_agents() {
     let server = TestServer::start().await;
     let config = r#"{"lycoris_config": "/home/ada/config/lycoris_config.json", "prompt": "a cat.txt"}"#;
     store(&server, "lycoris", json!({"config.json": config, "lycoris_config.json": "{}"})).await;
-    let (id, _, _events) = older(&server).await;
+    let (id, _, _events) = connect_older_agent(&server).await;
     let dry = json!({"config_name": "lycoris", "dry_run": true});
     let preview = server.post(&Actor::Admin, "/api/queue/submit", dry).await.expect_status(200);
     assert!(!preview.to_string().contains("Can start now"), "{preview:#}");
     let job = server.submit("lycoris").await;
     assert_eq!(server.job_status(&job).await, "queued");
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
-    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == id);
-    let blocker = &says.expect("every worker answers")["blockers"][0];
+    let worker = explained["workers"].as_array().expect("a list").iter().find(|worker| worker["worker_id"] == id);
+    let blocker = &worker.expect("every worker answers")["blockers"][0];
     assert_eq!((&blocker["code"], &blocker["found"]), (&json!("lacks_files"), &json!("lycoris_config.json")));
     let (_, _, mut newer) = server.connect_worker("new").await;
     assert_eq!(newer.next_offer().await.job_id.as_str(), job);
@@ -71,7 +71,7 @@ async fn configuration_with_more_files_requires_newer_agents() {
 async fn a_second_agent_on_the_same_host_takes_no_job() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     report(&server, &key, &job, "training").await.expect_status(200);
@@ -79,7 +79,7 @@ async fn a_second_agent_on_the_same_host_takes_no_job() {
         register(&server, &key, HERE, None).await.expect_problem(409, "token_in_use");
         server.clock.advance(Millis::from_secs(20));
     }
-    assert_eq!(recorded(&server, &id, "worker.token_in_use").await, 3);
+    assert_eq!(recorded_count(&server, &id, "worker.token_in_use").await, 3);
     assert_eq!(server.job_status(&job).await, "running");
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert!(worker["token_conflict"].is_object(), "{worker:#}");
@@ -99,22 +99,22 @@ async fn idle_twins_on_one_host_do_not_take_turns_for_ever() {
         register(&server, &key, HERE, None).await.expect_problem(409, "token_in_use");
         server.clock.advance(Millis::from_secs(10));
     }
-    assert_eq!(recorded(&server, &id, "worker.token_in_use").await, 3);
+    assert_eq!(recorded_count(&server, &id, "worker.token_in_use").await, 3);
 }
 
 #[tokio::test]
 async fn next_offer_waits_until_the_agent_is_idle() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let (first, second) = (server.submit("digits").await, server.submit("digits").await);
     assert_eq!(events.next_offer().await.job_id.as_str(), first);
     report(&server, &key, &first, "training").await.expect_status(200);
     report(&server, &key, &first, "completed").await.expect_status(200);
     assert_eq!(server.job_status(&second).await, "queued", "its agent has not read the answer yet");
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{second}/explain")).await.expect_status(200);
-    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == id);
-    assert_eq!(says.expect("every worker answers")["blockers"][0]["code"], "finishing");
+    let worker = explained["workers"].as_array().expect("a list").iter().find(|worker| worker["worker_id"] == id);
+    assert_eq!(worker.expect("every worker answers")["blockers"][0]["code"], "finishing");
     server.advance(Millis::from_secs(1)).await;
     assert_eq!(server.job_status(&second).await, "queued");
     server.advance(Millis::from_secs(1)).await;
@@ -136,7 +136,7 @@ async fn agents_that_read_responses_are_idle_immediately() {
 async fn killed_trainer_is_lost_and_not_failed() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = older(&server).await;
+    let (_, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     report(&server, &key, &job, "training").await.expect_status(200);
@@ -154,7 +154,7 @@ async fn killed_trainer_is_lost_and_not_failed() {
 async fn cancelled_job_is_cancelled_whatever_signal_ended_it() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = older(&server).await;
+    let (_, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     report(&server, &key, &job, "training").await.expect_status(200);
@@ -167,7 +167,7 @@ async fn cancelled_job_is_cancelled_whatever_signal_ended_it() {
 async fn agent_that_does_not_start_its_job_loses_it() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = older(&server).await;
+    let (id, key, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     // It failed after the offer, and reconnects with it.
@@ -183,7 +183,7 @@ async fn agent_that_does_not_start_its_job_loses_it() {
     assert_eq!(view["status"], "queued", "{view:#}");
     heartbeat_busy(&server, &key, &job).await;
     assert_eq!(events.next_of_type("job_cancel").await["job_id"], job, "it is asked to stop");
-    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1);
+    assert_eq!(recorded_count(&server, &id, "worker.unassigned_run").await, 1);
 }
 
 #[tokio::test]
@@ -191,8 +191,8 @@ async fn agent_of_a_retired_ephemeral_worker_is_stopped() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let body = json!({"name": "once", "worker_type": "ephemeral"});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let key = Actor::worker(made["token"].as_str().expect("text"));
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let key = Actor::worker(created["token"].as_str().expect("text"));
     let mut events = connect(&server, &key, HERE).await;
     let job = server.submit("digits").await;
     events.next_offer().await;

@@ -92,8 +92,8 @@ async fn invalid_requests_are_rejected_and_change_nothing() {
 async fn admin_labels_and_type_survive_a_registration() {
     let server = TestServer::start().await;
     let body = json!({"name": "w", "worker_type": "persistent", "labels": {"gpu_type": "a100"}});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let key = Actor::worker(made["token"].as_str().expect("text"));
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let key = Actor::worker(created["token"].as_str().expect("text"));
     let reported = json!({"persistent": false, "labels": {"gpu_type": "lie", "rack": "7"}});
     server.post(&key, "/api/workers/register", reported).await.expect_status(200);
     let view = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["workers"][0].clone();
@@ -162,8 +162,8 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
     drain(&id, r#"{"reason": "price"}"#).await;
     assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": true})), "it may finish");
     server.report_status(&key, &job, json!({"status": "requeue"})).await.expect_status(200);
-    let told = events.next().await.expect("an event");
-    assert_eq!((&told["type"], &told["reason"]), (&json!("shutdown"), &json!("price")));
+    let event = events.next().await.expect("an event");
+    assert_eq!((&event["type"], &event["reason"]), (&json!("shutdown"), &json!("price")));
     resume(&id).await;
     assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": false})), "once was enough");
     drain(&id, "").await;
@@ -171,10 +171,10 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
     assert_eq!(server.open_stream(&key).await.next_of_type("shutdown").await["reason"], "The worker is drained.");
 
     // Persistent workers, and those that know drains, are only told to drain.
-    let (stays, _, mut of_stays) = older("own", true).await;
-    let (ours, _, mut of_ours) = server.connect_worker("ours").await;
-    of_ours.next_of_type("drain").await;
-    for (id, events) in [(stays, &mut of_stays), (ours, &mut of_ours)] {
+    let (persistent, _, mut persistent_events) = older("own", true).await;
+    let (newer, _, mut newer_events) = server.connect_worker("ours").await;
+    newer_events.next_of_type("drain").await;
+    for (id, events) in [(persistent, &mut persistent_events), (newer, &mut newer_events)] {
         for drains in [true, false] {
             if drains {
                 drain(&id, "").await
@@ -242,8 +242,8 @@ async fn agent_of_a_retired_ephemeral_worker_is_notified() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let body = json!({"name": "once", "worker_type": "ephemeral"});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let key = Actor::worker(made["token"].as_str().expect("text"));
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let key = Actor::worker(created["token"].as_str().expect("text"));
     server.register(&key, json!([])).await;
     let mut events = server.open_stream(&key).await;
     let job = server.submit("digits").await;
@@ -285,14 +285,14 @@ async fn jobs_arrive_by_server_sent_events() {
 async fn heartbeat_updates_the_last_contact() {
     let server = TestServer::start().await;
     let (id, key, _events) = server.connect_worker("gpu-1").await;
-    let heard = async || {
+    let last_heartbeat = async || {
         let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
         view["last_heartbeat"].as_str().expect("a moment").to_owned()
     };
-    let registered = heard().await;
+    let registered = last_heartbeat().await;
     server.clock.advance(Millis::from_secs(30));
-    assert_eq!(heard().await, registered, "nothing was heard");
+    assert_eq!(last_heartbeat().await, registered, "nothing was heard");
     server.heartbeat(&key, json!([])).await;
-    let beaten = heard().await;
+    let beaten = last_heartbeat().await;
     assert!(beaten > registered && beaten.ends_with('Z'), "{registered} {beaten}");
 }

@@ -109,193 +109,198 @@ impl CheckpointScenario {
 
 #[tokio::test]
 async fn next_attempt_gets_the_newest_complete_checkpoint() {
-    let story = CheckpointScenario::start().await;
+    let scenario = CheckpointScenario::start().await;
     assert_eq!(
-        story.resume_checkpoint().await,
+        scenario.resume_checkpoint().await,
         json!({"name": "", "files": []}),
         "the first one begins at the beginning"
     );
-    story.save_checkpoint(900, "nine hundred").await;
-    story.save_checkpoint(1000, "a thousand").await;
-    story.send_file("checkpoint-2000/model.bin", "not all of it came").await;
-    assert_eq!(story.resume_checkpoint().await["name"], "", "its own is no earlier one");
-    let story = story.lose_and_restart().await;
-    let earlier = story.resume_checkpoint().await;
+    scenario.save_checkpoint(900, "nine hundred").await;
+    scenario.save_checkpoint(1000, "a thousand").await;
+    scenario.send_file("checkpoint-2000/model.bin", "not all of it came").await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "", "its own is no earlier one");
+    let scenario = scenario.lose_and_restart().await;
+    let earlier = scenario.resume_checkpoint().await;
     assert_eq!((&earlier["name"], &earlier["attempt"]), (&json!("checkpoint-1000"), &json!(1)));
     let files = [
         file_entry("checkpoint-1000/model.bin", "a thousand"),
         file_entry("checkpoint-1000/sub/state.json", "a thousand"),
     ];
     assert_eq!(earlier["files"], json!(files));
-    let file = story.resume_file("checkpoint-1000/sub/state.json", "").await;
+    let file = scenario.resume_file("checkpoint-1000/sub/state.json", "").await;
     assert_eq!((file.status, file.text().as_str()), (StatusCode::OK, "a thousand"));
     assert_eq!(file.headers[header::ETAG], format!("\"{}\"", sha256("a thousand")));
     assert_eq!(file.headers[header::CONTENT_LENGTH], "10");
-    story.save_checkpoint(950, "a step back").await;
-    let story = story.lose_and_restart().await;
-    assert_eq!(story.resume_checkpoint().await["name"], "checkpoint-1000", "the highest step, not the newest attempt");
-    story.save_checkpoint(1000, "the same step").await;
-    let story = story.lose_and_restart().await;
-    assert_eq!(story.resume_checkpoint().await["attempt"], 3, "of one step the newest attempt's");
+    scenario.save_checkpoint(950, "a step back").await;
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(
+        scenario.resume_checkpoint().await["name"],
+        "checkpoint-1000",
+        "the highest step, not the newest attempt"
+    );
+    scenario.save_checkpoint(1000, "the same step").await;
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(scenario.resume_checkpoint().await["attempt"], 3, "of one step the newest attempt's");
 }
 
 #[tokio::test]
 async fn job_page_shows_the_resume_checkpoint() {
-    let story = CheckpointScenario::start().await;
-    let told = async |story: &CheckpointScenario| {
-        let path = format!("/api/queue/{}/artifacts", story.job);
-        story.server.get(&Actor::Admin, &path).await.expect_status(200)["resumes_from"].clone()
+    let scenario = CheckpointScenario::start().await;
+    let resume_point = async |scenario: &CheckpointScenario| {
+        let path = format!("/api/queue/{}/artifacts", scenario.job);
+        scenario.server.get(&Actor::Admin, &path).await.expect_status(200)["resumes_from"].clone()
     };
-    assert_eq!(told(&story).await, Value::Null);
-    story.save_checkpoint(100, "a hundred").await;
-    story.send_file("checkpoint-200/model.bin", "not all of it came").await;
-    let point = json!({"job_id": story.job, "attempt": 1, "name": "checkpoint-100"});
-    assert_eq!(told(&story).await, point, "its own counts: the next attempt may");
-    let story = story.lose_and_restart().await;
-    assert_eq!(told(&story).await, point);
+    assert_eq!(resume_point(&scenario).await, Value::Null);
+    scenario.save_checkpoint(100, "a hundred").await;
+    scenario.send_file("checkpoint-200/model.bin", "not all of it came").await;
+    let point = json!({"job_id": scenario.job, "attempt": 1, "name": "checkpoint-100"});
+    assert_eq!(resume_point(&scenario).await, point, "its own counts: the next attempt may");
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(resume_point(&scenario).await, point);
 }
 
 #[tokio::test]
 async fn byte_ranges_of_files_can_be_requested() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "0123456789").await;
-    let story = story.lose_and_restart().await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "0123456789").await;
+    let scenario = scenario.lose_and_restart().await;
     let rows = [
         ("bytes=0-3", "0123", "bytes 0-3/10"),
         ("bytes=7-", "789", "bytes 7-9/10"),
         ("bytes=9-40", "9", "bytes 9-9/10"),
     ];
     for (range, text, about) in rows {
-        let part = story.resume_file("checkpoint-5/model.bin", range).await;
+        let part = scenario.resume_file("checkpoint-5/model.bin", range).await;
         assert_eq!((part.status, part.text().as_str()), (StatusCode::PARTIAL_CONTENT, text), "{range}");
         assert_eq!(part.headers[header::CONTENT_RANGE], about);
     }
     assert_eq!(
-        story.resume_file("checkpoint-5/model.bin", "bytes=0-1,4-5").await.status,
+        scenario.resume_file("checkpoint-5/model.bin", "bytes=0-1,4-5").await.status,
         StatusCode::OK,
         "one at a time"
     );
     let problem =
-        story.resume_file("checkpoint-5/model.bin", "bytes=10-").await.expect_problem(416, "range_not_satisfiable");
+        scenario.resume_file("checkpoint-5/model.bin", "bytes=10-").await.expect_problem(416, "range_not_satisfiable");
     assert_eq!(problem["size"], 10);
 }
 
 #[tokio::test]
 async fn user_retry_resumes_from_the_last_checkpoint() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "five").await;
-    story.report("failed").await;
-    let story = story.retry(&Actor::Admin).await;
-    assert_eq!(story.resume_checkpoint().await["name"], "checkpoint-5");
-    story.report("failed").await;
-    let story = story.retry(&Actor::Admin).await;
-    assert_eq!(story.resume_checkpoint().await["name"], "checkpoint-5", "all the way back");
-    assert_eq!(story.resume_file("checkpoint-5/model.bin", "").await.text(), "five");
-    story.save_checkpoint(3, "three").await;
-    let story = story.lose_and_restart().await;
-    assert_eq!(story.resume_checkpoint().await["name"], "checkpoint-5");
-    story.report("failed").await;
-    let ada = story.server.add_user("ada", "admin").await;
-    let story = story.retry(&ada).await;
-    assert_eq!(story.resume_checkpoint().await["name"], "", "nothing of another user's job");
-    story.resume_file("checkpoint-5/model.bin", "").await.expect_problem(404, "artifact_not_found");
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "five").await;
+    scenario.report("failed").await;
+    let scenario = scenario.retry(&Actor::Admin).await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5");
+    scenario.report("failed").await;
+    let scenario = scenario.retry(&Actor::Admin).await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5", "all the way back");
+    assert_eq!(scenario.resume_file("checkpoint-5/model.bin", "").await.text(), "five");
+    scenario.save_checkpoint(3, "three").await;
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5");
+    scenario.report("failed").await;
+    let ada = scenario.server.add_user("ada", "admin").await;
+    let scenario = scenario.retry(&ada).await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "", "nothing of another user's job");
+    scenario.resume_file("checkpoint-5/model.bin", "").await.expect_problem(404, "artifact_not_found");
 }
 
 #[tokio::test]
 async fn checkpoint_with_missing_or_different_files_is_incomplete() {
-    let story = CheckpointScenario::start().await;
-    story.send_file("checkpoint-5/a", "one").await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.send_file("checkpoint-5/a", "one").await;
     let both = |b: &str| json!([file_entry("checkpoint-5/a", "one"), file_entry("checkpoint-5/b", b)]);
     let problem =
-        story.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+        scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
     assert_eq!(problem["path"], "checkpoint-5/b");
-    story.send_file("checkpoint-5/b", "half").await;
-    story.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
-    story.send_file("checkpoint-5/b", "two").await;
+    scenario.send_file("checkpoint-5/b", "half").await;
+    scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+    scenario.send_file("checkpoint-5/b", "two").await;
     for _ in 0..2 {
-        story.report_checkpoint("checkpoint-5", both("two")).await.expect_status(200);
+        scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_status(200);
     }
-    story.send_file("checkpoint-5/b", "changed after that").await;
-    let story = story.lose_and_restart().await;
-    assert_eq!(story.resume_checkpoint().await["name"], "", "the old content is deleted");
-    story.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+    scenario.send_file("checkpoint-5/b", "changed after that").await;
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "", "the old content is deleted");
+    scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
 }
 
 #[tokio::test]
 async fn invalid_input_is_rejected() {
-    let story = CheckpointScenario::start().await;
-    story.send_file("checkpoint-5/a", "one").await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.send_file("checkpoint-5/a", "one").await;
     let one = json!([file_entry("checkpoint-5/a", "one")]);
     for name in
         ["", "checkpoint-", "checkpoint-x", "checkpoint-5/a", "5", "checkpoint--5", "checkpoint-99999999999999999999"]
     {
-        story.report_checkpoint(name, one.clone()).await.expect_problem(422, "out_of_range");
+        scenario.report_checkpoint(name, one.clone()).await.expect_problem(422, "out_of_range");
     }
-    story.report_checkpoint("checkpoint-5", json!([])).await.expect_problem(422, "out_of_range");
+    scenario.report_checkpoint("checkpoint-5", json!([])).await.expect_problem(422, "out_of_range");
     for path in ["../a", "checkpoint-5/../a", "checkpoint-50/a", "checkpoint-5", "/etc/passwd", "checkpoint-5//a"] {
-        story
+        scenario
             .report_checkpoint("checkpoint-5", json!([file_entry(path, "one")]))
             .await
             .expect_problem(422, "invalid_path");
     }
     let twice = json!([file_entry("checkpoint-5/a", "one"), file_entry("checkpoint-5/a", "one")]);
-    story.report_checkpoint("checkpoint-5", twice).await.expect_problem(422, "invalid_path");
+    scenario.report_checkpoint("checkpoint-5", twice).await.expect_problem(422, "invalid_path");
     let many: Vec<Value> = (0..4_097).map(|n| file_entry(&format!("checkpoint-5/{n}"), "one")).collect();
-    story.report_checkpoint("checkpoint-5", json!(many)).await.expect_problem(422, "too_large");
-    story.report_checkpoint("checkpoint-5", one).await.expect_status(200);
-    let story = story.lose_and_restart().await;
+    scenario.report_checkpoint("checkpoint-5", json!(many)).await.expect_problem(422, "too_large");
+    scenario.report_checkpoint("checkpoint-5", one).await.expect_status(200);
+    let scenario = scenario.lose_and_restart().await;
     for path in ["checkpoint-5/b", "checkpoint-5", "checkpoint-5/%2e%2e/a", "%2e%2e/%2e%2e/key"] {
-        story.resume_file(path, "").await.expect_problem(404, "artifact_not_found");
+        scenario.resume_file(path, "").await.expect_problem(404, "artifact_not_found");
     }
 }
 
 #[tokio::test]
 async fn old_attempt_cannot_read_or_report_checkpoints() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "five").await;
-    let (old, path) = (Actor::Job(job_token(&story)), story.path(""));
-    let story = story.lose_and_restart().await;
-    story.server.get(&old, &format!("{path}checkpoint")).await.expect_problem(409, "stale_attempt");
-    story
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "five").await;
+    let (old, path) = (Actor::Job(job_token(&scenario)), scenario.path(""));
+    let scenario = scenario.lose_and_restart().await;
+    scenario.server.get(&old, &format!("{path}checkpoint")).await.expect_problem(409, "stale_attempt");
+    scenario
         .server
         .get(&old, &format!("{path}checkpoint/checkpoint-5/model.bin"))
         .await
         .expect_problem(409, "stale_attempt");
     let body = json!({"name": "checkpoint-5", "files": [file_entry("checkpoint-5/model.bin", "five")]});
-    story.server.post(&old, &format!("{path}checkpoint"), body.clone()).await.expect_problem(409, "stale_attempt");
-    story.report("completed").await;
-    story.server.post(&story.token, &format!("{path}checkpoint"), body).await.expect_problem(409, "job_ended");
+    scenario.server.post(&old, &format!("{path}checkpoint"), body.clone()).await.expect_problem(409, "stale_attempt");
+    scenario.report("completed").await;
+    scenario.server.post(&scenario.token, &format!("{path}checkpoint"), body).await.expect_problem(409, "job_ended");
 }
 
-fn job_token(story: &CheckpointScenario) -> String {
-    let Actor::Job(token) = &story.token else { unreachable!("a job's token") };
+fn job_token(scenario: &CheckpointScenario) -> String {
+    let Actor::Job(token) = &scenario.token else { unreachable!("a job's token") };
     token.clone()
 }
 
 #[tokio::test]
 async fn attempt_reports_its_resume_step() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(500, "five hundred").await;
-    let story = story.lose_and_restart().await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(500, "five hundred").await;
+    let scenario = scenario.lose_and_restart().await;
     let report = json!({"status": "running", "attempt": 2, "resumed_from_step": 500});
-    story.server.report_status(&story.key, &story.job, report).await.expect_status(200);
-    let view = story.server.job(&story.job).await;
+    scenario.server.report_status(&scenario.key, &scenario.job, report).await.expect_status(200);
+    let view = scenario.server.job(&scenario.job).await;
     let steps = [&view["attempts"][0]["resumed_from_step"], &view["attempts"][1]["resumed_from_step"]];
     assert_eq!(steps, [&json!(null), &json!(500)]);
-    let page = story.server.get(&Actor::Admin, &format!("/jobs/{}", story.job)).await.text();
+    let page = scenario.server.get(&Actor::Admin, &format!("/jobs/{}", scenario.job)).await.text();
     assert!(page.contains("resumed from step 500"), "the page says so");
     let absurd = json!({"status": "running", "attempt": 2, "resumed_from_step": u64::MAX});
-    story.server.report_status(&story.key, &story.job, absurd).await.expect_problem(422, "out_of_range");
+    scenario.server.report_status(&scenario.key, &scenario.job, absurd).await.expect_problem(422, "out_of_range");
 }
 
 #[tokio::test]
 async fn event_contains_the_resume_step() {
-    let story = CheckpointScenario::start().await;
-    story.report("requeue").await;
-    story.server.advance(Millis::from_secs(60)).await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.report("requeue").await;
+    scenario.server.advance(Millis::from_secs(60)).await;
     let report = json!({"status": "running", "attempt": 2, "resumed_from_step": 7});
-    story.server.report_status(&story.key, &story.job, report).await.expect_status(200);
-    let events = story.server.get(&Actor::Admin, &format!("/api/queue/{}/events", story.job)).await.expect_status(200);
+    scenario.server.report_status(&scenario.key, &scenario.job, report).await.expect_status(200);
+    let events =
+        scenario.server.get(&Actor::Admin, &format!("/api/queue/{}/events", scenario.job)).await.expect_status(200);
     let last = events["events"].as_array().and_then(|events| events.last()).cloned().expect("an event");
     assert_eq!((&last["event"], &last["detail"]["resumed_from_step"]), (&json!("job.running"), &json!(7)));
 }
@@ -305,17 +310,17 @@ async fn offer_contains_the_checkpoint_policy() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
-    for (asked, told) in
+    for (requested, policy) in
         [(json!(null), "last"), (json!("none"), "none"), (json!("all"), "all"), (json!("last"), "last")]
     {
         let mut body = json!({"config_name": "digits"});
-        if !asked.is_null() {
-            body["checkpoints"] = asked;
+        if !requested.is_null() {
+            body["checkpoints"] = requested;
         }
         let job = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)["job_id"].clone();
         let job = job.as_str().expect("text");
-        assert_eq!(events.next_offer().await.checkpoints.as_str(), told);
-        assert_eq!(server.job(job).await["checkpoints"], told);
+        assert_eq!(events.next_offer().await.checkpoints.as_str(), policy);
+        assert_eq!(server.job(job).await["checkpoints"], policy);
         server.report_status(&key, job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     }
     let body = json!({"config_name": "digits", "checkpoints": "some"});
@@ -333,8 +338,8 @@ async fn page_submits_the_same_as_the_api() {
         [("", false, "last"), ("&exclusive=true&checkpoints=none", true, "none"), ("&checkpoints=all", false, "all")]
     {
         let answer = server.call(&ada, "POST", "/ui/jobs", format!("config=digits{form}")).await;
-        let place = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
-        let job = server.job(place.strip_prefix("/jobs/").expect("a job's page")).await;
+        let page_path = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+        let job = server.job(page_path.strip_prefix("/jobs/").expect("a job's page")).await;
         assert_eq!((&job["exclusive"], &job["checkpoints"]), (&json!(exclusive), &json!(checkpoints)));
     }
 }

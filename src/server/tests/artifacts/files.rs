@@ -8,7 +8,7 @@ use crate::tests::harness::{ADMIN, Actor, EventStreamReader, TestServer, read_re
 use crate::tokens::hex;
 
 /// A server with a running job; returns the job and its token.
-async fn running() -> (TestServer, String, Actor) {
+async fn start_running_job() -> (TestServer, String, Actor) {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
@@ -25,7 +25,7 @@ fn sha256(bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn log_chunks_are_stored_in_order_and_once() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |offset: u64, text: &'static str| {
         server.call(&token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&offset={offset}"), text).await
     };
@@ -50,7 +50,7 @@ async fn log_chunks_are_stored_in_order_and_once() {
 
 #[tokio::test]
 async fn log_stream_ends_with_the_attempt_and_can_resume() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |offset: u64, text: &'static str| {
         server
             .call(&token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&offset={offset}"), text)
@@ -82,7 +82,7 @@ async fn log_stream_ends_with_the_attempt_and_can_resume() {
 
 #[tokio::test]
 async fn progress_becomes_a_percentage_and_a_chart() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let point = |step: u64, loss: f64| {
         json!({"step": step, "total_steps": 200, "at": "2024-01-15T10:30:00Z", "loss": loss,
         "learning_rate": 0.001, "metrics": {"accuracy": 0.5}})
@@ -107,7 +107,7 @@ async fn progress_becomes_a_percentage_and_a_chart() {
 
 #[tokio::test]
 async fn file_upload_and_download_are_identical() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let bytes = b"\x89PNG not really".to_vec();
     let put = async |path: &str, announced: &str, body: Vec<u8>| {
         let Actor::Job(token) = &token else { unreachable!("a job's token") };
@@ -143,7 +143,7 @@ async fn file_upload_and_download_are_identical() {
 
 #[tokio::test]
 async fn active_content_is_download_only() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let path = format!("/api/workers/job/{job}/artifacts/page.html?attempt=1&kind=other");
     server.call(&token, "PUT", &path, "<script>alert(1)</script>").await.expect_status(200);
     let down = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/page.html")).await;
@@ -155,7 +155,7 @@ async fn active_content_is_download_only() {
 
 #[tokio::test]
 async fn bundle_is_the_submitted_revision() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let changed = json!({"files": {"config.json": "{\"changed\": true}"}});
     server.call(&Actor::Admin, "PUT", "/api/configs/digits", changed.to_string()).await.expect_status(200);
     let bundle = server.get(&token, &format!("/api/workers/job/{job}/bundle?attempt=1")).await;
@@ -165,7 +165,7 @@ async fn bundle_is_the_submitted_revision() {
 
 #[tokio::test]
 async fn ended_attempt_cannot_upload() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     server.report_status(&token, &job, json!({"status": "completed"})).await.expect_status(200);
     let base = format!("/api/workers/job/{job}");
     server.call(&token, "PUT", &format!("{base}/logs?offset=0"), "late").await.expect_problem(409, "job_ended");
@@ -187,7 +187,7 @@ async fn files_are_limited_per_job_and_per_user() {
     .await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
-    let mut running = async || {
+    let mut start_running_job = async || {
         let job = server.submit("digits").await;
         let token = Actor::Job(events.next_offer().await.upload_token);
         server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
@@ -197,13 +197,13 @@ async fn files_are_limited_per_job_and_per_user() {
         let path = format!("/api/workers/job/{job}/artifacts/{name}?attempt=1");
         server.call(token, "PUT", &path, "x".repeat(bytes)).await
     };
-    let (first, token) = running().await;
+    let (first, token) = start_running_job().await;
     put(&first, &token, "a", 600).await.expect_status(200);
     let rejected = put(&first, &token, "b", 600).await.expect_problem(422, "limit_reached");
     assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-file-size-per-job")), "{rejected}");
     put(&first, &token, "a", 900).await.expect_status(200);
     server.report_status(&key, &first, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    let (second, token) = running().await;
+    let (second, token) = start_running_job().await;
     put(&second, &token, "a", 500).await.expect_status(200);
     let rejected = put(&second, &token, "b", 400).await.expect_problem(422, "limit_reached");
     assert!(

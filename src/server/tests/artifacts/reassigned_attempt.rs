@@ -84,11 +84,11 @@ impl ReassignScenario {
 
 #[tokio::test]
 async fn upload_during_reassignment_replaces_nothing() {
-    let mut story = ReassignScenario::start().await;
-    story.put("model.bin", "what was there").await.expect_status(200);
+    let mut scenario = ReassignScenario::start().await;
+    scenario.put("model.bin", "what was there").await.expect_status(200);
     let (send, mut body) = mpsc::channel::<std::io::Result<&'static str>>(1);
-    let path = format!("/api/workers/job/{}/artifacts/model.bin?attempt=1", story.job);
-    let (router, token) = (story.server.router.clone(), story.token.clone());
+    let path = format!("/api/workers/job/{}/artifacts/model.bin?attempt=1", scenario.job);
+    let (router, token) = (scenario.server.router.clone(), scenario.token.clone());
     let Actor::Job(token) = token else { unreachable!("a job's token") };
     let request = axum::http::Request::builder().method("PUT").uri(path).header("x-upload-token", token);
     let request = request
@@ -96,31 +96,31 @@ async fn upload_during_reassignment_replaces_nothing() {
         .expect("a request");
     let put = tokio::spawn(async move { tower::ServiceExt::oneshot(router, request).await.expect("it answers") });
     send.send(Ok("too")).await.expect("it listens");
-    story.wait_for_count(2).await;
-    story.reassign().await;
+    scenario.wait_for_count(2).await;
+    scenario.reassign().await;
     send.send(Ok(" late")).await.expect("it listens");
     drop(send);
     crate::tests::harness::read_response(put.await.expect("no panic")).await.expect_problem(409, "stale_attempt");
-    assert_eq!(story.get().await.text(), "what was there");
-    story.wait_for_count(1).await;
+    assert_eq!(scenario.get().await.text(), "what was there");
+    scenario.wait_for_count(1).await;
 }
 
 #[tokio::test]
 async fn upload_after_reassignment_is_removed() {
-    let mut story = ReassignScenario::start().await;
-    let job = JobId::parse(&story.job).expect("an id");
-    let services = &story.server.app.services;
+    let mut scenario = ReassignScenario::start().await;
+    let job = JobId::parse(&scenario.job).expect("an id");
+    let services = &scenario.server.app.services;
     let body = futures_util::stream::iter([Ok::<_, std::io::Error>("late".into())]);
     let received =
         services.artifacts.files.receive((&job, AttemptNumber(1), "model.bin"), body, None, 99).await.expect("a disk");
     let stored = received.commit().await.expect("a disk");
-    assert_eq!(story.file_names(), ["model.bin"]);
-    story.reassign().await;
-    let worker = WorkerId::parse(&story.worker).expect("an id");
+    assert_eq!(scenario.file_names(), ["model.bin"]);
+    scenario.reassign().await;
+    let worker = WorkerId::parse(&scenario.worker).expect("an id");
     let subject = AttemptRef { worker, job, attempt: Some(AttemptNumber(1)) };
     let announced =
         UploadAnnouncement { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None, size: 0 };
-    let recorded = story
+    let recorded = scenario
         .server
         .app
         .services
@@ -129,21 +129,21 @@ async fn upload_after_reassignment_is_removed() {
         .await;
     let rejected = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
     assert_eq!(recorded, Err(rejected));
-    story.get().await.expect_problem(404, "artifact_not_found");
-    story.wait_for_count(0).await;
+    scenario.get().await.expect_problem(404, "artifact_not_found");
+    scenario.wait_for_count(0).await;
 }
 
 #[tokio::test]
 async fn files_per_job_are_limited_in_number() {
-    let story = ReassignScenario::start_with(2).await;
-    story.put("model.bin", "one").await.expect_status(200);
-    story.put("b", "two").await.expect_status(200);
-    story.put("c", "three").await.expect_problem(422, "too_large");
-    story.put("model.bin", "one anew").await.expect_status(200);
-    assert_eq!(story.get().await.text(), "one anew");
+    let scenario = ReassignScenario::start_with(2).await;
+    scenario.put("model.bin", "one").await.expect_status(200);
+    scenario.put("b", "two").await.expect_status(200);
+    scenario.put("c", "three").await.expect_problem(422, "too_large");
+    scenario.put("model.bin", "one anew").await.expect_status(200);
+    assert_eq!(scenario.get().await.text(), "one anew");
     let listed =
-        story.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", story.job)).await.expect_status(200);
+        scenario.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", scenario.job)).await.expect_status(200);
     let paths: Vec<&Value> = listed["artifacts"].as_array().expect("a list").iter().map(|file| &file["path"]).collect();
     assert_eq!(paths, ["b", "model.bin"]);
-    story.wait_for_count(2).await;
+    scenario.wait_for_count(2).await;
 }

@@ -65,184 +65,188 @@ impl UploadScenario {
 
 #[tokio::test]
 async fn file_is_uploaded_in_chunks_that_may_repeat() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let bytes: Vec<u8> = (0..900_u16).map(|n| n.to_le_bytes()[0]).collect();
     let digest = sha256(&bytes);
     let put = async |from: usize, to: usize| {
         let query = format!("offset={from}&size={}", bytes.len());
-        story.put(&query, &digest.to_uppercase(), bytes[from..to].to_vec()).await
+        scenario.put(&query, &digest.to_uppercase(), bytes[from..to].to_vec()).await
     };
-    assert_eq!(story.upload_progress(900, &digest).await, 0);
+    assert_eq!(scenario.upload_progress(900, &digest).await, 0);
     assert_eq!(put(0, 300).await.expect_status(200), json!({"received": 300}));
     assert_eq!(put(100, 400).await.expect_status(200), json!({"received": 400}), "what is there is passed over");
     assert_eq!(put(500, 600).await.expect_problem(409, "upload_gap")["received"], 400);
-    assert_eq!((story.upload_progress(900, &digest).await, story.stored_bytes().await), (json!(400), None));
+    assert_eq!((scenario.upload_progress(900, &digest).await, scenario.stored_bytes().await), (json!(400), None));
     let ack = put(400, 900).await.expect_status(200);
     let expected = json!({"path": "sub/model.bin", "size_bytes": 900, "sha256": digest});
-    assert_eq!((&ack, story.stored_bytes().await), (&expected, Some(bytes.clone())));
-    assert_eq!((story.upload_progress(900, &digest).await, story.partial_files().len()), (json!(900), 0));
+    assert_eq!((&ack, scenario.stored_bytes().await), (&expected, Some(bytes.clone())));
+    assert_eq!((scenario.upload_progress(900, &digest).await, scenario.partial_files().len()), (json!(900), 0));
     assert_eq!(put(400, 900).await.expect_status(200), expected, "its answer was lost");
     let listed =
-        story.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", story.job)).await.expect_status(200);
+        scenario.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", scenario.job)).await.expect_status(200);
     assert_eq!(listed["artifacts"][0]["kind"], "final");
 }
 
 #[tokio::test]
 async fn interrupted_chunk_keeps_the_received_bytes() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"one two three");
     let pieces = [Ok("one two "), Err(std::io::Error::other("the network is down"))];
     let body = Body::from_stream(futures_util::stream::iter(pieces));
-    let problem = story.put("offset=0&size=13", &digest, body).await.expect_problem(400, "upload_rejected");
+    let problem = scenario.put("offset=0&size=13", &digest, body).await.expect_problem(400, "upload_rejected");
     let detail = problem["detail"].as_str().expect("text");
     assert!(detail.ends_with("The first 8 bytes are stored: continue after them."), "{detail}");
-    assert_eq!(story.upload_progress(13, &digest).await, 8);
-    story.put("offset=8&size=13", &digest, "three").await.expect_status(200);
-    assert_eq!(story.stored_bytes().await, Some(b"one two three".to_vec()));
+    assert_eq!(scenario.upload_progress(13, &digest).await, 8);
+    scenario.put("offset=8&size=13", &digest, "three").await.expect_status(200);
+    assert_eq!(scenario.stored_bytes().await, Some(b"one two three".to_vec()));
 }
 
 #[tokio::test]
 async fn complete_file_is_finished_by_an_empty_chunk() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"whole");
-    story.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
-    story.put("offset=4&size=5", &digest, "").await.expect_status(200);
-    let part = story.partial_files().pop().expect("a part");
+    scenario.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
+    scenario.put("offset=4&size=5", &digest, "").await.expect_status(200);
+    let part = scenario.partial_files().pop().expect("a part");
     std::fs::write(part, "whole").expect("as if the server had ended before it was stored");
-    story.put("offset=5&size=5", &digest, "").await.expect_status(200);
-    assert_eq!(story.stored_bytes().await, Some(b"whole".to_vec()));
+    scenario.put("offset=5&size=5", &digest, "").await.expect_status(200);
+    assert_eq!(scenario.stored_bytes().await, Some(b"whole".to_vec()));
 }
 
 #[tokio::test]
 async fn repeated_last_chunk_gets_the_same_response() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     for n in 0..20 {
         let bytes = format!("whole {n:02}").into_bytes();
         let digest = sha256(&bytes);
-        story.put("offset=0&size=8", &digest, bytes[..4].to_vec()).await.expect_status(200);
-        let all = (0..8).map(|_| story.put("offset=4&size=8", &digest, bytes[4..].to_vec()));
+        scenario.put("offset=0&size=8", &digest, bytes[..4].to_vec()).await.expect_status(200);
+        let all = (0..8).map(|_| scenario.put("offset=4&size=8", &digest, bytes[4..].to_vec()));
         let answers: Vec<Value> =
             futures_util::future::join_all(all).await.into_iter().map(|answer| answer.expect_status(200)).collect();
         let expected = json!({"path": "sub/model.bin", "size_bytes": 8, "sha256": digest});
         assert_eq!(answers, vec![expected; 8]);
-        assert_eq!((story.stored_bytes().await, story.partial_files().len()), (Some(bytes), 0));
+        assert_eq!((scenario.stored_bytes().await, scenario.partial_files().len()), (Some(bytes), 0));
     }
 }
 
 #[tokio::test]
 async fn chunked_file_is_not_copied_again() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"whole");
-    story.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
+    scenario.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
     let inode = |path: &std::path::Path| std::fs::metadata(path).expect("there").ino();
-    let part = inode(&story.partial_files()[0]);
-    story.put("offset=4&size=5", &digest, "e").await.expect_status(200);
-    let stored = story.server.directory.path().join("artifacts").join(&story.job).join("1/sub/model.bin");
+    let part = inode(&scenario.partial_files()[0]);
+    scenario.put("offset=4&size=5", &digest, "e").await.expect_status(200);
+    let stored = scenario.server.directory.path().join("artifacts").join(&scenario.job).join("1/sub/model.bin");
     assert_eq!(inode(&stored), part);
 }
 
 #[tokio::test]
 async fn file_that_differs_from_its_digest_is_dropped() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"other");
-    story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
-    let problem = story.put("offset=3&size=5", &digest, "le").await.expect_problem(400, "upload_rejected");
+    scenario.put("offset=0&size=5", &digest, "who").await.expect_status(200);
+    let problem = scenario.put("offset=3&size=5", &digest, "le").await.expect_problem(400, "upload_rejected");
     assert!(
         problem["detail"].as_str().is_some_and(|detail| detail.ends_with("Nothing of it was stored.")),
         "{problem}"
     );
-    assert_eq!((story.upload_progress(5, &digest).await, story.partial_files().len()), (json!(0), 0), "it begins anew");
-    story.put("offset=0&size=5", &digest, "others").await.expect_problem(400, "upload_rejected");
-    story.put("offset=0&size=5", &digest, "other").await.expect_status(200);
-    assert_eq!(story.stored_bytes().await, Some(b"other".to_vec()));
+    assert_eq!(
+        (scenario.upload_progress(5, &digest).await, scenario.partial_files().len()),
+        (json!(0), 0),
+        "it begins anew"
+    );
+    scenario.put("offset=0&size=5", &digest, "others").await.expect_problem(400, "upload_rejected");
+    scenario.put("offset=0&size=5", &digest, "other").await.expect_status(200);
+    assert_eq!(scenario.stored_bytes().await, Some(b"other".to_vec()));
 }
 
 #[tokio::test]
 async fn changed_file_starts_a_new_upload() {
-    let story = UploadScenario::start().await;
-    story.put("offset=0&size=5", &sha256(b"first"), "fir").await.expect_status(200);
-    let problem = story.put("offset=3&size=6", &sha256(b"second"), "ond").await.expect_problem(409, "upload_gap");
+    let scenario = UploadScenario::start().await;
+    scenario.put("offset=0&size=5", &sha256(b"first"), "fir").await.expect_status(200);
+    let problem = scenario.put("offset=3&size=6", &sha256(b"second"), "ond").await.expect_problem(409, "upload_gap");
     assert_eq!(problem["received"], 0);
-    story.put("offset=0&size=6", &sha256(b"second"), "second").await.expect_status(200);
-    assert_eq!(story.stored_bytes().await, Some(b"second".to_vec()));
+    scenario.put("offset=0&size=6", &sha256(b"second"), "second").await.expect_status(200);
+    assert_eq!(scenario.stored_bytes().await, Some(b"second".to_vec()));
 }
 
 #[tokio::test]
 async fn incomplete_or_contradictory_parameters_are_rejected() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"x");
-    story.put("offset=0", &digest, "x").await.expect_problem(422, "out_of_range");
-    story.put("offset=0&size=1", "", "x").await.expect_problem(422, "out_of_range");
-    story.put("offset=0&size=1", &"z".repeat(64), "x").await.expect_problem(422, "out_of_range");
-    story.put("offset=0&size=1001", &digest, "x").await.expect_problem(413, "upload_rejected");
-    story.put("offset=-1&size=1", &digest, "x").await.expect_problem(400, "invalid_query");
-    let path = |path: &str| format!("/api/workers/job/{}/artifacts/{path}?size=1&sha256={digest}", story.job);
-    let token = Actor::Job(story.token.clone());
-    story.server.get(&token, &path("%2e%2e/escape")).await.expect_problem(422, "invalid_path");
+    scenario.put("offset=0", &digest, "x").await.expect_problem(422, "out_of_range");
+    scenario.put("offset=0&size=1", "", "x").await.expect_problem(422, "out_of_range");
+    scenario.put("offset=0&size=1", &"z".repeat(64), "x").await.expect_problem(422, "out_of_range");
+    scenario.put("offset=0&size=1001", &digest, "x").await.expect_problem(413, "upload_rejected");
+    scenario.put("offset=-1&size=1", &digest, "x").await.expect_problem(400, "invalid_query");
+    let path = |path: &str| format!("/api/workers/job/{}/artifacts/{path}?size=1&sha256={digest}", scenario.job);
+    let token = Actor::Job(scenario.token.clone());
+    scenario.server.get(&token, &path("%2e%2e/escape")).await.expect_problem(422, "invalid_path");
     let escape = format!("{}&offset=0", path("a/%2e%2e/%2e%2e/escape"));
-    story.server.call(&token, "PUT", &escape, "x").await.expect_problem(422, "invalid_path");
-    story.server.get(&token, &path("x").replace("size=1&", "")).await.expect_problem(422, "out_of_range");
-    assert!(story.partial_files().is_empty());
+    scenario.server.call(&token, "PUT", &escape, "x").await.expect_problem(422, "invalid_path");
+    scenario.server.get(&token, &path("x").replace("size=1&", "")).await.expect_problem(422, "out_of_range");
+    assert!(scenario.partial_files().is_empty());
 }
 
 #[tokio::test]
 async fn ended_attempt_cannot_upload_and_its_chunks_are_removed() {
-    let story = UploadScenario::start().await;
+    let scenario = UploadScenario::start().await;
     let digest = sha256(b"whole");
-    story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
-    let sweep = async || story.server.app.services.artifacts.sweep_uploads().await.expect("a disk");
+    scenario.put("offset=0&size=5", &digest, "who").await.expect_status(200);
+    let sweep = async || scenario.server.app.services.artifacts.sweep_uploads().await.expect("a disk");
     assert_eq!(sweep().await, 0, "the upload may continue");
-    story
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "failed", "attempt": 1}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "failed", "attempt": 1}))
         .await
         .expect_status(200);
-    story.put("offset=3&size=5", &digest, "le").await.expect_problem(409, "job_ended");
-    let path = format!("/api/workers/job/{}/artifacts/sub/model.bin?size=5&sha256={digest}", story.job);
-    story.server.get(&Actor::Job(story.token.clone()), &path).await.expect_problem(409, "job_ended");
-    assert_eq!((sweep().await, story.partial_files().len(), sweep().await), (1, 0, 0));
+    scenario.put("offset=3&size=5", &digest, "le").await.expect_problem(409, "job_ended");
+    let path = format!("/api/workers/job/{}/artifacts/sub/model.bin?size=5&sha256={digest}", scenario.job);
+    scenario.server.get(&Actor::Job(scenario.token.clone()), &path).await.expect_problem(409, "job_ended");
+    assert_eq!((sweep().await, scenario.partial_files().len(), sweep().await), (1, 0, 0));
 }
 
 #[tokio::test]
 async fn abandoned_upload_is_removed_after_a_day() {
-    let story = UploadScenario::start().await;
-    story.put("offset=0&size=5", &sha256(b"whole"), "who").await.expect_status(200);
+    let scenario = UploadScenario::start().await;
+    scenario.put("offset=0&size=5", &sha256(b"whole"), "who").await.expect_status(200);
     let ago = |span: Millis| {
-        let at = Duration::from_millis((story.server.app.services.context.now().0 - span.0).unsigned_abs());
-        let part = File::options().write(true).open(&story.partial_files()[0]).expect("a part");
+        let at = Duration::from_millis((scenario.server.app.services.context.now().0 - span.0).unsigned_abs());
+        let part = File::options().write(true).open(&scenario.partial_files()[0]).expect("a part");
         part.set_modified(UNIX_EPOCH + at).expect("a file's time");
     };
     ago(Millis::from_secs(86_400));
-    assert_eq!(story.server.app.services.artifacts.sweep_uploads().await, Ok(0));
+    assert_eq!(scenario.server.app.services.artifacts.sweep_uploads().await, Ok(0));
     ago(Millis::from_secs(86_401));
-    assert_eq!(story.server.app.services.artifacts.sweep_uploads().await, Ok(1));
-    assert!(story.partial_files().is_empty());
+    assert_eq!(scenario.server.app.services.artifacts.sweep_uploads().await, Ok(1));
+    assert!(scenario.partial_files().is_empty());
 }
 
 #[tokio::test]
 async fn full_disk_rejects_new_uploads() {
-    let story = UploadScenario::start().await;
-    story.server.clock.advance(Millis(1));
-    story.server.disk.set_free(1 << 30);
-    story.server.app.services.context.refresh_disk_space().expect("a disk by hand");
+    let scenario = UploadScenario::start().await;
+    scenario.server.clock.advance(Millis(1));
+    scenario.server.disk.set_free(1 << 30);
+    scenario.server.app.services.context.refresh_disk_space().expect("a disk by hand");
     let digest = sha256(b"whole");
-    story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
-    story
+    scenario.put("offset=0&size=5", &digest, "who").await.expect_status(200);
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "requeue", "attempt": 1}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "requeue", "attempt": 1}))
         .await
         .expect_status(200);
-    let _events = story.server.open_stream(&story.key).await;
-    story.server.advance(Millis::from_secs(10)).await;
-    story
+    let _events = scenario.server.open_stream(&scenario.key).await;
+    scenario.server.advance(Millis::from_secs(10)).await;
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "running", "attempt": 2}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "running", "attempt": 2}))
         .await
         .expect_status(200);
-    let path = format!("/api/workers/job/{}/artifacts/new?offset=0&size=5", story.job);
-    let Actor::Worker(key) = &story.key else { unreachable!("a worker's key") };
-    let (name, value) = key.auth_header(&story.server, &path).await;
+    let path = format!("/api/workers/job/{}/artifacts/new?offset=0&size=5", scenario.job);
+    let Actor::Worker(key) = &scenario.key else { unreachable!("a worker's key") };
+    let (name, value) = key.auth_header(&scenario.server, &path).await;
     let request = Request::builder().method("PUT").uri(path).header(name, value);
     let request = request.header("x-content-sha256", digest).body("who".into()).expect("a request");
-    read_response(story.server.send(request).await).await.expect_problem(507, "disk_full");
+    read_response(scenario.server.send(request).await).await.expect_problem(507, "disk_full");
 }

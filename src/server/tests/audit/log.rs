@@ -40,28 +40,28 @@ async fn deletion_of_a_worker_is_found_by_its_name() {
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), renamed).await.expect_status(200);
     server.post(&Actor::Admin, &format!("/api/admin/workers/{id}/drain"), json!({})).await.expect_status(200);
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{id}"), "").await.expect_status(200);
-    let told = async |query: &str| {
+    let matching = async |query: &str| {
         let page = server.get(&Actor::Admin, &format!("/api/audit?{query}")).await.expect_status(200);
         let entries = page["entries"].as_array().expect("a list").iter();
-        let told = entries.map(|entry| {
+        let rows = entries.map(|entry| {
             let target = entry["target"].as_str().expect("text");
             (entry["action"].as_str().expect("text").to_owned(), page["worker_names"][target].clone())
         });
-        told.collect::<Vec<_>>()
+        rows.collect::<Vec<_>>()
     };
     let life = ["worker.deleted", "worker.drained", "worker.updated", "worker.created"];
     for name in ["delos", "eos"] {
-        let found = told(&format!("target={name}")).await;
+        let found = matching(&format!("target={name}")).await;
         assert_eq!(found.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(), life, "{name}");
         assert!(found.iter().all(|(_, name)| name == "eos" || name == "delos"), "{found:?}");
     }
-    assert_eq!(told("target=delos&action=worker.deleted").await.len(), 1);
-    assert_eq!(told("target=delos-2").await.len(), 1, "a label is no name");
-    assert_eq!(told(&format!("target={other}")).await, [("worker.created".to_owned(), json!("delos-2"))]);
-    assert_eq!(told("target=delos-3").await, []);
+    assert_eq!(matching("target=delos&action=worker.deleted").await.len(), 1);
+    assert_eq!(matching("target=delos-2").await.len(), 1, "a label is no name");
+    assert_eq!(matching(&format!("target={other}")).await, [("worker.created".to_owned(), json!("delos-2"))]);
+    assert_eq!(matching("target=delos-3").await, []);
     let like_an_id = "w_frankfurt-rack-12-node-003";
     server.create_worker(like_an_id).await;
-    assert_eq!(told(&format!("target={like_an_id}")).await.len(), 1, "a name as long as an id");
+    assert_eq!(matching(&format!("target={like_an_id}")).await.len(), 1, "a name as long as an id");
     let exported = server.get(&Actor::Admin, "/api/audit/export?target=delos").await.text();
     assert_eq!(exported.lines().count(), 4, "{exported}");
     let page =
@@ -103,12 +103,12 @@ fn the_guide_lists_every_action() {
 #[tokio::test]
 async fn deleted_workers_keep_their_names_on_the_page() {
     let server = TestServer::start().await;
-    let (kept, _) = server.create_worker("gpu-1").await;
-    let (gone, _) = server.create_worker("gpu-2").await;
+    let (remaining, _) = server.create_worker("gpu-1").await;
+    let (deleted, _) = server.create_worker("gpu-2").await;
     let named = async || server.get(&Actor::Admin, "/api/audit").await.expect_status(200)["worker_names"].clone();
-    assert_eq!(named().await, json!({&kept: "gpu-1", &gone: "gpu-2"}));
-    server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{gone}"), "").await.expect_status(200);
-    assert_eq!(named().await, json!({&kept: "gpu-1", &gone: "gpu-2"}));
+    assert_eq!(named().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
+    server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{deleted}"), "").await.expect_status(200);
+    assert_eq!(named().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
     let page = server.get(&Actor::Admin, "/api/audit?target=admin").await.expect_status(200);
     assert_eq!(page["worker_names"], json!({}));
 }
@@ -120,9 +120,9 @@ async fn signing_in_user_is_the_actor() {
     server.add_user("adam", "viewer").await;
     assert!(server.log_in("ada", "not-her-password").await.is_none());
     server.log_in("ada", PASSWORD).await.expect("the password is right");
-    let told = entries(&server, "?actor=ada&action=access.logged_in").await;
-    let told: Vec<_> = told.iter().map(|entry| (&entry["actor"], &entry["target"])).collect();
-    assert_eq!(told, [(&json!("ada"), &json!("ada")); 2], "when she was made, and again");
+    let sign_ins = entries(&server, "?actor=ada&action=access.logged_in").await;
+    let sign_ins: Vec<_> = sign_ins.iter().map(|entry| (&entry["actor"], &entry["target"])).collect();
+    assert_eq!(sign_ins, [(&json!("ada"), &json!("ada")); 2], "when she was made, and again");
     let rejected = entries(&server, "?target=ada&action=access.login_failed").await;
     assert_eq!(rejected.len(), 1);
     assert_ne!(rejected[0]["actor"], "ada", "who gives a wrong password may be anybody");
@@ -159,8 +159,8 @@ async fn worker_actions_are_found_as_documented() {
     assert_eq!(details, entries.iter().map(|entry| entry["detail"].clone()).collect::<Vec<_>>());
     let history = history.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line for each entry"));
     let actions: Vec<String> = history.map(|entry| text(&entry, "action")).collect();
-    let life = ["created", "registered", "online"].map(|word| format!("worker.{word}"));
-    let work = ["offered", "starting", "running", "completed"].map(|word| format!("job.{word}"));
+    let life = ["created", "registered", "online"].map(|name| format!("worker.{name}"));
+    let work = ["offered", "starting", "running", "completed"].map(|name| format!("job.{name}"));
     assert_eq!(actions, [&life[..], &work].concat());
 }
 
@@ -170,8 +170,8 @@ fn jq(arguments: &str, export: &str) -> String {
     file.write_all(export.as_bytes()).and_then(|()| file.rewind()).expect("a file");
     let mut shell = Command::new("sh");
     let answer = shell.args(["-c", &format!("jq {arguments}")]).stdin(file).output().expect("a shell");
-    let said = String::from_utf8_lossy(&answer.stderr);
-    assert!(answer.status.success(), "jq {arguments}: {said} (`scripts/setup browser` installs jq)");
+    let stderr = String::from_utf8_lossy(&answer.stderr);
+    assert!(answer.status.success(), "jq {arguments}: {stderr} (`scripts/setup browser` installs jq)");
     String::from_utf8(answer.stdout).expect("text")
 }
 
@@ -260,8 +260,8 @@ async fn rejected_registrations_are_recorded_with_claim_address_and_reason() {
     register(token, "{").await.expect_problem(400, "invalid_json");
     server.clock.advance(Millis::from_secs(61));
     register(token, r#"{"gpu_count": 65}"#).await.expect_problem(422, "too_large");
-    let told = entries(&server, "?action=worker.registration_rejected").await;
-    let told: Vec<_> = told
+    let rejections = entries(&server, "?action=worker.registration_rejected").await;
+    let rejections: Vec<_> = rejections
         .iter()
         .map(|entry| (entry["actor"].clone(), entry["target"].clone(), entry["detail"]["reason"].clone()))
         .collect();
@@ -272,7 +272,7 @@ async fn rejected_registrations_are_recorded_with_claim_address_and_reason() {
         (json!("unknown"), json!(""), json!("worker_token_invalid")),
         (json!("unknown"), json!("gpu-9"), json!("worker_token_invalid")),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(rejections, expected);
     assert_eq!(entries(&server, "?target=gpu-9").await[0]["detail"]["peer"], "192.0.2.7");
 }
 
@@ -285,8 +285,8 @@ async fn flood_of_rejections_leaves_few_entries_with_counts() {
     assert_eq!(entries(&server, "?action=access.login_failed").await.len(), 3);
     server.clock.advance(Millis::from_secs(60));
     server.app.services.audit.flush_suppressed().await;
-    let told = entries(&server, "?action=access.login_failed").await;
-    assert_eq!((told.len(), &told[0]["detail"]), (4, &json!({"left_out": 47, "peers": 1})));
+    let rejections = entries(&server, "?action=access.login_failed").await;
+    assert_eq!((rejections.len(), &rejections[0]["detail"]), (4, &json!({"left_out": 47, "peers": 1})));
     for _ in 0..5 {
         log_in(&server, "st_made-up").await;
     }
@@ -308,9 +308,9 @@ async fn expired_entries_are_deleted_and_the_rest_can_be_verified() {
         Ok(3),
         "the admin, the token and the first worker: older than a day"
     );
-    let told = entries(&server, "?action=audit.expired").await;
-    let detail = &told[0]["detail"];
-    assert_eq!((&told[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
+    let expired = entries(&server, "?action=audit.expired").await;
+    let detail = &expired[0]["detail"];
+    assert_eq!((&expired[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
     assert_eq!(entries(&server, "").await.len(), 4, "what was removed is signed");
     let unsigned = SignedLines::default();
     let mut tx = services.context.read().await.expect("a database");

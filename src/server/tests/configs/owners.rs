@@ -83,8 +83,8 @@ async fn train_page_shows_the_change_and_a_confirmation() {
         let rejected = server.call(&eve, "POST", "/ui/jobs", form).await;
         assert_eq!(rejected.headers["location"], "/train", "{form}");
     }
-    let taken = server.call(&eve, "POST", "/ui/jobs", "config=digits&target=worker&reviewed=digits%402").await;
-    assert!(taken.headers["location"].to_str().is_ok_and(|to| to.starts_with("/jobs/")), "{taken:?}");
+    let accepted = server.call(&eve, "POST", "/ui/jobs", "config=digits&target=worker&reviewed=digits%402").await;
+    assert!(accepted.headers["location"].to_str().is_ok_and(|to| to.starts_with("/jobs/")), "{accepted:?}");
 }
 
 #[tokio::test]
@@ -121,9 +121,9 @@ async fn retry_of_another_users_job_gets_no_private_secrets_by_default() {
     server.put_config("digits").await;
     let (ada, lea) = (server.add_user("ada", "researcher").await, server.add_user("lea", "lead").await);
     put_secret(&server, &Actor::Admin, "HF_TOKEN", "hf_for_everybody", true).await;
-    for (by, whose) in [(&ada, "adas_own_value"), (&lea, "leas_own_value")] {
+    for (by, value) in [(&ada, "adas_own_value"), (&lea, "leas_own_value")] {
         for name in ["HF_TOKEN", "WANDB_API_KEY"] {
-            put_secret(&server, by, name, whose, false).await;
+            put_secret(&server, by, name, value, false).await;
         }
     }
     let named = json!({"secrets": ["HF_TOKEN", "WANDB_API_KEY"]});
@@ -136,15 +136,15 @@ async fn retry_of_another_users_job_gets_no_private_secrets_by_default() {
         (&lea, named, json!({"HF_TOKEN": "leas_own_value", "WANDB_API_KEY": "leas_own_value"})),
         (&ada, json!({}), json!({"HF_TOKEN": "adas_own_value", "WANDB_API_KEY": "adas_own_value"})),
     ];
-    for (place, (by, body, expected)) in cases.into_iter().enumerate() {
-        let (_, worker, mut events) = server.connect_worker(&format!("gpu-{place}")).await;
+    for (index, (by, body, expected)) in cases.into_iter().enumerate() {
+        let (_, worker, mut events) = server.connect_worker(&format!("gpu-{index}")).await;
         let job = server.post(by, &retry, body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned();
         let key = Actor::Job(events.next_offer().await.upload_token);
-        let given = server
+        let delivered = server
             .call(&key, "POST", &format!("/api/workers/job/{job}/secrets?attempt=1"), "")
             .await
             .expect_status(200);
-        assert_eq!(given["secrets"], expected);
+        assert_eq!(delivered["secrets"], expected);
         server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
         server.post(&worker, "/api/workers/disconnect", json!({})).await.expect_status(200);
     }

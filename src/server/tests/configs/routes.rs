@@ -75,10 +75,10 @@ async fn revisions_are_listed_with_author_and_jobs() {
     put(&ada, "{}").await;
     let listed = async |by: &Actor| {
         let page = server.get(by, "/api/configs/c/revisions").await.expect_status(200);
-        let told = |one: &Value| {
+        let summary = |one: &Value| {
             (one["revision"].clone(), one["created_by"].clone(), one["jobs"].clone(), one["active_jobs"].clone())
         };
-        (page["revisions"].as_array().expect("a list").iter().map(told).collect::<Vec<_>>(), page["removed"].clone())
+        (page["revisions"].as_array().expect("a list").iter().map(summary).collect::<Vec<_>>(), page["removed"].clone())
     };
     let row =
         |revision: u32, by: &str, jobs: u32, active: u32| (json!(revision), json!(by), json!(jobs), json!(active));
@@ -100,9 +100,12 @@ async fn unknown_name_error_suggests_similar_names() {
     server.put_config("digits").await;
     server.put_config("sdxl").await;
     let submit = json!({"config_name": "digtis"});
-    let told = server.post(&Actor::Admin, "/api/queue/submit", submit).await.expect_problem(404, "config_not_found");
-    let told = told["detail"].as_str().expect("text").to_owned();
-    assert!(told.contains("Did you mean digits?") && told.contains("configs push") && !told.contains("sdxl"), "{told}");
+    let problem = server.post(&Actor::Admin, "/api/queue/submit", submit).await.expect_problem(404, "config_not_found");
+    let detail = problem["detail"].as_str().expect("text").to_owned();
+    assert!(
+        detail.contains("Did you mean digits?") && detail.contains("configs push") && !detail.contains("sdxl"),
+        "{detail}"
+    );
     let far = server.get(&Actor::Admin, "/api/configs/my-training").await.expect_problem(404, "config_not_found");
     assert!(!far["detail"].as_str().expect("text").contains("Did you mean"), "{far}");
     let page = server.get(&server.add_user("vic", "viewer").await, "/configs/digtis").await;

@@ -61,11 +61,11 @@ fn guides_contain_the_actual_numbers() {
     let api = text(include_str!("../../../../docs/API.md"));
     let submit: SubmitJob = serde_json::from_str(r#"{"config_name": "digits"}"#).expect("a submit");
     let policy = ServerPolicy::default();
-    let waits = |losses| match after_loss(Timestamp(0), losses, 100) {
+    let retry_delays = |losses| match after_loss(Timestamp(0), losses, 100) {
         RetryDecision::RetryAt(at) => at.0 / 1_000,
         RetryDecision::Exhausted => panic!("there are retries"),
     };
-    let waits = [1, 2, 3, 99].map(waits);
+    let retry_delays = [1, 2, 3, 99].map(retry_delays);
     for (guide, words, holds) in [
         (&queue, "an hour of waiting outweighs one point of priority", AGING_PER_POINT == Millis::from_secs(3_600)),
         (&queue, "waited for half an hour reserves one worker", STARVATION_AFTER == Millis::from_secs(1_800)),
@@ -77,9 +77,9 @@ fn guides_contain_the_actual_numbers() {
         (
             &queue,
             "10 seconds later at the earliest, then 20, 40 and so on, up to 5 minutes",
-            waits == [10, 20, 40, 300],
+            retry_delays == [10, 20, 40, 300],
         ),
-        (&api, "after a wait of 10, 20, 40 seconds and so on, 5 minutes at most", waits == [10, 20, 40, 300]),
+        (&api, "after a wait of 10, 20, 40 seconds and so on, 5 minutes at most", retry_delays == [10, 20, 40, 300]),
         (&api, "`{\"ids\": […]}`, 500 at most", bulk::MAX_BULK_IDS == 500),
         (&api, "password from the last 15 minutes", REAUTH_LIFETIME == Millis::from_secs(15 * 60)),
         (

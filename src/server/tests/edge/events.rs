@@ -81,12 +81,12 @@ async fn listener_gets_changes_of_visible_jobs_only() {
     }
     server.create_worker("gpu-1").await;
     server.put_config("last").await;
-    let told = topics_until(&mut events, "configs").await;
+    let topics = topics_until(&mut events, "configs").await;
     for topic in [format!("job:{own}"), format!("log:{own}"), "jobs".to_owned(), "workers".to_owned()] {
-        assert!(told.contains(&topic), "{topic}: {told:?}");
+        assert!(topics.contains(&topic), "{topic}: {topics:?}");
     }
     let others = |topic: &&String| topic.contains(&hers) || topic.starts_with("worker:") || *topic == "audit";
-    assert_eq!(told.iter().find(others), None, "{told:?}");
+    assert_eq!(topics.iter().find(others), None, "{topics:?}");
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn viewer_gets_all_job_changes_and_admin_everything() {
     server.post(&Actor::Admin, &format!("/api/admin/workers/{worker}/drain"), json!({})).await.expect_status(200);
     server.put_config("last").await;
     let (seen, all) = (topics_until(&mut viewer, "configs").await, topics_until(&mut admin, "configs").await);
-    let has = |told: &[String], topic: &str| told.iter().any(|one| one == topic);
+    let has = |topics: &[String], topic: &str| topics.iter().any(|one| one == topic);
     let (job, worker) = (format!("job:{job}"), format!("worker:{worker}"));
     assert!(has(&seen, &job) && has(&seen, &worker) && !has(&seen, "audit"), "{seen:?}");
     assert!(has(&all, &job) && has(&all, &worker) && has(&all, "audit"), "{all:?}");
@@ -140,8 +140,8 @@ async fn role_change_ends_the_stream() {
     let after = first["version"].as_str().expect("text");
     let mut resumed = listen_as(&server, &lea, &format!("?after={after}")).await;
     server.put_config("last").await;
-    let told = topics_until(&mut resumed, "configs").await;
-    assert!(told.contains(&job) && !told.iter().any(|topic| topic == "audit"), "{told:?}");
+    let topics = topics_until(&mut resumed, "configs").await;
+    assert!(topics.contains(&job) && !topics.iter().any(|topic| topic == "audit"), "{topics:?}");
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ struct ServedRouter {
     stop: CancellationToken,
 }
 
-async fn serve(server: &TestServer, tls: Option<&Tls>, patience: ConnectionTimeouts) -> ServedRouter {
+async fn serve(server: &TestServer, tls: Option<&Tls>, timeouts: ConnectionTimeouts) -> ServedRouter {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let open = ServedRouter {
         address: listener.local_addr().expect("an address"),
@@ -41,7 +41,7 @@ async fn serve(server: &TestServer, tls: Option<&Tls>, patience: ConnectionTimeo
     };
     let (router, tls) = (server.router.clone(), tls.map(Tls::acceptor));
     let (room, stop) = (Arc::clone(&open.room), open.stop.clone());
-    tokio::spawn(async move { serve_with_timeouts(patience, listener, router, tls, &room, &stop).await });
+    tokio::spawn(async move { serve_with_timeouts(timeouts, listener, router, tls, &room, &stop).await });
     open
 }
 
@@ -76,13 +76,13 @@ fn is_closed(socket: &TcpStream) -> bool {
 }
 
 /// Waits until the number of open connections matches.
-async fn until_open(room: &ConnectionLimiter, so: impl Fn(usize) -> bool) {
-    until(|| so(room.counts().0)).await;
+async fn wait_until_open(room: &ConnectionLimiter, is_reached: impl Fn(usize) -> bool) {
+    wait_until(|| is_reached(room.counts().0)).await;
 }
 
-async fn until(so: impl Fn() -> bool) {
+async fn wait_until(is_reached: impl Fn() -> bool) {
     let waiting = async {
-        while !so() {
+        while !is_reached() {
             tokio::task::yield_now().await;
         }
     };
@@ -110,13 +110,13 @@ async fn fetch_session(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) ->
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_clients_are_served_during_a_flood() {
     let server = TestServer::start().await;
-    let patience = ConnectionTimeouts { first_request: LONG, ..ConnectionTimeouts::default() };
-    let open = serve(&server, None, patience).await;
+    let timeouts = ConnectionTimeouts { first_request: LONG, ..ConnectionTimeouts::default() };
+    let open = serve(&server, None, timeouts).await;
     let heads = flood(&open, 1_500, b"GET / HTTP/1.1\r\nhost: localhost:8001\r\nx-slow: ").await;
     let body = b"POST /ui/login HTTP/1.1\r\nhost: localhost:8001\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 200000\r\n\r\nname=";
     let bodies = flood(&open, 1_500, body).await;
     let everybody: Vec<&TcpStream> = heads.iter().chain(&bodies).collect();
-    until_open(&open.room, |open| open == ROOM.1).await;
+    wait_until_open(&open.room, |open| open == ROOM.1).await;
 
     let clients =
         join_all((0..HONEST).map(async |n| fetch_session(connect_from(client_address(n), open.address).await).await));
@@ -135,15 +135,15 @@ async fn two_hundred_clients_are_served_during_a_flood() {
     assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its answer");
     let closed = everybody.iter().filter(|socket| is_closed(socket)).count();
     assert!(closed >= 3_000 - ROOM.1, "a network has its share, and no more: {closed}");
-    until_open(&open.room, |open| open <= ROOM.1).await;
+    wait_until_open(&open.room, |open| open <= ROOM.1).await;
     open.stop.cancel();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_are_closed() {
     let server = TestServer::start().await;
-    let patience = ConnectionTimeouts { first_request: Duration::from_secs(2), ..ConnectionTimeouts::default() };
-    let open = serve(&server, None, patience).await;
+    let timeouts = ConnectionTimeouts { first_request: Duration::from_secs(2), ..ConnectionTimeouts::default() };
+    let open = serve(&server, None, timeouts).await;
     let silent = flood(&open, 200, b"").await;
     let slow = flood(&open, 200, b"GET / HTTP/1.1\r\nx-slow: ").await;
     // A connection that has sent a request may be idle for longer.
@@ -152,8 +152,8 @@ async fn idle_connections_are_closed() {
     let mut answer = [0; 12];
     idle.read_exact(&mut answer).await.expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 200");
-    until_open(&open.room, |open| open <= 1).await;
-    until(|| silent.iter().chain(&slow).all(is_closed)).await; // the client notices a little later
+    wait_until_open(&open.room, |open| open <= 1).await;
+    wait_until(|| silent.iter().chain(&slow).all(is_closed)).await; // the client notices a little later
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost:8001\r\nconnection: close\r\n\r\n").await.expect("sent");
     let mut rest = String::new();
     idle.read_to_string(&mut rest).await.expect("its end");
@@ -166,19 +166,19 @@ async fn unfinished_handshakes_do_not_block_others() {
     let pair = self_signed_pair(directory.path());
     let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
     let server = TestServer::start_with_tls(tls.clone()).await;
-    let patience = ConnectionTimeouts { handshake: LONG, first_request: LONG, idle: LONG };
-    let open = serve(&server, Some(&tls), patience).await;
+    let timeouts = ConnectionTimeouts { handshake: LONG, first_request: LONG, idle: LONG };
+    let open = serve(&server, Some(&tls), timeouts).await;
     // A few start TLS, most send nothing.
-    let begun = flood(&open, 500, b"\x16\x03\x01").await;
+    let unfinished = flood(&open, 500, b"\x16\x03\x01").await;
     let silent = flood(&open, 2_000, b"").await;
-    until_open(&open.room, |open| open == ROOM.1).await;
+    wait_until_open(&open.room, |open| open == ROOM.1).await;
     let clients = (0..HONEST).map(async |n| {
         let socket = connect_from(client_address(n), open.address).await;
         fetch_session(connect_over(socket, &pair.chain, &["http/1.1"]).await.expect("a handshake")).await
     });
     let sessions = join_all(clients).await;
     assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its answer");
-    let closed = begun.iter().chain(&silent).filter(|socket| is_closed(socket)).count();
+    let closed = unfinished.iter().chain(&silent).filter(|socket| is_closed(socket)).count();
     assert_eq!(closed, 500, "those that there was no room for");
     open.stop.cancel();
 }
@@ -228,13 +228,13 @@ async fn announced_too_large_body_is_rejected_immediately() {
         (&Actor::Nobody, "POST", "/ui/login".to_owned()),
     ];
     for (by, method, path) in routes {
-        let answer = server.call(by, method, &path, announced(1 << 40)).await;
+        let answer = server.call(by, method, &path, body_of_length(1 << 40)).await;
         assert_eq!(answer.status, 413, "{method} {path}: {}", answer.text());
     }
 }
 
 /// A body that only announces its length.
-fn announced(length: u64) -> axum::body::Body {
+fn body_of_length(length: u64) -> axum::body::Body {
     struct BodyWithSizeHint(u64);
     impl hyper::body::Body for BodyWithSizeHint {
         type Data = bytes::Bytes;
@@ -264,7 +264,7 @@ async fn every_route_that_takes_a_body_has_a_limit() {
     let token = Actor::Job(events.next_offer().await.upload_token);
     let user = server.user_id("admin").await;
     let large = "x".repeat(17 << 20);
-    let (admin, nobody) = (Actor::Admin, Actor::Nobody);
+    let (admin, unauthenticated) = (Actor::Admin, Actor::Nobody);
     let routes: Vec<(&Actor, &str, String)> = vec![
         (&admin, "POST", "/api/admin/workers".to_owned()),
         (&admin, "PATCH", format!("/api/admin/workers/{id}")),
@@ -289,10 +289,10 @@ async fn every_route_that_takes_a_body_has_a_limit() {
         (&admin, "POST", "/ui/jobs".to_owned()),
         (&admin, "POST", "/ui/account/tokens".to_owned()),
         (&admin, "POST", "/ui/account/password".to_owned()),
-        (&nobody, "POST", "/ui/login".to_owned()),
-        (&nobody, "POST", "/ui/setup".to_owned()),
-        (&nobody, "POST", "/ui/preferences".to_owned()),
-        (&nobody, "POST", "/ui/preferences".to_owned()),
+        (&unauthenticated, "POST", "/ui/login".to_owned()),
+        (&unauthenticated, "POST", "/ui/setup".to_owned()),
+        (&unauthenticated, "POST", "/ui/preferences".to_owned()),
+        (&unauthenticated, "POST", "/ui/preferences".to_owned()),
     ];
     for (by, method, path) in routes {
         let answer = server.call(by, method, &path, large.clone()).await;

@@ -20,20 +20,20 @@ const ALWAYS: [(&str, &str); 6] = [
     ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ];
 
-fn assert_safe(what: &str, headers: &HeaderMap) {
+fn assert_safe(label: &str, headers: &HeaderMap) {
     for (name, value) in ALWAYS {
-        assert_eq!(headers.get(name).and_then(|value| value.to_str().ok()), Some(value), "{what}: {name}");
+        assert_eq!(headers.get(name).and_then(|value| value.to_str().ok()), Some(value), "{label}: {name}");
     }
     let policies: Vec<_> = headers.get_all(header::CONTENT_SECURITY_POLICY).iter().collect();
-    let [policy] = policies[..] else { panic!("{what} has {} policies", policies.len()) };
+    let [policy] = policies[..] else { panic!("{label} has {} policies", policies.len()) };
     let policy = policy.to_str().expect("ascii");
-    assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{what}: {policy}");
+    assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{label}: {policy}");
     for directive in ["object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"] {
-        assert!(policy.contains(directive), "{what}: {policy}");
+        assert!(policy.contains(directive), "{label}: {policy}");
     }
-    assert!(policy.starts_with("default-src 'self'") || policy.starts_with("default-src 'none'"), "{what}: {policy}");
-    assert!(!headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "{what}: nothing is served over HTTPS here");
-    assert!(headers.contains_key("x-request-id"), "{what}");
+    assert!(policy.starts_with("default-src 'self'") || policy.starts_with("default-src 'none'"), "{label}: {policy}");
+    assert!(!headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "{label}: nothing is served over HTTPS here");
+    assert!(headers.contains_key("x-request-id"), "{label}");
 }
 
 #[tokio::test]
@@ -66,22 +66,22 @@ async fn all_responses_have_the_security_headers() {
         ("a missing worker token", &Actor::Nobody, "POST", "/api/workers/heartbeat".to_owned(), 401),
         ("health", &Actor::Nobody, "GET", "/healthz".to_owned(), 200),
     ];
-    for (what, by, method, path, status) in kinds {
+    for (label, by, method, path, status) in kinds {
         let answer = server.call(by, method, &path, "").await;
-        assert_eq!(answer.status, status, "{what}: {}", answer.text());
-        assert_safe(what, &answer.headers);
+        assert_eq!(answer.status, status, "{label}: {}", answer.text());
+        assert_safe(label, &answer.headers);
         let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        assert!(answer.text().is_empty() || kind.contains('/'), "{what} says what it is");
-        assert!(!kind.starts_with("text/") || kind.ends_with("charset=utf-8"), "{what}: {kind}");
+        assert!(answer.text().is_empty() || kind.contains('/'), "{label} says what it is");
+        assert!(!kind.starts_with("text/") || kind.ends_with("charset=utf-8"), "{label}: {kind}");
     }
-    for (what, by, path) in [
+    for (label, by, path) in [
         ("a worker's stream", &key, "/api/workers/stream".to_owned()),
         ("a stream of events", &Actor::Admin, "/api/events".to_owned()),
         ("a log that is followed", &Actor::Admin, format!("/api/queue/{job}/logs?follow=1")),
     ] {
         let answer = server.open(by, "GET", &path, Body::empty()).await;
-        assert_eq!(answer.status(), 200, "{what}");
-        assert_safe(what, answer.headers());
+        assert_eq!(answer.status(), 200, "{label}");
+        assert_safe(label, answer.headers());
     }
     let foreign = Request::builder().method("POST").uri("/ui/preferences").header(header::HOST, "localhost:8001");
     let foreign = foreign.header("sec-fetch-site", "cross-site").body(Body::empty()).expect("a request");
@@ -158,13 +158,13 @@ async fn changing_routes_reject_cross_site_forms() {
     let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
     let mut changed = 0;
     for (method, path) in routes {
-        for (said, taken) in FROM.iter().filter(|(_, taken)| !taken || changed == 0) {
+        for (sent, allowed) in FROM.iter().filter(|(_, allowed)| !allowed || changed == 0) {
             let request = Request::builder().method(&method).uri(path.replace(['{', '}'], ""));
             let request = request.header(header::HOST, "localhost:8001").header(header::COOKIE, &cookie);
-            let request = said.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            let request = sent.iter().fold(request, |request, (name, value)| request.header(*name, *value));
             let answer = read_response(server.send(request.body(Body::from("{")).expect("a request")).await).await;
             let rejected = answer.status == 403 && answer.text().contains("cross_site_request");
-            assert_eq!(rejected, !taken, "{method} {path} from {said:?}: {}", answer.text());
+            assert_eq!(rejected, !allowed, "{method} {path} from {sent:?}: {}", answer.text());
         }
         changed += 1;
     }

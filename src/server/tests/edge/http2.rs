@@ -36,9 +36,9 @@ async fn serve(router: Router, tls: &Tls, idle: Duration) -> SocketAddr {
     let address = listener.local_addr().expect("an address");
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
-        let patience = ConnectionTimeouts { idle, ..ConnectionTimeouts::default() };
+        let timeouts = ConnectionTimeouts { idle, ..ConnectionTimeouts::default() };
         let room = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
-        serve_with_timeouts(patience, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
+        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
     });
     address
 }
@@ -83,14 +83,14 @@ async fn one_connection_carries_more_streams_than_http1_has_connections() {
     let session: Value = serde_json::from_slice(&body).expect("JSON");
     assert_eq!(session["base_url"], "https://localhost:8001", "the address comes without a Host header");
     server.create_worker("gpu-1").await;
-    let told = streams.iter_mut().map(async |stream| {
+    let notified = streams.iter_mut().map(async |stream| {
         let mut text = String::new();
         while !text.contains("workers") {
             let frame = stream.frame().await.expect("more").expect("a frame");
             text.push_str(&String::from_utf8_lossy(frame.data_ref().expect("data")));
         }
     });
-    join_all(told).await;
+    join_all(notified).await;
 }
 
 #[tokio::test]
@@ -111,16 +111,16 @@ async fn address_and_host_header_must_agree() {
 #[tokio::test]
 async fn idle_connection_is_closed_and_one_with_an_open_stream_is_not() {
     let (_directory, pair, tls) = certificate();
-    let go_on = Arc::new(Notify::new());
+    let proceed = Arc::new(Notify::new());
     let slow = {
-        let go_on = Arc::clone(&go_on);
+        let proceed = Arc::clone(&proceed);
         async move || {
-            let go_on = Arc::clone(&go_on);
+            let proceed = Arc::clone(&proceed);
             let pieces = futures_util::stream::unfold(0, move |n: u8| {
-                let go_on = Arc::clone(&go_on);
+                let proceed = Arc::clone(&proceed);
                 async move {
                     if n > 0 {
-                        go_on.notified().await;
+                        proceed.notified().await;
                     }
                     (n < 2).then(|| (Ok::<_, Infallible>(Bytes::from(vec![b'0' + n])), n + 1))
                 }
@@ -138,7 +138,7 @@ async fn idle_connection_is_closed_and_one_with_an_open_stream_is_not() {
     let hello = idle.send_request(request("/")).await.expect("a response");
     assert_eq!(hello.into_body().collect().await.expect("a body").to_bytes(), "hello");
     ended.await.expect("a task").expect("closed by the server");
-    go_on.notify_one();
+    proceed.notify_one();
     assert_eq!(stream.frame().await.expect("a frame").expect("data").into_data().expect("data"), "1");
 }
 

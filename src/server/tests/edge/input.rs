@@ -38,10 +38,10 @@ fn other_types(value: &Value) -> Vec<Value> {
 fn submit_fields() -> Vec<(String, Vec<Value>)> {
     let example = json!(SubmitJob::example());
     let fields = example.as_object().expect("an object").iter();
-    fields.map(|(field, value)| (field.clone(), or(other_types(value), &invalid_values(field)))).collect()
+    fields.map(|(field, value)| (field.clone(), with_values(other_types(value), &invalid_values(field)))).collect()
 }
 
-fn or(mut values: Vec<Value>, more: &[Value]) -> Vec<Value> {
+fn with_values(mut values: Vec<Value>, more: &[Value]) -> Vec<Value> {
     values.extend(more.iter().cloned());
     values
 }
@@ -55,14 +55,20 @@ struct Route {
     wrong: Vec<(String, Vec<Value>)>,
 }
 
-fn named(wrong: Vec<(&str, Vec<Value>)>) -> Vec<(String, Vec<Value>)> {
+fn with_owned_names(wrong: Vec<(&str, Vec<Value>)>) -> Vec<(String, Vec<Value>)> {
     wrong.into_iter().map(|(field, values)| (field.to_owned(), values)).collect()
 }
 
 fn user_routes(worker: &str, job: &str) -> Vec<Route> {
-    let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong: named(wrong) };
-    let name = || or(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
-    let kind = || or(no_text(), &[json!("banana")]);
+    let route = |method, path: String, body, wrong| Route {
+        by: Actor::Admin,
+        method,
+        path,
+        body,
+        wrong: with_owned_names(wrong),
+    };
+    let name = || with_values(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
+    let kind = || with_values(no_text(), &[json!("banana")]);
     vec![
         route(
             "POST",
@@ -74,15 +80,15 @@ fn user_routes(worker: &str, job: &str) -> Vec<Route> {
             "PATCH",
             format!("/api/admin/workers/{worker}"),
             json!({}),
-            vec![("name", or(name(), &[json!("gpu-2")])), ("worker_type", kind()), ("labels", no_labels())],
+            vec![("name", with_values(name(), &[json!("gpu-2")])), ("worker_type", kind()), ("labels", no_labels())],
         ),
         route(
             "POST",
             format!("/api/admin/workers/{worker}/drain"),
             json!({}),
             vec![
-                ("reason", or(no_text(), &[json!("x".repeat(501))])),
-                ("deadline_seconds", or(no_count(), &[json!(2_592_001)])),
+                ("reason", with_values(no_text(), &[json!("x".repeat(501))])),
+                ("deadline_seconds", with_values(no_count(), &[json!(2_592_001)])),
             ],
         ),
         Route {
@@ -96,7 +102,7 @@ fn user_routes(worker: &str, job: &str) -> Vec<Route> {
             "POST",
             format!("/api/queue/{job}/priority"),
             json!({}),
-            vec![("priority", or(no_count(), &[json!(51)]))],
+            vec![("priority", with_values(no_count(), &[json!(51)]))],
         ),
         route(
             "PUT",
@@ -119,8 +125,14 @@ fn user_routes(worker: &str, job: &str) -> Vec<Route> {
 }
 
 fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
-    let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong: named(wrong) };
-    let text = || or(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
+    let route = |path: String, body, wrong| Route {
+        by: key.clone(),
+        method: "POST",
+        path,
+        body,
+        wrong: with_owned_names(wrong),
+    };
+    let text = || with_values(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
     let attempts = || {
         vec![
             json!("none"),
@@ -135,7 +147,7 @@ fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
             "/api/workers/register".to_owned(),
             json!({"protocol": 1, "gpu_count": 1}),
             vec![
-                ("gpu_count", or(no_count(), &[json!(65)])),
+                ("gpu_count", with_values(no_count(), &[json!(65)])),
                 ("gpu_name", text()),
                 ("accelerator_type", text()),
                 ("host", text()),
@@ -143,7 +155,7 @@ fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
                 ("install_id", text()),
                 ("labels", no_labels()),
                 ("protocol", no_count()),
-                ("max_jobs", or(no_count(), &[json!(0), json!(65)])),
+                ("max_jobs", with_values(no_count(), &[json!(0), json!(65)])),
                 ("persistent", vec![json!("yes"), json!(1)]),
                 (
                     "gpus",
@@ -155,15 +167,15 @@ fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
                     ],
                 ),
                 ("attempts", attempts()),
-                ("current_job_id", or(no_text(), &[json!("../x")])),
+                ("current_job_id", with_values(no_text(), &[json!("../x")])),
             ],
         ),
         route(
             "/api/workers/heartbeat".to_owned(),
             json!({}),
             vec![
-                ("status", or(no_text(), &[json!("banana")])),
-                ("worker_id", or(no_text(), &[json!("w_other"), json!("../x")])),
+                ("status", with_values(no_text(), &[json!("banana")])),
+                ("worker_id", with_values(no_text(), &[json!("w_other"), json!("../x")])),
                 ("attempts", attempts()),
                 ("telemetry", vec![json!(5), json!([5]), json!([{"gpus": []}]), json!([{"at": "now", "gpus": [{}]}])]),
             ],
@@ -172,8 +184,8 @@ fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
             status.clone(),
             json!({"status": "running", "attempt": 1}),
             vec![
-                ("status", or(no_text(), &[json!("banana"), json!("")])),
-                ("attempt", or(no_count(), &[json!(2)])),
+                ("status", with_values(no_text(), &[json!("banana"), json!("")])),
+                ("attempt", with_values(no_count(), &[json!(2)])),
                 ("exit_code", vec![json!("one"), json!(1e30)]),
                 ("error", no_text()),
             ],
@@ -189,7 +201,7 @@ fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
             format!("/api/workers/job/{job}/progress"),
             json!({"attempt": 1, "points": []}),
             vec![
-                ("attempt", or(no_count(), &[json!(2)])),
+                ("attempt", with_values(no_count(), &[json!(2)])),
                 (
                     "points",
                     vec![
@@ -229,10 +241,10 @@ async fn invalid_field_values_are_rejected_and_change_nothing() {
                 body[field] = value.clone();
                 let answer = server.call(&route.by, route.method, &route.path, body.to_string()).await;
                 let shown: String = value.to_string().chars().take(60).collect();
-                let what = format!("{} {} with {field}: {shown}", route.method, route.path);
-                assert!(answer.status.is_client_error(), "{what} was answered {}: {}", answer.status, answer.text());
+                let context = format!("{} {} with {field}: {shown}", route.method, route.path);
+                assert!(answer.status.is_client_error(), "{context} was answered {}: {}", answer.status, answer.text());
                 let document = answer.json();
-                assert!(document["code"].is_string() && document["detail"].is_string(), "{what}: {document}");
+                assert!(document["code"].is_string() && document["detail"].is_string(), "{context}: {document}");
             }
         }
     }

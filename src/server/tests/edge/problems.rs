@@ -15,8 +15,8 @@ use crate::tests::harness::{ADMIN, Actor, TestResponse, TestServer, read_respons
 async fn unknown_route_is_a_problem_document() {
     let server = TestServer::start().await;
     for path in ["/api/nowhere", "/api/queue/j_1/nowhere", "/api/admin/nowhere", "/api/workers/no/where", "/api"] {
-        let told = server.get(&Actor::Admin, path).await.expect_problem(404, "no_such_route");
-        assert_eq!(told["detail"], format!("{path:?} not found."), "the path is repeated as requested");
+        let problem = server.get(&Actor::Admin, path).await.expect_problem(404, "no_such_route");
+        assert_eq!(problem["detail"], format!("{path:?} not found."), "the path is repeated as requested");
     }
     server.call(&Actor::Admin, "PATCH", "/api/queue", "").await.expect_problem(405, "method_not_allowed");
 }
@@ -58,12 +58,12 @@ async fn problem_pages_are_localized() {
         ("GET", "/admin/system", 403, "admin.system"),
         ("GET", "/nowhere?x=1", 404, "Revise la dirección"),
     ];
-    for (method, path, status, says) in cases {
+    for (method, path, status, expected) in cases {
         let answer = browse(&server, &lea, method, path, "es").await;
         assert_eq!(answer.status.as_u16(), status, "{path}");
         let text = answer.text();
         assert!(text.contains("lang=\"es\"") && text.contains("</html>"), "{path}: {text}");
-        assert!(text.contains(says), "{path} says {says}: {text}");
+        assert!(text.contains(expected), "{path} says {expected}: {text}");
         assert!(!text.contains(" style=\""), "{path}");
         assert!(
             answer.headers[header::CONTENT_SECURITY_POLICY].to_str().is_ok_and(|policy| policy.contains("script-src"))
@@ -109,9 +109,9 @@ async fn api_problems_are_in_the_language_that_is_asked_for() {
     let in_japanese = Actor::Cookie(format!("{session}; language=ja"));
     let answer = server.get(&in_japanese, "/api/admin/users").await;
     assert_eq!(answer.headers[header::CONTENT_LANGUAGE], "ja");
-    let told = answer.expect_problem(403, "permission_denied");
-    assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{told}");
-    assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
+    let problem = answer.expect_problem(403, "permission_denied");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{problem}");
+    assert_eq!((&problem["permission"], &problem["title"]), (&json!("admin.users"), &json!("Forbidden")));
     let english = server.get(&Actor::Cookie(session), "/api/admin/users").await;
     assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
     let Actor::Cookie(admin) = server.add_user("ada", "admin").await else { panic!("a browser") };
@@ -184,8 +184,8 @@ async fn every_kind_of_problem_is_told_in_japanese() {
 #[test]
 fn codes_are_those_that_have_a_sentence() {
     let described: BTreeSet<&str> = CODES.iter().map(|code| code.name).collect();
-    let told: BTreeSet<&str> = ProblemSentence::codes().collect();
-    assert_eq!(told, described, "server_pages.problems in app/locales/en.json, and http/problem/codes.rs");
+    let codes: BTreeSet<&str> = ProblemSentence::codes().collect();
+    assert_eq!(codes, described, "server_pages.problems in app/locales/en.json, and http/problem/codes.rs");
 }
 
 #[tokio::test]
@@ -200,8 +200,8 @@ async fn form_errors_are_localized() {
         let to = answer.headers[header::LOCATION].to_str().expect("text").to_owned();
         browse(&server, &Actor::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
     };
-    let taken = post("/ui/users", "name=ada&role=viewer").await;
-    assert!(taken.contains("この名前はすでに使われています"), "{taken}");
+    let duplicate = post("/ui/users", "name=ada&role=viewer").await;
+    assert!(duplicate.contains("この名前はすでに使われています"), "{duplicate}");
     let wrong = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
     assert!(wrong.contains("ユーザー名またはパスワードが正しくありません"), "{wrong}");
     let labels = post("/ui/workers", "name=x&labels=%3D1").await;

@@ -28,7 +28,7 @@ async fn host(server: &TestServer, name: &str, count: u32, unavailable: Option<&
 }
 
 /// Returns the listed GPUs by the ids that [`host`] gave them.
-fn shown(page: &Value) -> Vec<&str> {
+fn gpu_uuids(page: &Value) -> Vec<&str> {
     let workers = page["workers"].as_array().expect("a list").iter();
     let gpus = workers.flat_map(|worker| worker["gpus"].as_array().expect("each has some"));
     gpus.map(|gpu| gpu["uuid"].as_str().expect("text")).collect()
@@ -40,16 +40,16 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
     server.put_config("digits").await;
     server.create_worker("a-never-seen").await;
     let (_, mut events) = host(&server, "rack-2", 2, Some("in_use")).await;
-    let (gone, _events) = host(&server, "rack-1", 1, None).await;
+    let (disconnected, _events) = host(&server, "rack-1", 1, None).await;
     let _broken = host(&server, "rack-3", 3, Some("quarantined")).await;
-    server.post(&gone, "/api/workers/disconnect", json!({})).await.expect_status(200);
+    server.post(&disconnected, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let label = json!({"config_name": "digits", "gpu_count": 1, "worker_labels": {}});
     let job = server.post(&Actor::Admin, "/api/queue/submit", label).await.expect_status(201)["job_id"].clone();
     let offered = events.next_offer().await;
     assert_eq!((json!(offered.job_id), offered.gpus), (job, vec!["rack-2-0".to_owned()]), "the tightest fit");
 
     let all = get_page(&server, "").await;
-    assert_eq!(shown(&all), ["rack-1-0", "rack-2-0", "rack-2-1", "rack-3-0", "rack-3-1", "rack-3-2"]);
+    assert_eq!(gpu_uuids(&all), ["rack-1-0", "rack-2-0", "rack-2-1", "rack-3-0", "rack-3-1", "rack-3-2"]);
     let counts = json!({"busy": 1, "free": 2, "in_use": 1, "quarantined": 1, "not_connected": 1});
     assert_eq!((&all["counts"], &all["total"], &all["before"]), (&counts, &json!(3), &json!(0)));
     for (state, expected) in [
@@ -60,12 +60,12 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
         ("not_connected", vec!["rack-1-0"]),
     ] {
         let page = get_page(&server, &format!("state={state}")).await;
-        assert_eq!((shown(&page), &page["counts"]), (expected, &counts), "{state}");
+        assert_eq!((gpu_uuids(&page), &page["counts"]), (expected, &counts), "{state}");
         assert!(page["workers"][0]["gpus"].as_array().expect("a list").iter().all(|gpu| gpu["state"] == state));
     }
     let narrowed = get_page(&server, "q=name:rack-3").await;
     assert_eq!(
-        (shown(&narrowed).len(), &narrowed["counts"]["free"], &narrowed["counts"]["busy"]),
+        (gpu_uuids(&narrowed).len(), &narrowed["counts"]["free"], &narrowed["counts"]["busy"]),
         (3, &json!(2), &json!(0))
     );
 }
@@ -79,13 +79,13 @@ async fn gpu_list_is_paged_by_worker() {
     }
     let page = |cursor: &Value| format!("limit=2&cursor={}", cursor.as_str().unwrap_or_default());
     let first = get_page(&server, "limit=2").await;
-    assert_eq!((shown(&first), &first["total"]), (vec!["rack-1-0", "rack-2-0"], &json!(5)));
+    assert_eq!((gpu_uuids(&first), &first["total"]), (vec!["rack-1-0", "rack-2-0"], &json!(5)));
     assert!(first.get("previous_cursor").is_none(), "{first}");
     let second = get_page(&server, &page(&first["next_cursor"])).await;
-    assert_eq!((shown(&second), &second["before"]), (vec!["rack-3-0", "rack-4-0"], &json!(2)));
+    assert_eq!((gpu_uuids(&second), &second["before"]), (vec!["rack-3-0", "rack-4-0"], &json!(2)));
     let last = get_page(&server, &page(&second["next_cursor"])).await;
-    assert_eq!((shown(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
-    assert_eq!(shown(&get_page(&server, &page(&last["previous_cursor"])).await), shown(&second));
+    assert_eq!((gpu_uuids(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
+    assert_eq!(gpu_uuids(&get_page(&server, &page(&last["previous_cursor"])).await), gpu_uuids(&second));
     let header = server.get(&Actor::Admin, "/api/admin/gpus?limit=2").await;
     assert!(header.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
 }
@@ -112,8 +112,8 @@ async fn gpu_list_groups_by_label() {
     for (name, team) in [("e", "nlp"), ("d", ""), ("c", "art"), ("b", "nlp"), ("a", ""), ("f", "nlp")] {
         let labels = if team.is_empty() { json!({}) } else { json!({"team": team}) };
         let wanted = json!({"name": name, "labels": labels});
-        let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
-        let key = Actor::worker(made["token"].as_str().expect("text"));
+        let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+        let key = Actor::worker(created["token"].as_str().expect("text"));
         let gpu = json!({"index": 0, "uuid": name, "name": "A100", "vram_gb": 80.0});
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu], "max_jobs": 4});
         server.post(&key, "/api/workers/register", body).await.expect_status(200);
@@ -129,20 +129,18 @@ async fn gpu_list_groups_by_label() {
         )
         .await;
         assert_eq!((&page["total"], &page["label_keys"]), (&json!(6), &json!(["team"])));
-        seen.extend(shown(&page).into_iter().map(str::to_owned));
+        seen.extend(gpu_uuids(&page).into_iter().map(str::to_owned));
         let each = page["groups"].as_array().expect("a list").iter();
-        groups.extend(
-            each.map(|of| {
-                (of["value"].clone(), of["shown"].clone(), of["total"].clone(), of["counts"]["free"].clone())
-            }),
-        );
+        groups.extend(each.map(|group| {
+            (group["value"].clone(), group["shown"].clone(), group["total"].clone(), group["counts"]["free"].clone())
+        }));
         let Some(next) = page["next_cursor"].as_str() else { break };
         next.clone_into(&mut cursor);
     }
     assert_eq!(seen, ["c", "b", "e", "f", "a", "d"], "by value, then name; who has none comes last");
-    let told: Vec<_> = groups.iter().map(|group| json!([group.0, group.1, group.2, group.3])).collect();
+    let rows: Vec<_> = groups.iter().map(|group| json!([group.0, group.1, group.2, group.3])).collect();
     assert_eq!(
-        json!(told),
+        json!(rows),
         json!([["art", 1, 1, 1], ["nlp", 1, 3, 3], ["nlp", 2, 3, 3], [null, 2, 2, 2]]),
         "how many are on the page, and how many there are"
     );

@@ -60,8 +60,8 @@ async fn gpu_history_has_hour_and_day() {
     assert_eq!(fetch(&server, &path("")).await["gpus"][0]["utilization_percent"], json!([]), "an hour later");
     assert_eq!(known_values(&fetch(&server, &path("?range=day")).await["gpus"][0]["utilization_percent"]), [30.0]);
     server.get(&Actor::Admin, &path("?range=week")).await.expect_problem(400, "invalid_query");
-    let nobody = format!("/api/admin/workers/w_{}/gpus/history", "0".repeat(26));
-    server.get(&Actor::Admin, &nobody).await.expect_problem(404, "worker_not_found");
+    let unknown_worker = format!("/api/admin/workers/w_{}/gpus/history", "0".repeat(26));
+    server.get(&Actor::Admin, &unknown_worker).await.expect_problem(404, "worker_not_found");
 }
 
 #[tokio::test]
@@ -87,9 +87,9 @@ async fn job_shows_its_allocated_gpus_only() {
     server.clock.advance(Millis::from_secs(60));
     send_utilization(&server, &key, &[1.0, 1.0, 1.0]).await;
     let shown = fetch(&server, &path).await;
-    let of: Vec<_> =
+    let uuids: Vec<_> =
         shown["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["uuid"].as_str().expect("text")).collect();
-    assert_eq!(of, granted);
+    assert_eq!(uuids, granted);
     assert_eq!(known_values(&shown["gpus"][0]["utilization_percent"]), [50.0, 52.0], "neither before nor after");
     assert_eq!(shown["gpus"][0]["utilization_percent"].as_array().map(Vec::len), Some(5));
     server.clock.advance(Millis::from_secs(3_600));
@@ -106,13 +106,13 @@ async fn fleet_history_is_the_mean_and_each_gpu_has_a_sparkline() {
     let fleet = fetch(&server, "/api/admin/gpus/history").await;
     assert_eq!((known_values(&fleet["utilization_percent"]), known_values(&fleet["gpus"])), (vec![40.5], vec![2.0]));
     assert_eq!((known_values(&fleet["busy"]), fleet["busy"].as_array().map(Vec::len)), (vec![0.0], Some(240)));
-    let lately = async |query: &str| {
+    let sparkline = async |query: &str| {
         fetch(&server, &format!("/api/admin/gpus?{query}")).await["workers"][0]["gpus"][1]["lately"].clone()
     };
-    assert_eq!(lately("").await, Value::Null, "on request only");
+    assert_eq!(sparkline("").await, Value::Null, "on request only");
     for range in ["hour", "day"] {
-        let lately = lately(&format!("lately={range}")).await;
-        assert_eq!((lately.as_array().map(Vec::len), lately[47].as_u64()), (Some(48), Some(61)));
+        let sparkline = sparkline(&format!("lately={range}")).await;
+        assert_eq!((sparkline.as_array().map(Vec::len), sparkline[47].as_u64()), (Some(48), Some(61)));
     }
 }
 
@@ -169,14 +169,14 @@ async fn every_metric_of_an_attempt_is_a_series() {
             .await
             .expect_status(200);
     }
-    let told = fetch(&server, &path("?attempt=1")).await;
-    let names: Vec<_> = told["metrics"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
+    let response = fetch(&server, &path("?attempt=1")).await;
+    let names: Vec<_> = response["metrics"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
     assert_eq!(names, ["loss", "steps_per_second", "vram"]);
-    let loss = known_values(&told["metrics"][0]["values"]);
+    let loss = known_values(&response["metrics"][0]["values"]);
     assert!(loss.len() < 500 && loss.contains(&100.0), "a spike among two thousand is kept: {}", loss.len());
-    assert!(known_values(&told["metrics"][1]["values"]).iter().all(|rate| (rate - 1.0).abs() < 1e-9));
-    assert_eq!(told["from"], started.to_string());
-    assert_eq!(fetch(&server, &path("")).await, told, "the newest");
+    assert!(known_values(&response["metrics"][1]["values"]).iter().all(|rate| (rate - 1.0).abs() < 1e-9));
+    assert_eq!(response["from"], started.to_string());
+    assert_eq!(fetch(&server, &path("")).await, response, "the newest");
     for path in [path("?attempt=2"), format!("/api/queue/{job}/progress?attempt=2")] {
         server.get(&Actor::Admin, &path).await.expect_problem(404, "attempt_not_found");
     }
@@ -201,11 +201,11 @@ async fn live_data_is_one_response_with_its_own_topic() {
     let by = Actor::Job(offer.upload_token.clone());
     server.post(&by, &format!("/api/workers/job/{job}/progress"), points).await.expect_status(200);
     assert_eq!(events.next().await.expect("events")["topics"], json!([format!("progress:{job}")]));
-    let told = fetch(&server, &live).await;
-    assert_eq!((&told["status"], &told["progress"]["step"]), (&json!("running"), &json!(7)));
-    assert_eq!(told["metrics"], fetch(&server, &format!("/api/queue/{job}/metrics")).await);
-    assert_eq!(told["gpus"], fetch(&server, &format!("/api/queue/{job}/gpus")).await);
-    assert_eq!(told["log"], fetch(&server, &format!("/api/queue/{job}/logs")).await);
+    let response = fetch(&server, &live).await;
+    assert_eq!((&response["status"], &response["progress"]["step"]), (&json!("running"), &json!(7)));
+    assert_eq!(response["metrics"], fetch(&server, &format!("/api/queue/{job}/metrics")).await);
+    assert_eq!(response["gpus"], fetch(&server, &format!("/api/queue/{job}/gpus")).await);
+    assert_eq!(response["log"], fetch(&server, &format!("/api/queue/{job}/logs")).await);
     server.get(&Actor::Admin, &format!("{live}?attempt=2")).await.expect_problem(404, "attempt_not_found");
 }
 

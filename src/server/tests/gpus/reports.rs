@@ -32,7 +32,11 @@ async fn register(server: &TestServer, key: &Actor, gpus: Vec<Value>, max_jobs: 
     server.post(key, "/api/workers/register", body).await.expect_status(200);
 }
 
-async fn online(server: &TestServer, gpus: Vec<Value>, max_jobs: u32) -> (String, Actor, EventStreamReader) {
+async fn connect_gpu_worker(
+    server: &TestServer,
+    gpus: Vec<Value>,
+    max_jobs: u32,
+) -> (String, Actor, EventStreamReader) {
     server.put_config("digits").await;
     let (id, key) = server.create_worker("gpu-1").await;
     register(server, &key, gpus, max_jobs).await;
@@ -62,14 +66,14 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     let server = TestServer::start().await;
     let mut four = gpus(4, 0);
     (four[1]["unavailable"], four[3]["unavailable"]) = (quarantined(), in_use());
-    let (id, _, mut events) = online(&server, four, 4).await;
+    let (id, _, mut events) = connect_gpu_worker(&server, four, 4).await;
     let submit = async |count: u32, dry_run: bool| {
         let body = json!({"config_name": "digits", "gpu_count": count, "dry_run": dry_run});
         server.post(&Actor::Admin, "/api/queue/submit", body).await.json()
     };
-    let waits = submit(3, true).await["explanation"].clone();
-    assert_eq!(waits["verdict"], "worker_unavailable");
-    let blocker = &waits["workers"][0]["blockers"][0];
+    let explanation = submit(3, true).await["explanation"].clone();
+    assert_eq!(explanation["verdict"], "worker_unavailable");
+    let blocker = &explanation["workers"][0]["blockers"][0];
     assert_eq!(
         (&blocker["code"], &blocker["wanted"], &blocker["found"]),
         (&json!("gpus_unavailable"), &json!("3"), &json!("2"))
@@ -79,12 +83,12 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
         "The job requires 3 GPUs; usable matching GPUs: 2. GPU 1 · Quarantined · XID 79, it has fallen off the bus. \
          GPU 3 · In use (external) · process 4711 (python)."
     );
-    let taken = submit(2, false).await["job_id"].clone();
+    let job = submit(2, false).await["job_id"].clone();
     let offer = events.next_offer().await;
-    assert_eq!((json!(offer.job_id), offer.gpus), (taken.clone(), vec!["GPU-0".to_owned(), "GPU-2".to_owned()]));
+    assert_eq!((json!(offer.job_id), offer.gpus), (job.clone(), vec!["GPU-0".to_owned(), "GPU-2".to_owned()]));
     let worker = worker_view(&server, &id).await;
     let held: Vec<_> = worker["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["job_id"].clone()).collect();
-    assert_eq!(held, [taken.clone(), Value::Null, taken, Value::Null]);
+    assert_eq!(held, [job.clone(), Value::Null, job, Value::Null]);
     assert_eq!(worker["jobs"][0]["gpus"], 2);
     let overview = server.get(&server.add_user("ada", "admin").await, "/").await.text();
     assert!(overview.contains("2 allocated"), "not the whole host: {overview}");
@@ -106,7 +110,7 @@ async fn explanation_lists_a_few_of_many_unavailable_gpus() {
     six[3]["unavailable"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
     six[1]["unavailable"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
     six[2]["unavailable"] = json!({"reason": "quarantined", "detail": ""});
-    let (_, _, _events) = online(&server, six, 1).await;
+    let (_, _, _events) = connect_gpu_worker(&server, six, 1).await;
     let job = server.submit("digits").await;
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
     let blocker = &explained["workers"][0]["blockers"][0];
@@ -124,7 +128,7 @@ async fn explanation_lists_a_few_of_many_unavailable_gpus() {
 #[tokio::test]
 async fn job_gets_the_remaining_gpus() {
     let server = TestServer::start().await;
-    let (_, _, mut events) = online(&server, gpus(3, 1), 1).await;
+    let (_, _, mut events) = connect_gpu_worker(&server, gpus(3, 1), 1).await;
     server.submit("digits").await;
     assert_eq!(events.next_offer().await.gpus, ["GPU-1", "GPU-2"]);
 }
@@ -132,7 +136,7 @@ async fn job_gets_the_remaining_gpus() {
 #[tokio::test]
 async fn heartbeat_makes_gpus_unavailable_and_available() {
     let server = TestServer::start().await;
-    let (id, key, mut events) = online(&server, gpus(1, 0), 1).await;
+    let (id, key, mut events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
     let first = server.submit("digits").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), first);
     server.report_status(&key, &first, json!({"status": "running", "attempt": 1})).await.expect_status(200);
@@ -140,16 +144,16 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     let gpu = worker_view(&server, &id).await["gpus"][0].clone();
     assert_eq!((&gpu["unavailable"], &gpu["job_id"]), (&quarantined(), &json!(first)), "who has it keeps it");
     assert_eq!(server.job_status(&first).await, "running");
-    let waits = server.submit("digits").await;
+    let pending = server.submit("digits").await;
     server.report_status(&key, &first, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    let explained = server.get(&Actor::Admin, &format!("/api/queue/{waits}/explain")).await.expect_status(200);
+    let explained = server.get(&Actor::Admin, &format!("/api/queue/{pending}/explain")).await.expect_status(200);
     assert_eq!(
-        (&explained["verdict"], server.job_status(&waits).await.as_str()),
+        (&explained["verdict"], server.job_status(&pending).await.as_str()),
         (&json!("worker_unavailable"), "queued")
     );
     assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 · Quarantined · XID 79")));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
-    assert_eq!(events.next_offer().await.job_id.as_str(), waits, "given back, it is planned");
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "given back, it is planned");
     let audit_log = recorded_details(&server).await;
     let entry =
         |reason: &Value| json!([{"index": 0, "uuid": "GPU-0", "reason": reason["reason"], "detail": reason["detail"]}]);
@@ -169,7 +173,7 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
 #[tokio::test]
 async fn heartbeat_without_gpu_changes_writes_nothing() {
     let server = TestServer::start().await;
-    let (id, key, _events) = online(&server, gpus(2, 1), 1).await;
+    let (id, key, _events) = connect_gpu_worker(&server, gpus(2, 1), 1).await;
     let commits = || server.app.services.context.metrics.commits.sizes.snapshot().count;
     let (before, version) = (commits(), server.app.services.context.notifier.version());
     assert!(before > 0, "they are counted");
@@ -193,7 +197,7 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
 #[tokio::test]
 async fn changing_processes_are_shown_but_not_audited() {
     let server = TestServer::start().await;
-    let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let (id, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
     let shown = async || worker_view(&server, &id).await["gpus"][0]["unavailable"]["detail"].clone();
     let uses = async |seconds: i64, process: u32| {
         server.clock.advance(Millis::from_secs(seconds));
@@ -222,18 +226,18 @@ async fn changing_processes_are_shown_but_not_audited() {
 #[tokio::test]
 async fn valid_readings_are_shown_with_the_servers_time() {
     let server = TestServer::start().await;
-    let (id, key, _events) = online(&server, gpus(2, 0), 1).await;
+    let (id, key, _events) = connect_gpu_worker(&server, gpus(2, 0), 1).await;
     server.clock.advance(Millis::from_secs(7));
     let at = worker_view(&server, &id).await["status_since"].clone();
     let long = json!({"reason": "quarantined", "detail": format!("XID\u{7} 79 {}", "x".repeat(300))});
-    let said = json!([
+    let readings = json!([
         {"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0, "power_watts": 390.5,
          "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2, "unavailable": long},
         {"uuid": "GPU-1", "utilization_percent": 101.0, "memory_used_gb": -1.0, "temperature_celsius": 4e9, "power_watts": -0.1,
          "power_limit_watts": 1e300, "clock_mhz": 4_000_000_000_u32, "memory_clock_mhz": 100_001},
         {"uuid": "GPU-9", "temperature_celsius": 50.0}
     ]);
-    send_gpus(&server, &key, said).await;
+    send_gpus(&server, &key, readings).await;
     let shown = worker_view(&server, &id).await;
     let reading = shown["gpus"][0]["reading"].clone();
     assert_ne!(reading["at"], at);
@@ -254,7 +258,7 @@ async fn valid_readings_are_shown_with_the_servers_time() {
 #[tokio::test]
 async fn too_much_telemetry_is_rejected() {
     let server = TestServer::start().await;
-    let (_, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let (_, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
     let moment = |gpus: usize| json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![json!({"uuid": "GPU-0"}); gpus]});
     let heartbeat =
         async |telemetry: Value| server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await;
@@ -292,7 +296,7 @@ async fn registered_values_are_truncated_or_rejected() {
 #[tokio::test]
 async fn readings_are_deleted_with_the_worker() {
     let server = TestServer::start().await;
-    let (id, key, events) = online(&server, gpus(1, 0), 1).await;
+    let (id, key, events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
     let reading = async || worker_view(&server, &id).await["gpus"][0]["reading"].clone();
     let hot = json!([{"uuid": "GPU-0", "temperature_celsius": 90.0}]);
     send_gpus(&server, &key, hot.clone()).await;
@@ -313,10 +317,10 @@ async fn readings_are_deleted_with_the_worker() {
 async fn open_pages_get_throttled_reading_notifications() {
     for all in [false, true] {
         let server = TestServer::start().await;
-        let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+        let (id, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
         let topic = if all { "gpus".to_owned() } else { format!("worker:{id}") };
         let shown = if all { "/api/admin/gpus".to_owned() } else { format!("/api/admin/workers/{id}") };
-        let look = async || server.get(&Actor::Admin, &shown).await.expect_status(200);
+        let open_page = async || server.get(&Actor::Admin, &shown).await.expect_status(200);
         let path = format!("/api/events?topics={topic}");
         let mut events = EventStreamReader::new(server.open(&Actor::Admin, "GET", &path, Body::empty()).await);
         events.next().await.expect("the first message always comes");
@@ -327,11 +331,11 @@ async fn open_pages_get_throttled_reading_notifications() {
             server.app.services.context.notifier.version() - before
         };
         assert_eq!(heartbeat(1).await, 0, "no page is open");
-        look().await;
+        open_page().await;
         assert_eq!(heartbeat(1).await, 1);
         assert_eq!(events.next().await.expect("news")["topics"], json!([topic]));
         assert_eq!((heartbeat(4).await, heartbeat(1).await), (0, 1), "every 5 s at most");
-        let seen = look().await;
+        let seen = open_page().await;
         let gpu = if all { &seen["workers"][0]["gpus"][0] } else { &seen["gpus"][0] };
         assert_eq!(gpu["reading"]["temperature_celsius"], 50.0);
         assert_eq!(
@@ -347,7 +351,7 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
     let server = TestServer::start().await;
     let mut three = gpus(3, 0);
     (three[1]["memory_kind"], three[2]["part_of"]) = (json!("unified"), json!("GPU-9"));
-    let (id, key, mut events) = online(&server, three, 3).await;
+    let (id, key, mut events) = connect_gpu_worker(&server, three, 3).await;
     let ada = server.add_user("ada", "admin").await;
     let page = async |path: &str| server.get(&ada, path).await.text().replace('\u{a0}', " ");
     let path = format!("/admin/workers/{id}?show=gpus");
@@ -364,7 +368,7 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
     let why = json!({"reason": "quarantined", "detail": "XID 79 <fallen>"});
     send_gpus(&server, &key, json!([full, {"uuid": broken, "unavailable": why}])).await;
     let shown = page(&path).await;
-    let said = [
+    let expected = [
         "61.5 / 80 GB",
         "97%",
         "71 °C",
@@ -379,14 +383,14 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
         "13.0",
         "1 GPU unavailable",
     ];
-    for words in said.into_iter().chain([format!("href=\"/jobs/{job}\"").as_str()]) {
+    for words in expected.into_iter().chain([format!("href=\"/jobs/{job}\"").as_str()]) {
         assert!(shown.contains(words), "{words} in\n{shown}");
     }
     assert!(page("/admin/workers").await.contains("1 GPU unavailable"));
     drop(events);
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    let gone = page(&path).await;
-    assert!(gone.contains(">Not connected<") && !gone.contains(">Available<"), "{gone}");
+    let disconnected = page(&path).await;
+    assert!(disconnected.contains(">Not connected<") && !disconnected.contains(">Available<"), "{disconnected}");
 }
 
 #[tokio::test]
@@ -406,7 +410,7 @@ async fn metrics_count_gpus_by_state() {
     );
     let mut four = gpus(4, 1);
     four[3]["unavailable"] = quarantined();
-    let (_, key, mut events) = online(&server, four, 4).await;
+    let (_, key, mut events) = connect_gpu_worker(&server, four, 4).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     let states = async || [count("free").await, count("busy").await, count("in_use").await, count("quarantined").await];

@@ -49,8 +49,8 @@ impl SoftPasskey {
 
     /// Returns the result of `navigator.credentials.create()`.
     pub fn create(&self, options: &Value) -> Value {
-        let place = self.pair.public_key().as_ref();
-        let (x, y) = (&place[1..33], &place[33..65]);
+        let point = self.pair.public_key().as_ref();
+        let (x, y) = (&point[1..33], &point[33..65]);
         let length = u8::try_from(self.id.len()).expect("a short id");
         // CBOR: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
         let cose = [&[0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 32], x, &[0x22, 0x58, 32], y].concat();
@@ -73,11 +73,11 @@ impl SoftPasskey {
     /// The same without a counter, as for keys that are synced between devices.
     pub fn get_without_counter(&self, options: &Value) -> Value {
         let data = self.authenticator_data(options["rpId"].as_str().expect("a host"), PRESENT);
-        let said = self.client_data("get", options);
-        let signed = [&data[..], &Sha256::digest(&said)].concat();
+        let client_data = self.client_data("get", options);
+        let signed = [&data[..], &Sha256::digest(&client_data)].concat();
         let signature = self.pair.sign(&SystemRandom::new(), &signed).expect("a signature");
         let response = json!({
-            "authenticatorData": base64url(&data), "clientDataJSON": base64url(&said), "signature": base64url(signature.as_ref()),
+            "authenticatorData": base64url(&data), "clientDataJSON": base64url(&client_data), "signature": base64url(signature.as_ref()),
             "userHandle": null,
         });
         json!({"id": base64url(&self.id), "rawId": base64url(&self.id), "type": "public-key", "response": response})
@@ -87,12 +87,12 @@ impl SoftPasskey {
         [&Sha256::digest(host.as_bytes())[..], &[flags], &self.counter.to_be_bytes()].concat()
     }
 
-    fn client_data(&self, what: &str, options: &Value) -> Vec<u8> {
+    fn client_data(&self, kind: &str, options: &Value) -> Vec<u8> {
         let challenge = &options["challenge"];
-        let said = json!({
-            "type": format!("webauthn.{what}"), "challenge": challenge, "origin": self.origin, "crossOrigin": false,
+        let client_data = json!({
+            "type": format!("webauthn.{kind}"), "challenge": challenge, "origin": self.origin, "crossOrigin": false,
         });
-        said.to_string().into_bytes()
+        client_data.to_string().into_bytes()
     }
 }
 
@@ -110,8 +110,8 @@ pub async fn user_with_passkey(server: &TestServer, name: &str, number: u8) -> P
 
 /// Adds a passkey in a browser.
 pub async fn add_passkey(server: &TestServer, by: &Actor, key: &SoftPasskey, name: &str) -> TestResponse {
-    let begun = server.post(by, "/api/account/passkeys", json!({})).await.expect_status(201);
-    let confirm = json!({"name": name, "credential": key.create(&begun["options"])});
+    let setup = server.post(by, "/api/account/passkeys", json!({})).await.expect_status(201);
+    let confirm = json!({"name": name, "credential": key.create(&setup["options"])});
     server.post(by, "/api/account/passkeys/confirm", confirm).await
 }
 

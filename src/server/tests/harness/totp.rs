@@ -25,8 +25,8 @@ pub async fn user_with_totp(server: &TestServer, name: &str) -> TotpUser {
 
 /// Sets up an app for the user of this browser, and advances the clock so that the next code is a new one.
 pub async fn set_up_totp(server: &TestServer, browser: Actor) -> TotpUser {
-    let begun = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
-    let secret = begun["secret"].as_str().expect("text").to_owned();
+    let setup = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
+    let secret = setup["secret"].as_str().expect("text").to_owned();
     let confirm = json!({"code": current_code(server, &secret)});
     let done = server.post(&browser, "/api/account/totp/confirm", confirm).await.expect_status(200);
     server.clock.advance(app::domain::time::Millis::from_secs(30));

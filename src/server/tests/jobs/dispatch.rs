@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
 
-fn running(job: &str, attempt: u32) -> Value {
+fn running_claims(job: &str, attempt: u32) -> Value {
     json!([{"job_id": job, "attempt": attempt}])
 }
 
@@ -63,9 +63,9 @@ async fn queued_job_goes_to_a_new_worker() {
     server.clock.advance(Millis(1));
     let second = server.submit("digits").await;
     let queue = server.get(&Actor::Admin, "/api/queue").await.expect_status(200);
-    let places: Vec<_> =
+    let positions: Vec<_> =
         queue["jobs"].as_array().expect("a list").iter().map(|job| job["queue_position"].clone()).collect();
-    assert_eq!((places, &queue["counts"]["waiting"]), (vec![json!(2), json!(1)], &json!(2)));
+    assert_eq!((positions, &queue["counts"]["waiting"]), (vec![json!(2), json!(1)], &json!(2)));
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), first);
     assert_eq!(server.job_status(&second).await, "queued");
@@ -106,8 +106,8 @@ async fn expired_offer_goes_to_another_worker_and_late_answer_is_rejected() {
     server.report_status(&quick, &job, json!({"status": "starting", "attempt": 2})).await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["attempts"][0]["outcome"], &view["status"]), (&json!("expired"), &json!("starting")));
-    let told = server.heartbeat(&slow, running(&job, 1)).await;
-    assert_eq!((told.stop.len(), told.run.len()), (1, 0));
+    let response = server.heartbeat(&slow, running_claims(&job, 1)).await;
+    assert_eq!((response.stop.len(), response.run.len()), (1, 0));
 }
 
 #[tokio::test]
@@ -120,9 +120,9 @@ async fn cancelled_job_never_completes() {
     let cancelled =
         server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
     assert_eq!(cancelled["status"], "cancelling");
-    let told = events.next_of_type("job_cancel").await;
-    assert_eq!((&told["job_id"], &told["attempt"], &told["reason"]), (&json!(job), &json!(1), &json!("cancelled")));
-    assert_eq!(server.heartbeat(&key, running(&job, 1)).await.stop.len(), 1);
+    let event = events.next_of_type("job_cancel").await;
+    assert_eq!((&event["job_id"], &event["attempt"], &event["reason"]), (&json!(job), &json!(1), &json!("cancelled")));
+    assert_eq!(server.heartbeat(&key, running_claims(&job, 1)).await.stop.len(), 1);
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     assert_eq!(server.job_status(&job).await, "cancelled");
     let again = server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await;
@@ -158,8 +158,11 @@ async fn reconnecting_agent_keeps_its_job_unless_it_forgot_it() {
     let (_, key, _events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    let kept = server.register(&key, running(&job, 1)).await;
-    assert_eq!((&kept["desired"]["run"], server.job_status(&job).await), (&running(&job, 1), "running".to_owned()));
+    let registered = server.register(&key, running_claims(&job, 1)).await;
+    assert_eq!(
+        (&registered["desired"]["run"], server.job_status(&job).await),
+        (&running_claims(&job, 1), "running".to_owned())
+    );
     let forgot = server.register(&key, json!([])).await;
     assert_eq!(forgot["desired"]["run"], json!([]));
     let view = server.job(&job).await;
@@ -180,7 +183,7 @@ async fn lost_job_waits_for_its_back_off_unless_its_agent_returns() {
         .expect_status(200);
     server.advance(Millis::from_secs(9)).await;
     assert_eq!(server.job_status(&job).await, "queued");
-    let desired = server.heartbeat(&key, running(&job, 1)).await;
+    let desired = server.heartbeat(&key, running_claims(&job, 1)).await;
     assert_eq!((desired.run.len(), server.job_status(&job).await), (1, "running".to_owned()));
     server.report_status(&key, &job, json!({"status": "requeue", "attempt": 1})).await.expect_status(200);
     server.advance(Millis::from_secs(20)).await;

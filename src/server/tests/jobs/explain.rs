@@ -7,7 +7,7 @@ use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
 use crate::tests::ui::pages::{log_in, page};
 
 /// Connects a worker with these GPUs, all of one model.
-async fn with_gpus(
+async fn connect_worker_with_gpus(
     server: &TestServer,
     name: &str,
     count: u32,
@@ -47,15 +47,15 @@ async fn reported_labels_can_be_ignored_on_one_worker() {
     let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(true)).await.expect_status(200);
     let shown = (&view["labels"], &view["reported_labels"], &view["ignore_reported_labels"]);
     assert_eq!(shown, (&json!({}), &json!({"team": "nlp"}), &json!(true)));
-    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
-    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let pending = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &pending).await["workers"][0]["blockers"][0]["code"], "label");
     let found = async || {
         server.get(&Actor::Admin, "/api/admin/workers?label=team=n*").await.expect_status(200)["total"].clone()
     };
     assert_eq!(found().await, 0);
     let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(false)).await.expect_status(200);
     assert_eq!(view["labels"], json!({"team": "nlp"}));
-    assert_eq!(events.next_offer().await.job_id.as_str(), waits["job_id"].as_str().expect("text"));
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending["job_id"].as_str().expect("text"));
     assert_eq!(found().await, 1);
 }
 
@@ -64,8 +64,8 @@ async fn reported_labels_can_be_ignored_on_all_workers() {
     let server = TestServer::start_with(|policy| policy.ignore_reported_labels = true).await;
     server.put_config("digits").await;
     let (id, _events) = with_reported_team(&server).await;
-    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
-    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let pending = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &pending).await["workers"][0]["blockers"][0]["code"], "label");
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!((&view["labels"], &view["ignore_reported_labels"]), (&json!({}), &json!(true)));
 }
@@ -79,20 +79,20 @@ async fn explain(server: &TestServer, submitted: &Value) -> Value {
 async fn explanation_lists_blockers_and_fixes_per_worker() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let waits = submit(&server, json!({"gpu_count": 2, "worker_labels": {"team": "nlp"}})).await;
-    let nobody = explain(&server, &waits).await;
-    assert_eq!((&nobody["verdict"], &nobody["workers"]), (&json!("no_workers"), &json!([])));
-    let (id, _, _one) = with_gpus(&server, "small", 1, 1).await;
-    let never = explain(&server, &waits).await;
-    assert_eq!(never["verdict"], "unsatisfiable");
-    let blockers = &never["workers"][0]["blockers"];
+    let pending = submit(&server, json!({"gpu_count": 2, "worker_labels": {"team": "nlp"}})).await;
+    let without_workers = explain(&server, &pending).await;
+    assert_eq!((&without_workers["verdict"], &without_workers["workers"]), (&json!("no_workers"), &json!([])));
+    let (id, _, _one) = connect_worker_with_gpus(&server, "small", 1, 1).await;
+    let unsatisfiable = explain(&server, &pending).await;
+    assert_eq!(unsatisfiable["verdict"], "unsatisfiable");
+    let blockers = &unsatisfiable["workers"][0]["blockers"];
     assert_eq!((&blockers[0]["code"], &blockers[1]["code"]), (&json!("label"), &json!("gpu_count")));
     assert_eq!(blockers[0]["text"], "The job requires team=nlp, and this worker has no label team.");
     assert_eq!(blockers[0]["change"], "Add the label team=nlp to the worker, or remove it from the job.");
     assert_eq!(blockers[1]["text"], "The job requires 2 GPUs, and this worker has 1.");
     assert_eq!(blockers[1]["change"], "Request at most 1 GPU.");
-    assert!(never["text"].as_str().is_some_and(|text| text.starts_with("No idle workers that match")));
-    let (_, _, mut two) = with_gpus(&server, "large", 2, 1).await;
+    assert!(unsatisfiable["text"].as_str().is_some_and(|text| text.starts_with("No idle workers that match")));
+    let (_, _, mut two) = connect_worker_with_gpus(&server, "large", 2, 1).await;
     let labelled = |worker: &str| format!("/api/admin/workers/{worker}");
     let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     let large = workers["workers"][0]["id"].as_str().expect("text").to_owned();
@@ -103,10 +103,10 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
         .expect_status(200);
     assert_eq!(
         two.next_offer().await.job_id.as_str(),
-        waits["job_id"].as_str().expect("text"),
+        pending["job_id"].as_str().expect("text"),
         "labels changed: it is planned"
     );
-    assert_eq!(explain(&server, &waits).await["verdict"], "not_waiting");
+    assert_eq!(explain(&server, &pending).await["verdict"], "not_waiting");
     server.get(&Actor::Admin, "/api/queue/j_none/explain").await.expect_problem(404, "job_not_found");
 }
 
@@ -119,12 +119,12 @@ async fn dry_run_previews_without_submitting() {
         body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         server.post(&Actor::Admin, "/api/queue/submit", body).await
     };
-    let (id, _, _events) = with_gpus(&server, "gpu", 2, 1).await;
+    let (id, _, _events) = connect_worker_with_gpus(&server, "gpu", 2, 1).await;
     let fits = preview(json!({"gpu_count": 2})).await.expect_status(200);
     assert_eq!((&fits["dry_run"], &fits["allocated_worker_id"]), (&json!(true), &json!(id)));
     assert_eq!((&fits["queue_position"], &fits["explanation"]["verdict"]), (&json!(null), &json!("fits")));
-    let waits = preview(json!({"gpu_count": 3})).await.expect_status(200);
-    assert_eq!((&waits["queue_position"], &waits["explanation"]["verdict"]), (&json!(1), &json!("unsatisfiable")));
+    let pending = preview(json!({"gpu_count": 3})).await.expect_status(200);
+    assert_eq!((&pending["queue_position"], &pending["explanation"]["verdict"]), (&json!(1), &json!("unsatisfiable")));
     preview(json!({"priority": 51})).await.expect_problem(422, "out_of_range");
     preview(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["total"], 0);
@@ -134,7 +134,7 @@ async fn dry_run_previews_without_submitting() {
 async fn several_jobs_share_a_host_each_with_its_own_gpus() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, key, mut events) = with_gpus(&server, "shared", 2, 2).await;
+    let (id, key, mut events) = connect_worker_with_gpus(&server, "shared", 2, 2).await;
     let (first, second) = (submit(&server, json!({})).await, submit(&server, json!({})).await);
     let third = submit(&server, json!({})).await;
     let (one, two) = (events.next_offer().await, events.next_offer().await);
@@ -162,9 +162,9 @@ async fn higher_priority_runs_first_and_can_be_changed() {
     assert_eq!((&demoted["priority"], &demoted["queue_position"]), (&json!(0), &json!(2)));
     server.post(&Actor::Admin, &path(&high), json!({"priority": 1})).await.expect_status(200);
     let (_, key, mut events) = server.connect_worker("gpu").await;
-    let taken = events.next_offer().await.job_id.to_string();
-    assert_eq!(json!(taken), high["job_id"]);
-    server.report_status(&key, &taken, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
+    let offered = events.next_offer().await.job_id.to_string();
+    assert_eq!(json!(offered), high["job_id"]);
+    server.report_status(&key, &offered, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     server.post(&Actor::Admin, &path(&high), json!({"priority": 5})).await.expect_problem(409, "job_ended");
 }
 
@@ -212,19 +212,19 @@ async fn idempotency_key_creates_one_job() {
 async fn sentences_have_structured_parameters() {
     let server = TestServer::start_with(|policy| policy.limits.jobs = Some(1)).await;
     server.put_config("digits").await;
-    let (_, key, mut events) = with_gpus(&server, "gpu", 2, 2).await;
+    let (_, key, mut events) = connect_worker_with_gpus(&server, "gpu", 2, 2).await;
     let large = submit(&server, json!({"gpu_count": 2, "min_vram_gb": 80.0})).await;
     let blocker = explain(&server, &large).await["workers"][0]["blockers"][0].clone();
-    let told = [&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["gpus"]];
-    assert_eq!(told, [&json!("vram"), &json!("80"), &json!("40"), &json!(2)]);
+    let parameters = [&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["gpus"]];
+    assert_eq!(parameters, [&json!("vram"), &json!("80"), &json!("40"), &json!(2)]);
     submit(&server, json!({})).await;
     let runs = events.next_offer().await;
     server
         .report_status(&key, runs.job_id.as_str(), json!({"status": "running", "attempt": 1}))
         .await
         .expect_status(200);
-    let waits = explain(&server, &submit(&server, json!({})).await).await;
-    assert_eq!((&waits["verdict"], &waits["limit"]), (&json!("limited"), &json!({"jobs": 1, "per_user": false})));
+    let pending = explain(&server, &submit(&server, json!({})).await).await;
+    assert_eq!((&pending["verdict"], &pending["limit"]), (&json!("limited"), &json!({"jobs": 1, "per_user": false})));
 }
 
 #[tokio::test]
@@ -241,8 +241,8 @@ async fn unsupported_sandbox_is_explained() {
     let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
     assert!(shown.contains(&format!("files: jobs can access only the files they are given ({WHY})")), "{shown}");
 
-    let waits = submit(&server, json!({"sandbox": "full"})).await;
-    let explained = explain(&server, &waits).await;
+    let pending = submit(&server, json!({"sandbox": "full"})).await;
+    let explained = explain(&server, &pending).await;
     let blocker = &explained["workers"][0]["blockers"][0];
     assert_eq!(
         (&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["why"]),
@@ -252,7 +252,7 @@ async fn unsupported_sandbox_is_explained() {
     assert_eq!(blocker["text"], text);
     let change = "Use files, or run simpletuner-worker doctor on the host to see why higher levels are unavailable.";
     assert_eq!(blocker["change"], change);
-    let job = waits["job_id"].as_str().expect("text");
+    let job = pending["job_id"].as_str().expect("text");
     let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
     for words in ["The job requires sandbox level full, and this worker has at most files.", WHY, "Use files, or run"] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -263,7 +263,7 @@ async fn unsupported_sandbox_is_explained() {
 async fn sentences_are_in_the_language_asked_for() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, _, _events) = with_gpus(&server, "gpu-1", 2, 1).await;
+    let (_, _, _events) = connect_worker_with_gpus(&server, "gpu-1", 2, 1).await;
     let in_spanish = async |method: &str, path: &str, body: Value| {
         let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
         let request = request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}"));

@@ -5,7 +5,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use crate::store::conformance::fresh_database;
-use crate::tests::agents::older::until_gone;
+use crate::tests::agents::older::wait_until_disconnected;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
 /// The heartbeat timeout, in seconds.
@@ -79,18 +79,18 @@ impl ExclusiveScenario {
 
 #[tokio::test]
 async fn exclusive_is_shown_and_copied_by_a_retry() {
-    let story = ExclusiveScenario::start().await;
-    assert_eq!(story.server.job(&story.job).await["exclusive"], true);
-    story
+    let scenario = ExclusiveScenario::start().await;
+    assert_eq!(scenario.server.job(&scenario.job).await["exclusive"], true);
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "completed", "attempt": 1}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "completed", "attempt": 1}))
         .await
         .expect_status(200);
-    let path = format!("/api/queue/{}/retry", story.job);
-    let again = story.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
+    let path = format!("/api/queue/{}/retry", scenario.job);
+    let again = scenario.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
     assert_eq!(again["status"], "offered", "nothing of the old one runs");
     let id = again["job_id"].as_str().expect("text");
-    assert_eq!(story.server.job(id).await["exclusive"], true);
+    assert_eq!(scenario.server.job(id).await["exclusive"], true);
 }
 
 #[tokio::test]
@@ -120,170 +120,178 @@ async fn offer_is_withdrawn_from_a_worker_with_an_older_agent() {
     let (id, key, events) = server.connect_worker("gpu-1").await;
     let job = submit(&server).await;
     drop(events);
-    until_gone(&server, &id).await;
+    wait_until_disconnected(&server, &id).await;
     server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.expect_status(200);
     assert_eq!(server.job_status(&job).await, "queued");
 }
 
 #[tokio::test]
 async fn after_silence() {
-    let story = ExclusiveScenario::start().await;
-    story.advance(LEASE).await;
-    assert_eq!(story.status().await, "running");
-    story.advance(1).await;
-    story.goes_to_another_after_a_lease().await;
+    let scenario = ExclusiveScenario::start().await;
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.status().await, "running");
+    scenario.advance(1).await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn after_a_disconnect_that_left_it_running() {
-    let story = ExclusiveScenario::start().await;
-    let disconnect = json!({"left_running": story.attempt_claim()});
-    story.server.post(&story.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
-    story.advance(LEASE).await;
-    assert_eq!(story.status().await, "running", "it may come back");
-    story.advance(1).await;
-    story.goes_to_another_after_a_lease().await;
+    let scenario = ExclusiveScenario::start().await;
+    let disconnect = json!({"left_running": scenario.attempt_claim()});
+    scenario.server.post(&scenario.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.status().await, "running", "it may come back");
+    scenario.advance(1).await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn after_its_offline_worker_was_deleted() {
-    let story = ExclusiveScenario::start().await;
-    let disconnect = json!({"left_running": story.attempt_claim()});
-    story.server.post(&story.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
-    story
+    let scenario = ExclusiveScenario::start().await;
+    let disconnect = json!({"left_running": scenario.attempt_claim()});
+    scenario.server.post(&scenario.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
+    scenario
         .server
-        .call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{}", story.worker), "")
+        .call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{}", scenario.worker), "")
         .await
         .expect_status(200);
-    story.goes_to_another_after_a_lease().await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn after_its_agent_came_back_without_it() {
-    let story = ExclusiveScenario::start().await;
-    story.server.register(&story.key, json!([])).await;
-    story.goes_to_another_after_a_lease().await;
+    let scenario = ExclusiveScenario::start().await;
+    scenario.server.register(&scenario.key, json!([])).await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn job_forgotten_by_a_twin_returns_with_its_agent() {
-    let story = ExclusiveScenario::start().await;
-    story.server.register(&story.key, json!([])).await;
-    story.advance(60).await;
-    assert_eq!(story.status().await, "queued");
-    assert!(story.server.heartbeat(&story.key, story.attempt_claim()).await.stop.is_empty());
-    assert_eq!(story.status().await, "running");
-    story.server.register(&story.key, json!([])).await;
-    story.goes_to_another_after_a_lease().await;
+    let scenario = ExclusiveScenario::start().await;
+    scenario.server.register(&scenario.key, json!([])).await;
+    scenario.advance(60).await;
+    assert_eq!(scenario.status().await, "queued");
+    assert!(scenario.server.heartbeat(&scenario.key, scenario.attempt_claim()).await.stop.is_empty());
+    assert_eq!(scenario.status().await, "running");
+    scenario.server.register(&scenario.key, json!([])).await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn while_its_lost_attempt_is_answered() {
-    let story = ExclusiveScenario::start().await;
-    story.server.register(&story.key, json!([])).await;
-    let (server, base) = (&story.server, format!("/api/workers/job/{}", story.job));
+    let scenario = ExclusiveScenario::start().await;
+    scenario.server.register(&scenario.key, json!([])).await;
+    let (server, base) = (&scenario.server, format!("/api/workers/job/{}", scenario.job));
     let point = json!({"attempt": 1, "points": []});
     for round in 0..4_u32 {
-        story.advance(LEASE - 1).await;
-        assert_eq!(story.status().await, "queued", "{round}");
-        let answered = match round {
-            0 => server.call(&story.token, "PUT", &format!("{base}/logs?attempt=1&offset=0"), "more").await,
-            1 => server.post(&story.token, &format!("{base}/progress"), point.clone()).await,
-            2 => server.get(&story.token, &format!("{base}/bundle?attempt=1")).await,
-            _ => server.post(&story.token, &format!("{base}/secrets"), json!({})).await,
+        scenario.advance(LEASE - 1).await;
+        assert_eq!(scenario.status().await, "queued", "{round}");
+        let response = match round {
+            0 => server.call(&scenario.token, "PUT", &format!("{base}/logs?attempt=1&offset=0"), "more").await,
+            1 => server.post(&scenario.token, &format!("{base}/progress"), point.clone()).await,
+            2 => server.get(&scenario.token, &format!("{base}/bundle?attempt=1")).await,
+            _ => server.post(&scenario.token, &format!("{base}/secrets"), json!({})).await,
         };
-        answered.expect_status(200);
+        response.expect_status(200);
     }
-    story.advance(LEASE - 1).await;
-    assert_eq!(story.status().await, "queued");
-    story.advance(11).await;
-    assert_eq!(story.status().await, "offered");
-    let late = server.call(&story.token, "PUT", &format!("{base}/logs?attempt=1&offset=4"), "late").await;
+    scenario.advance(LEASE - 1).await;
+    assert_eq!(scenario.status().await, "queued");
+    scenario.advance(11).await;
+    assert_eq!(scenario.status().await, "offered");
+    let late = server.call(&scenario.token, "PUT", &format!("{base}/logs?attempt=1&offset=4"), "late").await;
     late.expect_problem(409, "stale_attempt");
 }
 
 #[tokio::test]
 async fn after_its_token_was_rotated() {
-    let story = ExclusiveScenario::start().await;
-    story
+    let scenario = ExclusiveScenario::start().await;
+    scenario
         .server
-        .call(&Actor::Admin, "POST", &format!("/api/admin/workers/{}/token", story.worker), "")
+        .call(&Actor::Admin, "POST", &format!("/api/admin/workers/{}/token", scenario.worker), "")
         .await
         .expect_status(200);
-    story.advance(LEASE - 1).await;
-    let log = format!("/api/workers/job/{}/logs?attempt=1&offset=0", story.job);
-    story.server.call(&story.token, "PUT", &log, "on").await.expect_status(200);
-    story.advance(LEASE).await;
-    assert_eq!(story.status().await, "running", "its job token speaks for it");
-    story.advance(1).await;
-    story.goes_to_another_after_a_lease().await;
+    scenario.advance(LEASE - 1).await;
+    let log = format!("/api/workers/job/{}/logs?attempt=1&offset=0", scenario.job);
+    scenario.server.call(&scenario.token, "PUT", &log, "on").await.expect_status(200);
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.status().await, "running", "its job token speaks for it");
+    scenario.advance(1).await;
+    scenario.goes_to_another_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn after_a_drain_deadline_reported_by_its_agent_only() {
-    let story = ExclusiveScenario::start().await;
-    let drain = format!("/api/admin/workers/{}/drain", story.worker);
-    story.server.post(&Actor::Admin, &drain, json!({"deadline_seconds": 10})).await.expect_status(200);
-    story.advance(LEASE).await;
-    assert_eq!(story.status().await, "running", "it was asked to stop, and has not confirmed");
-    story
+    let scenario = ExclusiveScenario::start().await;
+    let drain = format!("/api/admin/workers/{}/drain", scenario.worker);
+    scenario.server.post(&Actor::Admin, &drain, json!({"deadline_seconds": 10})).await.expect_status(200);
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.status().await, "running", "it was asked to stop, and has not confirmed");
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "requeue", "attempt": 1}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "requeue", "attempt": 1}))
         .await
         .expect_status(200);
-    assert_eq!(story.status().await, "offered", "it has stopped");
+    assert_eq!(scenario.status().await, "offered", "it has stopped");
 }
 
 #[tokio::test]
 async fn after_an_unconfirmed_cancel() {
-    let story = ExclusiveScenario::start().await;
-    let (cancel, retry) = (format!("/api/queue/{}/cancel", story.job), format!("/api/queue/{}/retry", story.job));
-    story.server.call(&Actor::Admin, "POST", &cancel, "").await.expect_status(200);
-    story.server.call(&Actor::Admin, "POST", &retry, "").await.expect_problem(409, "job_not_ended");
-    story.advance(LEASE + 1).await;
-    assert_eq!(story.status().await, "cancelled");
-    let again = story.server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
+    let scenario = ExclusiveScenario::start().await;
+    let (cancel, retry) = (format!("/api/queue/{}/cancel", scenario.job), format!("/api/queue/{}/retry", scenario.job));
+    scenario.server.call(&Actor::Admin, "POST", &cancel, "").await.expect_status(200);
+    scenario.server.call(&Actor::Admin, "POST", &retry, "").await.expect_problem(409, "job_not_ended");
+    scenario.advance(LEASE + 1).await;
+    assert_eq!(scenario.status().await, "cancelled");
+    let again = scenario.server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
     let again = again["job_id"].as_str().expect("text").to_owned();
-    story.advance(LEASE - 1).await;
-    assert_eq!(story.server.job_status(&again).await, "queued", "the old one's trainer may run");
-    story.advance(1).await;
-    assert_eq!(story.server.job_status(&again).await, "offered");
+    scenario.advance(LEASE - 1).await;
+    assert_eq!(scenario.server.job_status(&again).await, "queued", "the old one's trainer may run");
+    scenario.advance(1).await;
+    assert_eq!(scenario.server.job_status(&again).await, "offered");
 }
 
 #[tokio::test]
 async fn after_a_cancel_during_the_fencing_delay() {
-    let story = ExclusiveScenario::start().await;
-    story.server.register(&story.key, json!([])).await;
-    story.server.call(&Actor::Admin, "POST", &format!("/api/queue/{}/cancel", story.job), "").await.expect_status(200);
-    let path = format!("/api/queue/{}/retry", story.job);
-    let again = story.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
+    let scenario = ExclusiveScenario::start().await;
+    scenario.server.register(&scenario.key, json!([])).await;
+    scenario
+        .server
+        .call(&Actor::Admin, "POST", &format!("/api/queue/{}/cancel", scenario.job), "")
+        .await
+        .expect_status(200);
+    let path = format!("/api/queue/{}/retry", scenario.job);
+    let again = scenario.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
     assert_eq!(again["status"], "queued");
-    story.advance(LEASE).await;
-    assert_eq!(story.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
 }
 
 #[tokio::test]
 async fn after_its_last_retry_was_lost() {
-    let story = ExclusiveScenario::start().await;
+    let scenario = ExclusiveScenario::start().await;
     let body = json!({"config_name": "digits", "exclusive": true, "max_retries": 0});
-    story
+    scenario
         .server
-        .report_status(&story.key, &story.job, json!({"status": "completed", "attempt": 1}))
+        .report_status(&scenario.key, &scenario.job, json!({"status": "completed", "attempt": 1}))
         .await
         .expect_status(200);
-    story.server.open_stream(&story.key).await;
-    let made = story.server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
-    let job = made["job_id"].as_str().expect("text").to_owned();
-    let taker = if made["allocated_worker_id"] == story.worker { &story.key } else { &story.other };
-    story.server.report_status(taker, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    story.server.register(taker, json!([])).await;
-    let _listens = story.server.open_stream(taker).await;
-    assert_eq!(story.server.job_status(&job).await, "failed");
+    scenario.server.open_stream(&scenario.key).await;
+    let created = scenario.server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
+    let job = created["job_id"].as_str().expect("text").to_owned();
+    let worker_key = if created["allocated_worker_id"] == scenario.worker { &scenario.key } else { &scenario.other };
+    scenario
+        .server
+        .report_status(worker_key, &job, json!({"status": "running", "attempt": 1}))
+        .await
+        .expect_status(200);
+    scenario.server.register(worker_key, json!([])).await;
+    let _events = scenario.server.open_stream(worker_key).await;
+    assert_eq!(scenario.server.job_status(&job).await, "failed");
     let again =
-        story.server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
+        scenario.server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
     assert_eq!(again["status"], "queued", "the old one's trainer may run");
-    story.advance(LEASE).await;
-    assert_eq!(story.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
+    scenario.advance(LEASE).await;
+    assert_eq!(scenario.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
 }
 
 /// Two servers on one database, of which the first leads, and a running exclusive job.

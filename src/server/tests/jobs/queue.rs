@@ -48,8 +48,8 @@ async fn invalid_submits_are_explained_and_change_nothing() {
     let submit = async |body: Value| server.post(&Actor::Admin, "/api/queue/submit", body).await;
     submit(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
     submit(json!({})).await.expect_problem(400, "invalid_json");
-    let moon = submit(json!({"config_name": "digits", "target": "moon"})).await.expect_problem(400, "invalid_json");
-    assert_eq!(moon["detail"], "`target` cannot be `moon`. Allowed: `auto`, `worker`, `local`.");
+    let problem = submit(json!({"config_name": "digits", "target": "moon"})).await.expect_problem(400, "invalid_json");
+    assert_eq!(problem["detail"], "`target` cannot be `moon`. Allowed: `auto`, `worker`, `local`.");
     submit(json!({"config_name": "digits", "gpu_count": 0})).await.expect_problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "gpu_count": 65})).await.expect_problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "min_vram_gb": -1})).await.expect_problem(422, "out_of_range");
@@ -118,9 +118,9 @@ async fn queue_is_listed_in_dispatch_order() {
     }
     let get = async |query: &str| {
         let page = server.get(&Actor::Admin, &format!("/api/queue?phase=waiting{query}")).await.expect_status(200);
-        let told = page["jobs"].as_array().expect("a list").iter();
-        let told: Vec<_> = told.map(|job| (job["job_id"].clone(), job["queue_position"].clone())).collect();
-        (told, page["next_cursor"].as_str().map(str::to_owned))
+        let rows = page["jobs"].as_array().expect("a list").iter();
+        let rows: Vec<_> = rows.map(|job| (job["job_id"].clone(), job["queue_position"].clone())).collect();
+        (rows, page["next_cursor"].as_str().map(str::to_owned))
     };
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| json!(jobs[n]));
     let (first, next) = get("&limit=2").await;
@@ -155,8 +155,8 @@ async fn jobs_are_filtered_by_worker_and_time() {
     let ended = server.clock.now();
     server.clock.advance(Millis(60_000));
     let later = server.clock.now();
-    let elsewhere = json!({"config_name": "digits", "worker_labels": {"team": "nlp"}});
-    let waiting = server.post(&Actor::Admin, "/api/queue/submit", elsewhere).await.expect_status(201)["job_id"].clone();
+    let unmatched = json!({"config_name": "digits", "worker_labels": {"team": "nlp"}});
+    let waiting = server.post(&Actor::Admin, "/api/queue/submit", unmatched).await.expect_status(201)["job_id"].clone();
     let get = async |query: String| {
         let page = server.get(&Actor::Admin, &format!("/api/queue?{query}")).await.expect_status(200);
         page["jobs"].as_array().expect("a list").iter().map(|job| job["job_id"].clone()).collect::<Vec<_>>()
@@ -212,7 +212,7 @@ async fn job_events_are_listed() {
     }
     let page = server.get(&Actor::Admin, &format!("/api/queue/{job}/events")).await.expect_status(200);
     let events = page["events"].as_array().expect("a list");
-    let told: Vec<_> = events.iter().map(|event| (event["event"].as_str(), event["actor"].as_str())).collect();
+    let recorded: Vec<_> = events.iter().map(|event| (event["event"].as_str(), event["actor"].as_str())).collect();
     let by_worker = format!("worker:{worker}");
     let expected = [
         ("job.submitted", "admin/bootstrap"),
@@ -220,7 +220,7 @@ async fn job_events_are_listed() {
         ("job.starting", &by_worker),
         ("job.completed", &by_worker),
     ];
-    assert_eq!(told, expected.map(|(event, actor)| (Some(event), Some(actor))));
+    assert_eq!(recorded, expected.map(|(event, actor)| (Some(event), Some(actor))));
     assert_eq!((&events[1]["detail"]["worker_id"], &events[1]["detail"]["attempt"]), (&json!(worker), &json!(1)));
     server.get(&Actor::Admin, "/api/queue/j_none/events").await.expect_problem(404, "job_not_found");
 }
@@ -232,18 +232,18 @@ async fn attempt_shows_training_and_cancel_times() {
     let job = server.submit("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
     events.next_offer().await;
-    let mut told = Vec::new();
+    let mut times = Vec::new();
     for status in ["starting", "running"] {
         server.clock.advance(Millis(1_000));
-        told.push(server.clock.now().to_string());
+        times.push(server.clock.now().to_string());
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
     server.clock.advance(Millis(1_000));
-    told.push(server.clock.now().to_string());
+    times.push(server.clock.now().to_string());
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
     let attempt = server.job(&job).await["attempts"][0].clone();
     let moments = [&attempt["started_at"], &attempt["running_at"], &attempt["cancelling_at"]];
-    assert_eq!(moments.map(|at| at.as_str().unwrap_or_default().to_owned()), *told);
+    assert_eq!(moments.map(|at| at.as_str().unwrap_or_default().to_owned()), *times);
 }
 
 #[tokio::test]

@@ -12,8 +12,10 @@ use crate::tests::harness::{Actor, TestServer};
 const DAY: Millis = Millis::from_secs(86_400);
 
 /// A server with this retention, and a worker that accepts every offer.
-async fn start_with_retention(kept: JobRetention) -> (TestServer, Actor, crate::tests::harness::EventStreamReader) {
-    let server = TestServer::start_with(|policy| policy.retention = kept).await;
+async fn start_with_retention(
+    retention: JobRetention,
+) -> (TestServer, Actor, crate::tests::harness::EventStreamReader) {
+    let server = TestServer::start_with(|policy| policy.retention = retention).await;
     server.put_config("digits").await;
     let (_, key, events) = server.connect_worker("gpu-1").await;
     (server, key, events)
@@ -24,8 +26,8 @@ async fn run_job(server: &TestServer, key: &Actor, events: &mut crate::tests::ha
     let job = server.submit("digits").await;
     let token = Actor::Job(events.next_offer().await.upload_token);
     server.report_status(key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    for what in ["logs?attempt=1&offset=0", "artifacts/sub/model.bin?attempt=1&kind=final"] {
-        server.call(&token, "PUT", &format!("/api/workers/job/{job}/{what}"), "12345").await.expect_status(200);
+    for path in ["logs?attempt=1&offset=0", "artifacts/sub/model.bin?attempt=1&kind=final"] {
+        server.call(&token, "PUT", &format!("/api/workers/job/{job}/{path}"), "12345").await.expect_status(200);
     }
     server.report_status(key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     job
@@ -35,7 +37,7 @@ fn files(server: &TestServer, job: &str) -> [PathBuf; 2] {
     ["logs", "artifacts"].map(|kind| server.directory.path().join(kind).join(job))
 }
 
-async fn swept(server: &TestServer) -> Vec<(String, Value)> {
+async fn swept_counts(server: &TestServer) -> Vec<(String, Value)> {
     let page = server.get(&Actor::Admin, "/api/audit?action=retention.").await.expect_status(200);
     let entries = page["entries"].as_array().expect("a list").clone();
     entries
@@ -57,15 +59,15 @@ async fn by_default_everything_is_kept() {
 #[tokio::test]
 async fn logs_artifacts_and_jobs_have_separate_retention() {
     let days = |days: i64| Some(Millis(days * DAY.0));
-    let kept = JobRetention { logs: days(1), artifacts: days(2), jobs: days(3), artifact_bytes: None };
-    let (server, key, mut events) = start_with_retention(kept).await;
+    let retention = JobRetention { logs: days(1), artifacts: days(2), jobs: days(3), artifact_bytes: None };
+    let (server, key, mut events) = start_with_retention(retention).await;
     let job = run_job(&server, &key, &mut events).await;
     let [log, artifacts] = files(&server, &job);
     let pass = async || {
         server.clock.advance(Millis(DAY.0 + 1));
         server.app.services.jobs.prune_jobs().await.expect("a database")
     };
-    let text = async |what: &str| server.get(&Actor::Admin, &format!("/api/queue/{job}/{what}")).await;
+    let text = async |path: &str| server.get(&Actor::Admin, &format!("/api/queue/{job}/{path}")).await;
     assert_eq!((pass().await, log.exists(), artifacts.exists()), (1, false, true));
     assert_eq!(text("logs").await.expect_status(200)["text"], "");
     assert_eq!(text("artifacts/sub/model.bin").await.text(), "12345");
@@ -75,8 +77,8 @@ async fn logs_artifacts_and_jobs_have_separate_retention() {
     assert_eq!(server.job_status(&job).await, "completed");
     assert_eq!(pass().await, 1);
     server.get(&Actor::Admin, &format!("/api/queue/{job}")).await.expect_problem(404, "job_not_found");
-    let expected = [("jobs", 1), ("artifacts", 1), ("logs", 1)].map(|(what, jobs)| (what.to_owned(), json!(jobs)));
-    assert_eq!(swept(&server).await, expected, "newest first");
+    let expected = [("jobs", 1), ("artifacts", 1), ("logs", 1)].map(|(kind, jobs)| (kind.to_owned(), json!(jobs)));
+    assert_eq!(swept_counts(&server).await, expected, "newest first");
     assert_eq!(pass().await, 0);
 }
 
@@ -106,8 +108,8 @@ async fn oldest_artifacts_are_deleted_over_the_size_limit() {
         server.clock.advance(Millis::from_secs(1));
     }
     assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(2));
-    let there: Vec<bool> = jobs.iter().map(|job| files(&server, job)[1].exists()).collect();
-    assert_eq!(there, [false, false, true, true]);
+    let existing: Vec<bool> = jobs.iter().map(|job| files(&server, job)[1].exists()).collect();
+    assert_eq!(existing, [false, false, true, true]);
     assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "it fits");
 }
 

@@ -34,12 +34,12 @@ async fn trace_of_a_submit_continues_in_the_offer() {
     assert_eq!((offer.job_id.as_str(), offer.traceparent.as_deref()), (job.as_str(), Some(trace.as_str())));
     let file = format!("sqlite://{}/orchestrator.db", server.directory.path().display());
     let row = sqlx::SqlitePool::connect(&file);
-    let kept: Option<String> = sqlx::query_scalar("SELECT traceparent FROM jobs WHERE id = $1")
+    let stored: Option<String> = sqlx::query_scalar("SELECT traceparent FROM jobs WHERE id = $1")
         .bind(&job)
         .fetch_one(&row.await.expect("the database"))
         .await
         .expect("the job");
-    assert_eq!(kept, Some(trace), "another server, and this one after a restart, continues it");
+    assert_eq!(stored, Some(trace), "another server, and this one after a restart, continues it");
 }
 
 #[tokio::test]
@@ -47,8 +47,8 @@ async fn invalid_trace_starts_a_new_one() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let mut seen = Vec::new();
-    for given in [None, Some("00-broken"), Some("00-00000000000000000000000000000000-00f067aa0ba902b7-01")] {
-        let answer = submit(&server, given).await;
+    for traceparent in [None, Some("00-broken"), Some("00-00000000000000000000000000000000-00f067aa0ba902b7-01")] {
+        let answer = submit(&server, traceparent).await;
         let trace = trace_response(&answer);
         answer.expect_status(201);
         let parsed = app::domain::trace_context::TraceContext::parse(&trace).expect("a trace");

@@ -7,13 +7,13 @@ use crate::tests::harness::{Actor, TestServer};
 use crate::tests::ui::pages::{log_in, page};
 
 /// Connects a worker with these GPUs at a site.
-async fn with_gpus(
+async fn connect_worker_with_gpus(
     server: &TestServer,
     name: &str,
     site: &str,
     count: u32,
 ) -> (String, crate::tests::harness::EventStreamReader) {
-    let (id, key) = labelled(server, name, site).await;
+    let (id, key) = create_labelled_worker(server, name, site).await;
     let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100", "vram_gb": 40.0});
     let gpus: Vec<Value> = (0..count).map(gpu).collect();
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": 1});
@@ -22,31 +22,31 @@ async fn with_gpus(
 }
 
 /// Creates a worker at a site that has never connected.
-async fn labelled(server: &TestServer, name: &str, site: &str) -> (String, Actor) {
+async fn create_labelled_worker(server: &TestServer, name: &str, site: &str) -> (String, Actor) {
     let body = json!({"name": name, "labels": {"site": site}});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let text = |key: &str| made[key].as_str().expect("text").to_owned();
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let text = |key: &str| created[key].as_str().expect("text").to_owned();
     (text("worker_id"), Actor::worker(text("token")))
 }
 
-fn with(body: &Value, more: &Value) -> String {
+fn merged(body: &Value, more: &Value) -> String {
     let mut body = body.clone();
     body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     body.to_string()
 }
 
 /// Returns the responses to a submit and to its preview.
-async fn submit(server: &TestServer, asks: Value) -> (Value, Value) {
+async fn submit(server: &TestServer, requirements: Value) -> (Value, Value) {
     let send = async |more| {
-        let body = with(&with_config(&asks), &more);
+        let body = merged(&with_config(&requirements), &more);
         server.call(&Actor::Admin, "POST", "/api/queue/submit", body).await
     };
     let preview = send(json!({"dry_run": true})).await.expect_status(200);
     (send(json!({})).await.expect_status(201), preview)
 }
 
-fn with_config(asks: &Value) -> Value {
-    serde_json::from_str(&with(&json!({"config_name": "digits"}), asks)).expect("an object")
+fn with_config(requirements: &Value) -> Value {
+    serde_json::from_str(&merged(&json!({"config_name": "digits"}), requirements)).expect("an object")
 }
 
 async fn explain(server: &TestServer, submitted: &Value) -> Value {
@@ -65,19 +65,19 @@ async fn never_connected_workers_do_not_match() {
     const WHY: &str = "4 workers: 3 have site=graz, 1 of them has connected before, 0 of them have 16 GPUs.";
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, _events) = with_gpus(&server, "large", "graz", 8).await;
-    let (_, _other) = with_gpus(&server, "small", "wien", 1).await;
-    labelled(&server, "never-1", "graz").await;
-    labelled(&server, "never-2", "graz").await;
-    let asks = json!({"gpu_count": 16, "worker_labels": {"site": "graz"}});
-    let (waits, preview) = submit(&server, asks).await;
-    let explained = explain(&server, &waits).await;
+    let (_, _events) = connect_worker_with_gpus(&server, "large", "graz", 8).await;
+    let (_, _other) = connect_worker_with_gpus(&server, "small", "wien", 1).await;
+    create_labelled_worker(&server, "never-1", "graz").await;
+    create_labelled_worker(&server, "never-2", "graz").await;
+    let requirements = json!({"gpu_count": 16, "worker_labels": {"site": "graz"}});
+    let (pending, preview) = submit(&server, requirements).await;
+    let explained = explain(&server, &pending).await;
     assert_eq!(explained["workers"], preview["explanation"]["workers"]);
-    for said in [&explained, &preview["explanation"]] {
-        assert_eq!((&said["verdict"], &said["summary"]["text"]), (&json!("unsatisfiable"), &json!(WHY)));
-        let text = said["text"].as_str().expect("text");
+    for explanation in [&explained, &preview["explanation"]] {
+        assert_eq!((&explanation["verdict"], &explanation["summary"]["text"]), (&json!("unsatisfiable"), &json!(WHY)));
+        let text = explanation["text"].as_str().expect("text");
         assert!(text.starts_with("GPU requirements not met") && text.contains("Closest match is large"), "{text}");
-        let answers = said["workers"].as_array().expect("a list");
+        let answers = explanation["workers"].as_array().expect("a list");
         assert!(answers.iter().all(|answer| answer["matches"] == false), "{answers:?}");
         let names: Vec<_> = answers.iter().map(|answer| &answer["name"]).collect();
         assert_eq!(names, ["large", "small", "never-1", "never-2"]);
@@ -88,10 +88,10 @@ async fn never_connected_workers_do_not_match() {
     let steps: Vec<_> =
         explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["remaining"]).collect();
     assert_eq!(steps, [3, 1, 0]);
-    assert_eq!(waits["warning"], WHY);
+    assert_eq!(pending["warning"], WHY);
 
     // The other views agree.
-    let id = waits["job_id"].as_str().expect("text");
+    let id = pending["job_id"].as_str().expect("text");
     assert_eq!(server.job(id).await["fits_none"], true);
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["jobs"][0]["fits_none"], true);
     let cookies = log_in(&server).await;
@@ -102,10 +102,10 @@ async fn never_connected_workers_do_not_match() {
     assert!(train.contains(WHY) && !train.contains("Position in the queue"), "{train}");
     assert_eq!(stuck_alerts(&server).await, [] as [Value; 0]);
     server.advance(Millis::from_secs(61)).await;
-    let told = stuck_alerts(&server).await;
-    assert_eq!((told.len(), &told[0]["count"], &told[0]["job_id"]), (1, &json!(1), &waits["job_id"]));
+    let alerts = stuck_alerts(&server).await;
+    assert_eq!((alerts.len(), &alerts[0]["count"], &alerts[0]["job_id"]), (1, &json!(1), &pending["job_id"]));
     assert_eq!(
-        told[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["requirement"],
+        alerts[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["requirement"],
         "gpu_count"
     );
 }
@@ -114,12 +114,12 @@ async fn never_connected_workers_do_not_match() {
 async fn never_connected_worker_is_the_advice_without_others() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    labelled(&server, "never-1", "graz").await;
-    let (waits, _) = submit(&server, json!({"gpu_count": 16})).await;
-    let explained = explain(&server, &waits).await;
-    assert_eq!((&explained["verdict"], &waits["warning"]), (&json!("worker_unavailable"), &json!(null)));
+    create_labelled_worker(&server, "never-1", "graz").await;
+    let (pending, _) = submit(&server, json!({"gpu_count": 16})).await;
+    let explained = explain(&server, &pending).await;
+    assert_eq!((&explained["verdict"], &pending["warning"]), (&json!("worker_unavailable"), &json!(null)));
     assert_eq!(explained["summary"]["text"], "1 worker: 0 have connected before.");
-    assert_eq!(server.job(waits["job_id"].as_str().expect("text")).await.get("fits_none"), None);
+    assert_eq!(server.job(pending["job_id"].as_str().expect("text")).await.get("fits_none"), None);
 }
 
 #[tokio::test]
@@ -131,28 +131,28 @@ async fn disabled_local_worker_explains_local_jobs() {
     let missing = "Not available: this server runs no jobs itself.";
     let cookies = log_in(&server).await;
     assert!(page(&server, &cookies, "/train").await.contains(missing));
-    let (waits, preview) = submit(&server, json!({"target": "local"})).await;
-    for said in [&explain(&server, &waits).await, &preview["explanation"]] {
-        assert_eq!((&said["verdict"], &said["text"]), (&json!("no_local_worker"), &json!(WHY)));
+    let (pending, preview) = submit(&server, json!({"target": "local"})).await;
+    for explanation in [&explain(&server, &pending).await, &preview["explanation"]] {
+        assert_eq!((&explanation["verdict"], &explanation["text"]), (&json!("no_local_worker"), &json!(WHY)));
     }
-    assert_eq!(waits["warning"], WHY);
+    assert_eq!(pending["warning"], WHY);
     let train = page(&server, &cookies, "/train?config=digits&target=local").await;
     assert!(train.contains("This server runs no jobs itself: add a GPU"), "{train}");
 
     // The same applies to a remote worker.
-    let (_, _events) = with_gpus(&server, "gpu-1", "graz", 1).await;
-    let (waits, _) = submit(&server, json!({"target": "local"})).await;
-    assert_eq!(explain(&server, &waits).await["text"], WHY);
+    let (_, _events) = connect_worker_with_gpus(&server, "gpu-1", "graz", 1).await;
+    let (pending, _) = submit(&server, json!({"target": "local"})).await;
+    assert_eq!(explain(&server, &pending).await["text"], WHY);
     server.app.services.workers.local_worker("local-here").await.expect("made");
     assert!(!page(&server, &cookies, "/train").await.contains(missing));
-    assert_eq!(explain(&server, &waits).await["verdict"], "worker_unavailable");
+    assert_eq!(explain(&server, &pending).await["verdict"], "worker_unavailable");
 }
 
 #[tokio::test]
 async fn pending_jobs_with_equal_requirements_are_grouped() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, _events) = with_gpus(&server, "gpu-1", "wien", 1).await;
+    let (_, _events) = connect_worker_with_gpus(&server, "gpu-1", "wien", 1).await;
     let submit_many = async |site: &str, count: usize| {
         for _ in 0..count {
             submit(&server, json!({"worker_labels": {"site": site}})).await;
@@ -162,13 +162,13 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     let cookies = log_in(&server).await;
     let shown = page(&server, &cookies, "/").await;
     assert!(shown.contains("12 jobs are queued.") && !shown.contains("Submit a job to get started."), "{shown}");
-    for place in 1..=12 {
-        assert!(!shown.contains(&format!("Position {place}")), "{place}");
+    for position in 1..=12 {
+        assert!(!shown.contains(&format!("Position {position}")), "{position}");
     }
     server.advance(Millis::from_secs(61)).await;
-    let told = stuck_alerts(&server).await;
-    assert_eq!((told.len(), &told[0]["count"]), (1, &json!(12)));
-    assert_eq!(told[0]["summary"]["text"], "1 worker: 0 have site=graz.");
+    let alerts = stuck_alerts(&server).await;
+    assert_eq!((alerts.len(), &alerts[0]["count"]), (1, &json!(12)));
+    assert_eq!(alerts[0]["summary"]["text"], "1 worker: 0 have site=graz.");
     let shown = page(&server, &cookies, "/").await;
     for words in [
         "12 jobs queued",
@@ -182,8 +182,8 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
         submit_many(site, 2).await;
     }
     server.advance(Millis::from_secs(61)).await;
-    let told = stuck_alerts(&server).await;
-    let counts: Vec<_> = told.iter().map(|entry| (entry["kind"].as_str().expect("text"), &entry["count"])).collect();
+    let alerts = stuck_alerts(&server).await;
+    let counts: Vec<_> = alerts.iter().map(|entry| (entry["kind"].as_str().expect("text"), &entry["count"])).collect();
     assert_eq!(counts.len(), 6);
     assert!(counts.contains(&("stuck", &json!(12))));
     assert_eq!(counts[5], ("more_stuck", &json!(4)));

@@ -9,11 +9,11 @@ use crate::files::log_gaps;
 use crate::tests::harness::{ADMIN, Actor, EventStreamReader, TestServer};
 
 /// A server with a running job; returns the job and its token.
-pub(in crate::tests) async fn running() -> (TestServer, String, Actor) {
-    running_on(TestServer::start().await).await
+pub(in crate::tests) async fn start_running_job() -> (TestServer, String, Actor) {
+    start_running_job_on(TestServer::start().await).await
 }
 
-async fn running_on(server: TestServer) -> (TestServer, String, Actor) {
+async fn start_running_job_on(server: TestServer) -> (TestServer, String, Actor) {
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
@@ -27,7 +27,7 @@ fn path(job: &str, query: &str) -> String {
 }
 
 /// Returns the mark of a gap of this many bytes.
-fn mark(bytes: u64) -> String {
+fn gap_marker(bytes: u64) -> String {
     format!("\n[{bytes} bytes of this log are missing: the worker could not send them, and had no room to keep them]\n")
 }
 
@@ -52,7 +52,7 @@ async fn read_until(events: &mut EventStreamReader, until: u64) -> String {
 
 #[tokio::test]
 async fn every_reader_sees_a_gap() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |query: &str, text: &'static str| server.call(&token, "PUT", &path(&job, query), text).await;
     put("offset=0", "before\n").await.expect_status(200);
     let mut early = follow(&server, &job, "").await;
@@ -60,12 +60,12 @@ async fn every_reader_sees_a_gap() {
     for _ in 0..2 {
         assert_eq!(put("offset=9000&dropped=8993", "after €\n").await.expect_status(200)["durable"], 9_010, "and once");
     }
-    let (rest, gap) = (format!("{}after €\n", mark(8_993)), mark(8_993));
-    let whole = format!("before\n{rest}");
+    let (rest, gap) = (format!("{}after €\n", gap_marker(8_993)), gap_marker(8_993));
+    let full_text = format!("before\n{rest}");
     assert_eq!(read_until(&mut early, 9_010).await, rest);
-    assert_eq!(read_until(&mut follow(&server, &job, "").await, 9_010).await, whole);
+    assert_eq!(read_until(&mut follow(&server, &job, "").await, 9_010).await, full_text);
     assert_eq!(read_until(&mut follow(&server, &job, "5000").await, 9_010).await, "after €\n", "from within it");
-    assert_eq!(server.get(&Actor::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text(), whole);
+    assert_eq!(server.get(&Actor::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text(), full_text);
     let get = async |query: &str| {
         server.get(&Actor::Admin, &format!("/api/queue/{job}/logs{query}")).await.expect_status(200)
     };
@@ -81,7 +81,7 @@ async fn every_reader_sees_a_gap() {
 
 #[tokio::test]
 async fn character_cut_by_a_gap_is_no_other_gap() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |query: &str, bytes: &'static [u8]| server.call(&token, "PUT", &path(&job, query), bytes).await;
     put("offset=0", b"a\xe2").await.expect_status(200);
     put("offset=5000&dropped=4998", b"\x82\xacb").await.expect_status(200);
@@ -98,7 +98,7 @@ async fn character_cut_by_a_gap_is_no_other_gap() {
 
 #[tokio::test]
 async fn inconsistent_gaps_are_rejected_and_change_nothing() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |query: &str| server.call(&token, "PUT", &path(&job, query), "x").await;
     put("offset=0").await.expect_status(200);
     for dropped in ["0", "4095", "10001"] {
@@ -116,7 +116,8 @@ async fn inconsistent_gaps_are_rejected_and_change_nothing() {
 
 #[tokio::test]
 async fn log_size_limit_includes_gaps_and_the_job_can_end() {
-    let (server, job, token) = running_on(TestServer::start_with(|policy| policy.log_limit = 10_000).await).await;
+    let (server, job, token) =
+        start_running_job_on(TestServer::start_with(|policy| policy.log_limit = 10_000).await).await;
     let put = async |query: &str| server.call(&token, "PUT", &path(&job, query), "12345").await;
     put("offset=0").await.expect_status(200);
     for query in ["offset=9996&dropped=9991", "offset=9996", "offset=18446744073709551615&dropped=9991"] {
@@ -130,7 +131,7 @@ async fn log_size_limit_includes_gaps_and_the_job_can_end() {
 
 #[tokio::test]
 async fn gaps_per_log_are_limited() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let put = async |query: &str, text: &'static str| server.call(&token, "PUT", &path(&job, query), text).await;
     put("offset=5000&dropped=5000", "x").await.expect_status(200);
     // Simulates a longer log with more gaps.

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::tests::harness::{Actor, TestServer};
-use crate::tests::logs::gaps::running;
+use crate::tests::logs::gaps::start_running_job;
 
 async fn put(server: &TestServer, job: &str, token: &Actor, query: &str, text: String) {
     server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.expect_status(200);
 }
 
 /// Returns a log with this many numbered lines.
-fn numbered(lines: u64) -> String {
+fn numbered_lines(lines: u64) -> String {
     (1..=lines).fold(String::new(), |mut text, number| {
         writeln!(text, "line {number}").expect("memory");
         text
@@ -35,10 +35,10 @@ fn texts(answer: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn lines_of_a_growing_log_are_returned_by_number() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     let nothing = lines(&server, &job, "").await;
     assert_eq!((&nothing["total"], &nothing["lines"], &nothing["offset"]), (&json!(0), &json!([]), &Value::Null));
-    let text = numbered(50_000);
+    let text = numbered_lines(50_000);
     put(&server, &job, &token, "offset=0", text.clone()).await;
     let some = lines(&server, &job, "attempt=1&from=40000&limit=3").await;
     assert_eq!(texts(&some), ["line 40000", "line 40001", "line 40002"]);
@@ -61,7 +61,7 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
 
 #[tokio::test]
 async fn gap_is_a_line_and_numbers_match_the_download() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     put(&server, &job, &token, "offset=0", "before".into()).await;
     put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
     let all = lines(&server, &job, "from=1").await;
@@ -74,8 +74,8 @@ async fn gap_is_a_line_and_numbers_match_the_download() {
 
 #[tokio::test]
 async fn log_is_searched_in_both_directions_and_counted() {
-    let (server, job, token) = running().await;
-    put(&server, &job, &token, "offset=0", numbered(30_000)).await;
+    let (server, job, token) = start_running_job().await;
+    put(&server, &job, &token, "offset=0", numbered_lines(30_000)).await;
     let all = found(&server, &job, "q=LINE%20777&limit=2").await;
     let hits: Vec<_> = all["matches"].as_array().expect("matches").iter().map(|hit| hit["line"].as_u64()).collect();
     assert_eq!((hits, &all["next"], &all["total"]), (vec![Some(777), Some(7_770)], &json!(7_771), &json!(30_000)));
@@ -94,7 +94,7 @@ async fn log_is_searched_in_both_directions_and_counted() {
 
 #[tokio::test]
 async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
-    let (server, job, token) = running().await;
+    let (server, job, token) = start_running_job().await;
     // Letters that lead to new states each time.
     let mut seed = 1_u32;
     let mut letter = || {
@@ -107,23 +107,23 @@ async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
     let search = format!("/api/queue/{job}/logs/search?{q}");
     let rejected = server.get(&Actor::Admin, &search).await.expect_problem(422, "pattern_too_costly");
     assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{rejected}");
-    let told = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
-    assert_eq!(told["lines"].as_array().map(Vec::len), Some(100), "every line is returned");
-    assert!(told["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", told["unmarked_from"]);
+    let response = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
+    assert_eq!(response["lines"].as_array().map(Vec::len), Some(100), "every line is returned");
+    assert!(response["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", response["unmarked_from"]);
     assert_eq!(lines(&server, &job, "q=x&from=1&limit=100").await["unmarked_from"], Value::Null);
 }
 
 #[tokio::test]
 async fn disconnect_stops_the_search_and_frees_its_slot() {
-    let (server, job, _token) = running().await;
+    let (server, job, _token) = start_running_job().await;
     let services = &server.app.services;
     let job = JobId::parse(&job).expect("an id");
-    let (begun, has_begun) = oneshot::channel();
+    let (started, has_started) = oneshot::channel();
     // One of the user's two slots is held for the whole test.
     let _held = services.logs.searches.acquire_search("ada").await;
-    let turn = services.logs.searches.acquire_search("ada").await;
-    let search = services.logs.read_log_lines(turn, &job, AttemptNumber(1), move |_, budget| {
-        begun.send(()).expect("the test waits for it");
+    let permit = services.logs.searches.acquire_search("ada").await;
+    let search = services.logs.read_log_lines(permit, &job, AttemptNumber(1), move |_, budget| {
+        started.send(()).expect("the test waits for it");
         while !budget.is_exhausted() {
             std::thread::yield_now();
         }
@@ -131,7 +131,7 @@ async fn disconnect_stops_the_search_and_frees_its_slot() {
     });
     tokio::select! {
         _ = search => unreachable!("it stops after a disconnect"),
-        begun = has_begun => begun.expect("it has begun"),
+        started = has_started => started.expect("it has begun"),
     }
     let _again = services.logs.searches.acquire_search("ada").await;
 }

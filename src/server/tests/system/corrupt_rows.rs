@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::store::conformance::{execute_raw, fresh_database};
 use crate::tests::harness::{Actor, TestServer};
 
-fn each(page: &Value, list: &str, field: &str) -> Vec<Value> {
+fn field_values(page: &Value, list: &str, field: &str) -> Vec<Value> {
     page[list].as_array().expect("a list").iter().map(|one| one[field].clone()).collect()
 }
 
@@ -31,11 +31,11 @@ async fn corrupt_worker_and_job_rows_do_not_affect_others() {
     let server = TestServer::start_shared("c_after", &database, Millis::from_secs(3_600)).await;
     server.app.services.system.renew_leadership().await.expect("a database");
     let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(each(&workers, "workers", "name"), ["sound"]);
+    assert_eq!(field_values(&workers, "workers", "name"), ["sound"]);
     let queue = server.get(&Actor::Admin, "/api/queue").await.expect_status(200);
-    assert_eq!(each(&queue, "jobs", "job_id"), [json!(jobs[1])]);
-    let asked = server.get(&Actor::Admin, &format!("/api/admin/workers/{broken}")).await;
-    asked.expect_problem(500, "inconsistent_row");
+    assert_eq!(field_values(&queue, "jobs", "job_id"), [json!(jobs[1])]);
+    let response = server.get(&Actor::Admin, &format!("/api/admin/workers/{broken}")).await;
+    response.expect_problem(500, "inconsistent_row");
     server.get(&Actor::Admin, &format!("/api/queue/{}", jobs[0])).await.expect_problem(500, "inconsistent_row");
 
     // Planning skips the corrupt one, although it is the oldest.
@@ -45,7 +45,11 @@ async fn corrupt_worker_and_job_rows_do_not_affect_others() {
     let next = server.submit("digits").await;
     server.advance(Millis::from_secs(121)).await;
     let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(each(&workers, "workers", "status"), ["offline"], "the health pass came to the one that fell silent");
+    assert_eq!(
+        field_values(&workers, "workers", "status"),
+        ["offline"],
+        "the health pass came to the one that fell silent"
+    );
     assert_eq!((server.job_status(&jobs[1]).await, server.job_status(&next).await), ("queued".into(), "queued".into()));
 
     // So does a server that has been running all the time.

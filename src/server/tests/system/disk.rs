@@ -65,8 +65,8 @@ async fn running_jobs_continue_with_low_disk_space() {
     let waiting = server.submit("digits").await;
     server.clock.advance(Millis::from_secs(1));
     free(&server, GIB);
-    let put = async |by: &Actor, job: &str, what: &str| {
-        server.call(by, "PUT", &format!("/api/workers/job/{job}/{what}"), "bytes").await
+    let put = async |by: &Actor, job: &str, path: &str| {
+        server.call(by, "PUT", &format!("/api/workers/job/{job}/{path}"), "bytes").await
     };
     put(&token, &running, "logs?attempt=1&offset=0").await.expect_status(200);
     put(&token, &running, "artifacts/model.bin?attempt=1&kind=final").await.expect_status(200);
@@ -122,7 +122,7 @@ async fn running_jobs_cannot_fill_the_disk_but_can_end() {
     let job = server.submit("digits").await;
     let token = Actor::Job(events.next_offer().await.upload_token);
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    let put = async |what: &str| server.call(&token, "PUT", &format!("/api/workers/job/{job}/{what}"), "bytes").await;
+    let put = async |path: &str| server.call(&token, "PUT", &format!("/api/workers/job/{job}/{path}"), "bytes").await;
     let progress = async || {
         let points = json!({"attempt": 1, "points": [{"step": 1, "at": "2024-01-15T10:30:01Z", "loss": 0.5}]});
         server.post(&key, &format!("/api/workers/job/{job}/progress"), points).await

@@ -27,13 +27,13 @@ async fn two_that_lead_for(term: Millis) -> (TestServer, TestServer) {
 }
 
 /// Repeats a request until the condition holds; the other server notices changes with a short delay.
-async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
-    let asking = async {
-        while !so().await {
+async fn wait_until(event: &str, mut is_reached: impl AsyncFnMut() -> bool) {
+    let polling = async {
+        while !is_reached().await {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), asking).await.unwrap_or_else(|_| panic!("in vain for {what}"));
+    tokio::time::timeout(Duration::from_secs(10), polling).await.unwrap_or_else(|_| panic!("in vain for {event}"));
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn gpu_history_of_a_worker_deleted_on_the_other_server_is_removed() {
     a.post(key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
     assert!(a.call(&Actor::Admin, "DELETE", &path, Body::empty()).await.status.is_success());
-    until("the change notification", async || b.get(&Actor::Admin, &path).await.status == 404).await;
-    until("the end of its readings", async || {
+    wait_until("the change notification", async || b.get(&Actor::Admin, &path).await.status == 404).await;
+    wait_until("the end of its readings", async || {
         b.app.services.gpus.prune_readings().await.expect("a database");
         b.app.services.gpus.readings.worker_count() == 1
     })
@@ -89,12 +89,13 @@ async fn gpu_reports_apply_on_both_servers() {
     let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
     a.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
-    let [here, there] = [a.get(&Actor::Admin, &path).await, b.get(&Actor::Admin, &path).await]
+    let [on_a, on_b] = [a.get(&Actor::Admin, &path).await, b.get(&Actor::Admin, &path).await]
         .map(|page| page.expect_status(200)["gpus"][0].clone());
-    assert_eq!((&here["unavailable"], &there["unavailable"]), (&unavailable, &unavailable));
-    assert_eq!((&here["reading"]["temperature_celsius"], &there["reading"]), (&json!(50.0), &json!(null)));
+    assert_eq!((&on_a["unavailable"], &on_b["unavailable"]), (&unavailable, &unavailable));
+    assert_eq!((&on_a["reading"]["temperature_celsius"], &on_b["reading"]), (&json!(50.0), &json!(null)));
     b.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    until("the disconnect", async || a.get(&Actor::Admin, &path).await.expect_status(200)["status"] == "offline").await;
+    wait_until("the disconnect", async || a.get(&Actor::Admin, &path).await.expect_status(200)["status"] == "offline")
+        .await;
     assert_eq!(a.get(&Actor::Admin, &path).await.expect_status(200)["gpus"][0]["reading"], json!(null));
 }
 
@@ -111,14 +112,14 @@ async fn rotation_on_one_server_ends_the_stream_on_the_other() {
 async fn token_revoked_on_one_server_is_rejected_on_the_other() {
     let (a, b) = two_servers().await;
     let ada = a.add_user("ada", "lead").await;
-    let made = a.post(&ada, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
-    let token = Actor::Token(made["secret"].as_str().expect("text").to_owned());
+    let created = a.post(&ada, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
+    let token = Actor::Token(created["secret"].as_str().expect("text").to_owned());
     let mut events = EventStreamReader::new(b.open(&token, "GET", "/api/events", Body::empty()).await);
     events.next().await.expect("the first message always comes");
-    let path = format!("/api/account/tokens/{}", made["id"].as_str().expect("text"));
+    let path = format!("/api/account/tokens/{}", created["id"].as_str().expect("text"));
     a.call(&ada, "DELETE", &path, "").await.expect_status(200);
     while events.next().await.is_some() {}
-    until("the other to reject it", async || b.get(&token, "/api/queue").await.status == 401).await;
+    wait_until("the other to reject it", async || b.get(&token, "/api/queue").await.status == 401).await;
 }
 
 #[tokio::test]
@@ -130,7 +131,7 @@ async fn user_disabled_on_one_server_gets_no_events_from_the_other() {
     let path = format!("/api/admin/users/{}", a.user_id("ada").await);
     a.call(&Actor::Admin, "PATCH", &path, r#"{"disabled": true}"#).await.expect_status(200);
     while events.next().await.is_some() {}
-    until("the other to reject it", async || b.get(&ada, "/api/queue").await.status == 401).await;
+    wait_until("the other to reject it", async || b.get(&ada, "/api/queue").await.status == 401).await;
 }
 
 #[tokio::test]
@@ -175,21 +176,21 @@ async fn orderly_shutdown_hands_over_leadership_immediately() {
     let (a, b) = two_that_lead_for(Millis::from_secs(3_600)).await;
     a.app.services.system.renew_leadership().await.expect("a database");
     b.app.services.system.renew_leadership().await.expect("a database");
-    assert!(leads(&a) && !leads(&b));
+    assert!(is_leader(&a) && !is_leader(&b));
     a.app.services.system.resign().await.expect("a database");
     b.app.services.system.renew_leadership().await.expect("a database");
-    assert!(leads(&b));
+    assert!(is_leader(&b));
     a.app.services.system.renew_leadership().await.expect("a database");
-    assert!(!leads(&a), "it learns that it was replaced");
+    assert!(!is_leader(&a), "it learns that it was replaced");
 }
 
 #[tokio::test]
 async fn silent_leader_is_replaced() {
     let (a, b) = two_servers().await;
     b.app.services.system.renew_leadership().await.expect("a database");
-    until("the leadership of a silent server", async || {
+    wait_until("the leadership of a silent server", async || {
         a.app.services.system.renew_leadership().await.expect("a database");
-        leads(&a)
+        is_leader(&a)
     })
     .await;
 }
@@ -203,7 +204,7 @@ async fn servers_follow_the_database_clock() {
     assert!((seen.0 - ahead.0).abs() < 60_000, "{seen:?} {ahead:?}");
     let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
     loops::start(&a.app.services, &tasks, &end);
-    until("another look", async || a.clock.followed_offsets().len() > 2).await;
+    wait_until("another look", async || a.clock.followed_offsets().len() > 2).await;
     end.cancel();
     tasks.close();
     tasks.wait().await;
@@ -216,7 +217,7 @@ async fn single_server_follows_its_own_clock() {
     assert_eq!(alone.clock.followed_offsets(), []);
 }
 
-fn leads(server: &TestServer) -> bool {
+fn is_leader(server: &TestServer) -> bool {
     server.app.services.context.leadership.held_since().is_some()
 }
 
@@ -230,7 +231,7 @@ async fn streams_of_a_stopped_server_are_forgotten() {
     let status =
         async || b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"].clone();
     assert_eq!(status().await, "idle", "its end was not reported");
-    until("the stream to be forgotten", async || {
+    wait_until("the stream to be forgotten", async || {
         b.app.services.system.renew_leadership().await.expect("a database");
         status().await == "connecting"
     })
@@ -284,7 +285,7 @@ async fn rejection_on_one_server_keeps_its_notifications() {
     let twin = json!({"name": "gpu-1"});
     a.post(&Actor::Admin, "/api/admin/workers", twin).await.expect_problem(409, "name_taken");
     b.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.expect_status(200);
-    until("the old token to be rejected", async || {
+    wait_until("the old token to be rejected", async || {
         // It still commits, and so assumes that its cache is current.
         a.app.services.system.renew_leadership().await.expect("a database");
         a.get(&key, "/api/workers/queue").await.status == 401
@@ -303,9 +304,9 @@ async fn audit_logs_of_both_servers_are_one_list_and_two_chains() {
     }
     let page = a.get(&Actor::Admin, "/api/audit?action=config.").await.expect_status(200);
     let entries = page["entries"].as_array().expect("a list").iter();
-    let told: Vec<_> = entries.map(|entry| (entry["target"].clone(), entry["chain"].clone())).collect();
+    let rows: Vec<_> = entries.map(|entry| (entry["target"].clone(), entry["chain"].clone())).collect();
     let expected = [("three", "c_a"), ("two", "c_b"), ("one", "c_a")];
-    assert_eq!(told, expected.map(|(name, chain)| (json!(name), json!(chain))));
+    assert_eq!(rows, expected.map(|(name, chain)| (json!(name), json!(chain))));
     let mut tx = b.app.services.context.read().await.expect("a database");
     let verdict = verify_audit_log(&mut *tx, None, &SignedLines::default(), false, app::domain::time::Timestamp(0))
         .await
@@ -330,7 +331,7 @@ async fn session_used_on_one_server_stays_valid_on_the_other() {
     // The server that does not lead, and does not clean up, logs it too.
     let tasks = TaskTracker::new();
     loops::start(&b.app.services, &tasks, &b.app.shutdown);
-    until("the loop", async || seen_at().await == b.app.services.context.now()).await;
+    wait_until("the loop", async || seen_at().await == b.app.services.context.now()).await;
     assert_eq!(b.app.services.context.leadership.held_since(), None);
     b.app.shutdown.cancel();
     tasks.close();

@@ -67,6 +67,6 @@ async fn streams_of_browsers_and_long_polls_end_too() {
     let polling = server.get(&key, "/api/workers/next?wait=60");
     let (polled, ()) = tokio::join!(polling, async { server.app.shutdown.cancel() });
     polled.expect_status(200);
-    let said = crate::tests::harness::read_response(browser).await.text();
-    assert!(said.contains(": the server stops"), "{said}");
+    let text = crate::tests::harness::read_response(browser).await.text();
+    assert!(text.contains(": the server stops"), "{text}");
 }

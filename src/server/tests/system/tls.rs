@@ -45,9 +45,9 @@ pub(in crate::tests) async fn serve(router: Router, tls: &Tls, handshake: Durati
     let address = listener.local_addr().expect("an address");
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
-        let patience = ConnectionTimeouts { handshake, ..ConnectionTimeouts::default() };
+        let timeouts = ConnectionTimeouts { handshake, ..ConnectionTimeouts::default() };
         let room = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
-        serve_with_timeouts(patience, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
+        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
     });
     address
 }
@@ -132,8 +132,8 @@ async fn all_routes_work_over_https() {
     let renamed = value.replace("__Host-", "");
     let planted = call("GET /api/session", &format!("cookie: {renamed}"), "").await;
     assert!(planted.starts_with("HTTP/1.1 401"), "a plain connection could have planted it: {planted}");
-    let gone = call("POST /ui/logout", &format!("cookie: {value}"), "").await;
-    assert!(gone.contains("set-cookie: __Host-sid=; Path=/; Max-Age=0;"), "{gone}");
+    let sign_out = call("POST /ui/logout", &format!("cookie: {value}"), "").await;
+    assert!(sign_out.contains("set-cookie: __Host-sid=; Path=/; Max-Age=0;"), "{sign_out}");
 }
 
 #[tokio::test]
@@ -147,9 +147,9 @@ async fn new_worker_page_shows_the_fingerprint() {
         cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with(name)).map(str::to_owned)
     };
     let session = cookie(&login, "__Host-sid=").expect("a session");
-    let made = server.call(&Actor::Cookie(session.clone()), "POST", "/ui/workers", "name=gpu-1").await;
-    let page = made.headers["location"].to_str().expect("ascii").to_owned();
-    let flash = cookie(&made, "flash=").expect("a word for the next page");
+    let created = server.call(&Actor::Cookie(session.clone()), "POST", "/ui/workers", "name=gpu-1").await;
+    let page = created.headers["location"].to_str().expect("ascii").to_owned();
+    let flash = cookie(&created, "flash=").expect("a word for the next page");
     let shown = server.get(&Actor::Cookie(format!("{session}; {flash}")), &page).await.text();
     for text in ["--orchestrator-fingerprint ", "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT=", "<code class=\"break-all\">"] {
         assert!(shown.contains(&format!("{text}{}", tls.fingerprint())), "{text}: {shown}");
@@ -160,22 +160,26 @@ async fn new_worker_page_shows_the_fingerprint() {
 async fn agents_without_verification_are_marked() {
     const MARK: &str = "TLS not verified";
     let server = TestServer::start().await;
-    for (name, told, marked) in
+    for (name, verified, marked) in
         [("careless", Some(false), true), ("careful", Some(true), false), ("plain", None, false)]
     {
         let (id, key) = server.create_worker(name).await;
         let mut body = json!({"name": name, "accelerator_type": "cpu"});
-        if let Some(told) = told {
-            body["tls_verify"] = told.into();
+        if let Some(verified) = verified {
+            body["tls_verify"] = verified.into();
         }
         server.post(&key, "/api/workers/register", body).await.expect_status(200);
         let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-        assert_eq!(view["tls_verify"], json!(told), "{name}");
+        assert_eq!(view["tls_verify"], json!(verified), "{name}");
         let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}")).await.text().replace("<!>", "");
         assert_eq!(page.contains(MARK), marked, "{name}");
         // Over plain HTTP the agent reports nothing, and the page shows no verification.
         let row = ">Server certificate<";
-        assert_eq!((page.contains(row), page.contains(">Verified<")), (told.is_some(), told == Some(true)), "{name}");
+        assert_eq!(
+            (page.contains(row), page.contains(">Verified<")),
+            (verified.is_some(), verified == Some(true)),
+            "{name}"
+        );
     }
     let list = server.get(&Actor::Admin, "/admin/workers").await.text();
     assert_eq!(list.matches(&format!("<span>{MARK}")).count(), 1, "{list}");

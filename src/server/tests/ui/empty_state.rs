@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::pages::{log_in, page};
-use crate::tests::agents::older::older;
+use crate::tests::agents::older::connect_older_agent;
 use crate::tests::harness::{Actor, TestServer};
 
 /// Returns which of these sentences a page shows in elements of their own.
@@ -27,12 +27,12 @@ async fn cancelled_job_shows_no_pending_results() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let job = server.submit("digits").await;
-    let here = format!("/jobs/{job}");
+    let path = format!("/jobs/{job}");
     let all = [COMING, OVER].concat();
-    assert_eq!(shown_sentences(&server, &here, &all).await, COMING);
+    assert_eq!(shown_sentences(&server, &path, &all).await, COMING);
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
-    assert_eq!(shown_sentences(&server, &here, &all).await, OVER);
-    let shown = page(&server, &log_in(&server).await, &here).await;
+    assert_eq!(shown_sentences(&server, &path, &all).await, OVER);
+    let shown = page(&server, &log_in(&server).await, &path).await;
     assert!(!shown.contains("class=\"readings\"") && !shown.contains("job-percent"), "{shown}");
 }
 
@@ -40,12 +40,12 @@ async fn cancelled_job_shows_no_pending_results() {
 async fn older_agent_shows_no_missing_data() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, _, mut events) = older(&server).await;
+    let (_, _, mut events) = connect_older_agent(&server).await;
     let job = server.submit("digits").await;
     events.next_of_type("job_submit").await;
     assert_eq!(server.job(&job).await["older_agent"], true);
-    let here = format!("/jobs/{job}");
-    assert_eq!(shown_sentences(&server, &here, &[&COMING[..], &[OLDER]].concat()).await, [COMING[2], OLDER]);
+    let path = format!("/jobs/{job}");
+    assert_eq!(shown_sentences(&server, &path, &[&COMING[..], &[OLDER]].concat()).await, [COMING[2], OLDER]);
 
     let (_, _, _events) = server.connect_worker("gpu-1").await;
     let body = json!({"config_name": "digits", "target": "worker"});
@@ -57,21 +57,21 @@ async fn older_agent_shows_no_missing_data() {
 async fn worker_page_tells_whether_jobs_start_there() {
     let server = TestServer::start().await;
     let (id, _, _events) = server.connect_worker("gpu-1").await;
-    let here = format!("/admin/workers/{id}");
+    let path = format!("/admin/workers/{id}");
     let all = ["Ready for the next matching job.", "Draining: accepts no new jobs."];
-    assert_eq!(shown_sentences(&server, &here, &all).await, [all[0]]);
+    assert_eq!(shown_sentences(&server, &path, &all).await, [all[0]]);
     server.post(&Actor::Admin, &format!("/api/admin/workers/{id}/drain"), json!({})).await.expect_status(200);
-    assert_eq!(shown_sentences(&server, &here, &all).await, [all[1]]);
+    assert_eq!(shown_sentences(&server, &path, &all).await, [all[1]]);
 }
 
 #[tokio::test]
 async fn unreported_values_are_not_shown_as_none() {
     let server = TestServer::start().await;
-    let (waits, _) = server.create_worker("gpu-1").await;
+    let (unconnected, _) = server.create_worker("gpu-1").await;
     let (bare, key) = server.create_worker("cpu-1").await;
     let pages = async || {
         let session = log_in(&server).await;
-        let of = async |id: &str| {
+        let count = async |id: &str| {
             page(&server, &session, &format!("/admin/workers/{id}"))
                 .await
                 .replace("<!>", "")
@@ -79,12 +79,12 @@ async fn unreported_values_are_not_shown_as_none() {
                 .count()
         };
         let list = page(&server, &session, "/admin/workers").await.matches("title=\"No GPU\"").count();
-        (of(&waits).await, of(&bare).await, list)
+        (count(&unconnected).await, count(&bare).await, list)
     };
     assert_eq!(pages().await, (0, 0, 0), "neither has come yet");
     server.register(&key, json!([])).await;
-    let (waits, bare, list) = pages().await;
-    assert!(waits == 0 && bare > 0 && list == 1, "one has come, and has none: {waits}, {bare}, {list}");
+    let (unconnected, bare, list) = pages().await;
+    assert!(unconnected == 0 && bare > 0 && list == 1, "one has come, and has none: {unconnected}, {bare}, {list}");
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ fn invalid_controls(page: &str) -> (Vec<(String, String)>, Vec<String>) {
 }
 
 fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
-    all.iter().map(|(name, told)| ((*name).to_owned(), (*told).to_owned())).collect()
+    all.iter().map(|(name, message)| ((*name).to_owned(), (*message).to_owned())).collect()
 }
 
 #[tokio::test]
@@ -108,8 +108,8 @@ async fn rejected_configuration_form() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
     let files = [("config.json", "[]"), ("../up.json", "{}"), ("train.py", "1"), ("fine.json", "{}")];
-    let files = files.iter().enumerate().map(|(place, (name, text))| {
-        format!("&file.{place}={}&text.{place}={}", percent_escaped(name), percent_escaped(text))
+    let files = files.iter().enumerate().map(|(index, (name, text))| {
+        format!("&file.{index}={}&text.{index}={}", percent_escaped(name), percent_escaped(text))
     });
     let form = format!("name=a%2Fb{}", files.collect::<String>());
     let (back, cookies) = post(&server, &session, "/ui/configs", &form).await;

@@ -162,8 +162,11 @@ async fn unhealthy_host_shows_its_reason_everywhere() {
     assert!(shown.contains("<span>Unhealthy") && shown.matches(words).count() >= 2, "beside the status, and below");
     assert!(page(&server, &cookies, "/admin/workers").await.contains("<span>Unhealthy"));
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    let gone = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
-    assert!(!gone.contains("Unhealthy") && !gone.contains(words), "the health of a disconnected worker is unknown");
+    let disconnected = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(
+        !disconnected.contains("Unhealthy") && !disconnected.contains(words),
+        "the health of a disconnected worker is unknown"
+    );
 }
 
 #[tokio::test]
@@ -219,8 +222,8 @@ async fn links_can_preselect_but_not_act() {
     let (id, _) = server.create_worker("gpu-1").await;
     let path = format!("/admin/workers/{id}");
     assert!(!page(&server, &session, &path).await.contains("<details open class=\"confirm\""));
-    let asked = page(&server, &session, &format!("{path}?confirm=drain")).await;
-    assert!(asked.contains("<details open class=\"confirm\""), "{asked}");
+    let shown = page(&server, &session, &format!("{path}?confirm=drain")).await;
+    assert!(shown.contains("<details open class=\"confirm\""), "{shown}");
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(worker["draining"], false);
 }
@@ -256,17 +259,17 @@ async fn users_are_added_changed_and_disabled_by_forms() {
 
     let ada = server.user_id("ada").await;
     let one = format!("/admin/users/{ada}");
-    let theirs = server.log_in("ada", "correct-horse-battery").await.expect("a session");
+    let user_session = server.log_in("ada", "correct-horse-battery").await.expect("a session");
     assert!(page(&server, &session, &one).await.contains("Disable user"));
     let (to, cookies) = post(&server, &session, &format!("/ui/users/{ada}"), "role=lead&enabled=on").await;
     assert_eq!(to, one);
     assert!(page(&server, &cookies, &one).await.contains("selected"));
     let (_, cookies) = post(&server, &session, &format!("/ui/users/{ada}/password"), "new=another-good-one").await;
     assert!(page(&server, &cookies, &one).await.contains("sessions ended and API tokens were revoked."));
-    server.get(&theirs, "/api/session").await.expect_problem(401, "not_authenticated");
-    let theirs = server.log_in("ada", "another-good-one").await.expect("a session");
+    server.get(&user_session, "/api/session").await.expect_problem(401, "not_authenticated");
+    let user_session = server.log_in("ada", "another-good-one").await.expect("a session");
     post(&server, &session, &format!("/ui/users/{ada}"), "role=lead").await;
-    server.get(&theirs, "/api/session").await.expect_problem(401, "not_authenticated");
+    server.get(&user_session, "/api/session").await.expect_problem(401, "not_authenticated");
     assert!(page(&server, &session, "/admin/users").await.replace("<!>", "").contains("text-bad\">disabled"));
     assert!(page(&server, &session, &one).await.contains(">Enable<"));
 
@@ -330,8 +333,9 @@ async fn flash_message_is_shown_by_the_page_once() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
     let (to, cookies) = post(&server, &session, "/ui/secrets", "name=HF_TOKEN&value=hf_0123456789").await;
-    let asks = axum::http::Request::get(&to).header("cookie", &cookies).header("x-simpletuner-fragments", "1");
-    let parts = read_response(server.send(asks.body(axum::body::Body::empty()).expect("a request")).await).await.text();
+    let request = axum::http::Request::get(&to).header("cookie", &cookies).header("x-simpletuner-fragments", "1");
+    let parts =
+        read_response(server.send(request.body(axum::body::Body::empty()).expect("a request")).await).await.text();
     assert!(parts.contains("HF_TOKEN") && !parts.contains("Secret saved."));
     assert!(page(&server, &cookies, &to).await.contains("Secret saved."));
 }

@@ -49,9 +49,9 @@ async fn times_use_the_zone_of_a_valid_cookie_unless_utc_is_chosen() {
             assert!(!shown.contains("<script>alert"), "{path}");
         }
     }
-    let told =
+    let response =
         server.get(&Actor::Cookie(browser(&server, "time_zone=Asia/Kolkata").await), &format!("/api{worker}")).await;
-    assert_eq!(told.expect_status(200)["drain_deadline"], "2024-01-15T11:30:00.000Z");
+    assert_eq!(response.expect_status(200)["drain_deadline"], "2024-01-15T11:30:00.000Z");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn usage_is_grouped_by_local_days() {
     let gpus = json!([{"index": 0, "uuid": "GPU-0", "name": "A100", "vram_gb": 80}]);
     let body = json!({"name": "gpu-1", "protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus});
     server.post(&key, "/api/workers/register", body).await.expect_status(200);
-    let _listens = server.open_stream(&key).await;
+    let _events = server.open_stream(&key).await;
     let job = server.submit("digits").await;
     for status in ["starting", "running"] {
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);

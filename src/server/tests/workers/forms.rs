@@ -69,7 +69,7 @@ async fn script_that_posts_a_form_gets_the_message_of_the_next_page() {
 }
 
 /// Returns the hidden fields of a form, as a browser sends them.
-fn hidden(page: &str, form: &str) -> String {
+fn hidden_fields(page: &str, form: &str) -> String {
     let (_, form) = page.split_once(&format!("action=\"{form}\"")).expect("the form");
     let form = form.split_once("</form>").expect("whole").0;
     let value = |tag: &str, name: &str| {
@@ -87,14 +87,14 @@ async fn form_edits_a_worker_without_lost_updates() {
     let wanted = json!({
         "name": "gpu-1", "worker_type": "persistent", "labels": {"note": "a, b"}, "allowed_networks": ["10.0.0.0/8", "::1"],
     });
-    let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
-    let id = made["worker_id"].as_str().expect("text");
+    let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+    let id = created["worker_id"].as_str().expect("text");
     let view = async || server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-    let (there, edit, form) =
+    let (worker_page, edit, form) =
         (format!("/admin/workers/{id}"), format!("/admin/workers/{id}/edit"), format!("/ui/workers/{id}/edit"));
     let shown = page(&server, &session, &edit).await;
     assert!(shown.contains("value=\"note=a, b\"") && shown.contains("value=\"10.0.0.0/8, ::1/128\""), "{shown}");
-    let seen = hidden(&shown, &form);
+    let seen = hidden_fields(&shown, &form);
     assert_eq!(seen, format!("revision={}", view().await["revision"].as_str().expect("text")));
 
     let typed = |name: &str, seen: &str| {
@@ -103,7 +103,7 @@ async fn form_edits_a_worker_without_lost_updates() {
         )
     };
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-2", &seen)).await;
-    assert_eq!(to, there);
+    assert_eq!(to, worker_page);
     let changed = view().await;
     assert_eq!(
         changed["settings"],
@@ -111,21 +111,21 @@ async fn form_edits_a_worker_without_lost_updates() {
     );
     assert_eq!((&changed["name"], &changed["worker_type"]), (&json!("gpu-2"), &json!("ephemeral")));
     assert_eq!(changed["allowed_networks"], json!([]));
-    let undo = hidden(&page(&server, &cookies, &to).await, &form);
+    let undo = hidden_fields(&page(&server, &cookies, &to).await, &form);
 
     // Another user sends an outdated form.
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-3", &seen)).await;
     assert_eq!(to, edit);
-    let told = page(&server, &cookies, &to).await;
-    assert!(told.contains("This worker was changed while you were editing."), "{told}");
-    assert!(told.contains("value=\"gpu-3\"") && told.contains("<dd>gpu-2<"), "what was typed, and what is stored");
+    let text = page(&server, &cookies, &to).await;
+    assert!(text.contains("This worker was changed while you were editing."), "{text}");
+    assert!(text.contains("value=\"gpu-3\"") && text.contains("<dd>gpu-2<"), "what was typed, and what is stored");
     assert_eq!(view().await["name"], "gpu-2");
-    let (to, cookies) = post(&server, &session, &form, &typed("", &hidden(&told, &form))).await;
-    let told = page(&server, &cookies, &to).await;
-    assert!(told.contains("id=\"name-error\"") && !told.contains("while you were editing"), "{told}");
+    let (to, cookies) = post(&server, &session, &form, &typed("", &hidden_fields(&text, &form))).await;
+    let text = page(&server, &cookies, &to).await;
+    assert!(text.contains("id=\"name-error\"") && !text.contains("while you were editing"), "{text}");
 
     let (to, _) = post(&server, &session, &form, &undo).await;
-    assert_eq!(to, there);
+    assert_eq!(to, worker_page);
     let back = view().await;
     assert_eq!(
         back["settings"],

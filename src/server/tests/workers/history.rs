@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
 
-async fn part(server: &TestServer, id: &str, what: &str, query: &str) -> Value {
-    server.get(&Actor::Admin, &format!("/api/admin/workers/{id}/{what}{query}")).await.expect_status(200)
+async fn get_list(server: &TestServer, id: &str, resource: &str, query: &str) -> Value {
+    server.get(&Actor::Admin, &format!("/api/admin/workers/{id}/{resource}{query}")).await.expect_status(200)
 }
 
 /// Submits a job to the connected worker, and ends its attempt after this many seconds.
-async fn attempted(server: &TestServer, key: &Actor, status: &str, seconds: i64) -> String {
+async fn run_attempt(server: &TestServer, key: &Actor, status: &str, seconds: i64) -> String {
     let job = server.submit("digits").await;
     server.report_status(key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     server.advance(Millis::from_secs(seconds)).await;
@@ -25,30 +25,30 @@ async fn worker_shows_its_attempts_and_recent_outcomes() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (id, key, _events) = server.connect_worker("gpu-1").await;
-    let none = part(&server, &id, "attempts", "").await;
+    let none = get_list(&server, &id, "attempts", "").await;
     assert_eq!((&none["attempts"], &none["record"]["attempts"]), (&json!([]), &json!(0)));
     assert_eq!(none["record"]["success_percent"], json!(null), "of nothing there is no rate");
 
-    let first = attempted(&server, &key, "completed", 70).await;
+    let first = run_attempt(&server, &key, "completed", 70).await;
     for _ in 0..2 {
-        attempted(&server, &key, "failed", 5).await;
+        run_attempt(&server, &key, "failed", 5).await;
     }
-    let last = attempted(&server, &key, "failed", 5).await;
-    let told = part(&server, &id, "attempts", "").await;
-    let jobs: Vec<_> = told["attempts"].as_array().expect("a list").iter().map(|one| &one["job_id"]).collect();
+    let last = run_attempt(&server, &key, "failed", 5).await;
+    let response = get_list(&server, &id, "attempts", "").await;
+    let jobs: Vec<_> = response["attempts"].as_array().expect("a list").iter().map(|one| &one["job_id"]).collect();
     assert_eq!((jobs.len(), jobs[0], jobs[3]), (4, &json!(last), &json!(first)), "newest first");
-    let newest = &told["attempts"][0];
+    let newest = &response["attempts"][0];
     assert_eq!((&newest["config_name"], &newest["attempt"]), (&json!("digits"), &json!(1)));
     assert_eq!((&newest["outcome"], &newest["error"]), (&json!("failed"), &json!("no memory")));
-    let record = &told["record"];
+    let record = &response["record"];
     assert_eq!((&record["attempts"], &record["completed"], &record["failed"]), (&json!(4), &json!(1), &json!(3)));
     assert_eq!((&record["success_percent"], &record["fast_failures"]), (&json!(25.0), &json!(3)));
     let attention = server.get(&Actor::Admin, "/api/overview").await.expect_status(200)["attention"].clone();
     let alert = attention.as_array().expect("a list").iter().find(|one| one["kind"] == "fast_failures");
     assert_eq!(alert.expect("an alert")["count"], 3, "the overview counts the same");
 
-    attempted(&server, &key, "failed", 70).await;
-    let record = part(&server, &id, "attempts", "").await["record"].clone();
+    run_attempt(&server, &key, "failed", 70).await;
+    let record = get_list(&server, &id, "attempts", "").await["record"].clone();
     assert_eq!((&record["fast_failures"], &record["failed"]), (&json!(0), &json!(4)), "one has lasted since");
 }
 
@@ -58,25 +58,25 @@ async fn attempts_of_the_worker_are_paged() {
     server.put_config("digits").await;
     let (id, key, events) = server.connect_worker("gpu-1").await;
     for _ in 0..3 {
-        attempted(&server, &key, "completed", 1).await;
+        run_attempt(&server, &key, "completed", 1).await;
     }
     drop(events);
     let (other, _, _events) = server.connect_worker("gpu-2").await;
-    let first = part(&server, &id, "attempts", "?limit=2").await;
+    let first = get_list(&server, &id, "attempts", "?limit=2").await;
     let cursor = first["next_cursor"].as_str().expect("more");
-    let second = part(&server, &id, "attempts", &format!("?limit=2&cursor={cursor}")).await;
+    let second = get_list(&server, &id, "attempts", &format!("?limit=2&cursor={cursor}")).await;
     assert_eq!((second["attempts"].as_array().map(Vec::len), second.get("next_cursor")), (Some(1), None));
     assert_ne!(second["attempts"][0]["job_id"], first["attempts"][1]["job_id"]);
     assert_eq!(second["record"], first["record"], "it is about all of them");
-    assert_eq!(part(&server, &other, "attempts", "").await["attempts"], json!([]));
-    for what in ["attempts", "events"] {
-        let path = format!("/api/admin/workers/{id}/{what}");
+    assert_eq!(get_list(&server, &other, "attempts", "").await["attempts"], json!([]));
+    for resource in ["attempts", "events"] {
+        let path = format!("/api/admin/workers/{id}/{resource}");
         server.get(&Actor::Admin, &format!("{path}?cursor=soon")).await.expect_problem(422, "out_of_range");
         server
-            .get(&Actor::Admin, &format!("/api/admin/workers/w_none/{what}"))
+            .get(&Actor::Admin, &format!("/api/admin/workers/w_none/{resource}"))
             .await
             .expect_problem(404, "worker_not_found");
-        let lead = server.add_user(&format!("lead-{what}"), "lead").await;
+        let lead = server.add_user(&format!("lead-{resource}"), "lead").await;
         server.get(&lead, &path).await.expect_problem(403, "permission_denied");
     }
 }
@@ -90,16 +90,16 @@ async fn worker_events_are_listed_newest_first() {
     server.post(&Actor::Admin, &format!("{path}/drain"), json!({"reason": "riser cable"})).await.expect_status(200);
     let ada = server.add_user("ada", "admin").await;
     server.post(&ada, &format!("{path}/resume"), json!({})).await.expect_status(200);
-    let told = part(&server, &id, "events", "").await;
-    let events = told["events"].as_array().expect("a list");
+    let response = get_list(&server, &id, "events", "").await;
+    let events = response["events"].as_array().expect("a list");
     let words: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("text")).collect();
     let all = ["worker.resumed", "worker.drained", "worker.online", "worker.registered", "worker.created"];
     assert_eq!(words, all);
     assert_eq!((&events[0]["actor"], &events[2]["actor"]), (&json!("ada"), &json!(format!("worker:{id}"))));
     assert_eq!(events[1]["detail"]["reason"], "riser cable");
-    let first = part(&server, &id, "events", "?limit=4").await;
+    let first = get_list(&server, &id, "events", "?limit=4").await;
     let cursor = first["next_cursor"].as_str().expect("more");
-    let second = part(&server, &id, "events", &format!("?limit=4&cursor={cursor}")).await;
+    let second = get_list(&server, &id, "events", &format!("?limit=4&cursor={cursor}")).await;
     assert_eq!(second["events"].as_array().map(Vec::len), Some(1));
     assert_eq!(second["events"][0], events[4]);
 }
@@ -108,23 +108,23 @@ async fn worker_events_are_listed_newest_first() {
 async fn worker_shows_its_status_of_the_last_day() {
     let server = TestServer::start().await;
     let (id, _) = server.create_worker("new").await;
-    let stood = async |id: &str| {
+    let statuses = async |id: &str| {
         let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
         let all = worker["last_day"].as_array().expect("a list").clone();
         assert_eq!(all.last().expect("it stands somehow")["since"], worker["status_since"]);
-        all.iter().map(|stood| stood["status"].clone()).collect::<Vec<_>>()
+        all.iter().map(|span| span["status"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(stood(&id).await, [json!(null)], "never heard of");
+    assert_eq!(statuses(&id).await, [json!(null)], "never heard of");
 
     server.put_config("digits").await;
     let (id, key, _events) = server.connect_worker("gpu-1").await;
     server.advance(Millis::from_secs(5)).await;
-    attempted(&server, &key, "completed", 70).await;
+    run_attempt(&server, &key, "completed", 70).await;
     let path = format!("/api/admin/workers/{id}");
     server.advance(Millis::from_secs(5)).await;
     server.post(&Actor::Admin, &format!("{path}/drain"), json!({})).await.expect_status(200);
     server.advance(Millis::from_secs(5)).await;
-    assert_eq!(stood(&id).await, ["idle", "busy", "idle", "draining"]);
+    assert_eq!(statuses(&id).await, ["idle", "busy", "idle", "draining"]);
     let (page, one) = (server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200), json!(null));
     assert_eq!(page["workers"][0]["last_day"], one, "a list does not tell it");
 }
@@ -134,15 +134,15 @@ async fn token_shows_creator_and_time() {
     let server = TestServer::start().await;
     let (id, _) = server.create_worker("gpu-1").await;
     let path = format!("/api/admin/workers/{id}");
-    let made = server.get(&Actor::Admin, &path).await.expect_status(200);
+    let before = server.get(&Actor::Admin, &path).await.expect_status(200);
     assert_eq!(
-        (&made["token_created_at"], &made["token_created_by"]),
-        (&made["created_at"], &json!("admin/bootstrap"))
+        (&before["token_created_at"], &before["token_created_by"]),
+        (&before["created_at"], &json!("admin/bootstrap"))
     );
     server.advance(Millis::from_secs(90)).await;
     let ada = server.add_user("ada", "admin").await;
     server.post(&ada, &format!("{path}/token"), json!({})).await.expect_status(200);
-    let turned = server.get(&Actor::Admin, &path).await.expect_status(200);
-    assert_eq!(turned["token_created_by"], "ada");
-    assert_ne!(turned["token_created_at"], made["token_created_at"]);
+    let rotated = server.get(&Actor::Admin, &path).await.expect_status(200);
+    assert_eq!(rotated["token_created_by"], "ada");
+    assert_ne!(rotated["token_created_at"], before["token_created_at"]);
 }

@@ -12,10 +12,10 @@ use crate::tests::harness::{Actor, TestServer};
 async fn worker_is_created_and_its_token_shown_once() {
     let server = TestServer::start().await;
     let body = json!({"name": " gpu worker 1 ", "worker_type": "persistent", "labels": {"team": "nlp"}});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let token = made["token"].as_str().expect("a token");
-    assert_eq!(made["name"], "gpu worker 1");
-    let command = made["connection_command"].as_str().expect("a command");
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let token = created["token"].as_str().expect("a token");
+    assert_eq!(created["name"], "gpu worker 1");
+    let command = created["connection_command"].as_str().expect("a command");
     assert!(command.starts_with(&format!("SIMPLETUNER_WORKER_TOKEN={token} simpletuner worker ")), "{command}");
     assert!(
         command.ends_with("--orchestrator-url http://localhost:8001 --name 'gpu worker 1' --persistent"),
@@ -24,7 +24,7 @@ async fn worker_is_created_and_its_token_shown_once() {
     let listed = server.get(&Actor::Admin, "/api/admin/workers").await;
     assert!(!listed.text().contains(token), "a token is shown once");
     let worker = &listed.json()["workers"][0];
-    assert_eq!((&worker["id"], &worker["status"]), (&made["worker_id"], &json!("offline")));
+    assert_eq!((&worker["id"], &worker["status"]), (&created["worker_id"], &json!("offline")));
     assert_eq!((&worker["last_heartbeat"], &worker["worker_type"]), (&json!(null), &json!("persistent")));
 }
 
@@ -32,13 +32,13 @@ async fn worker_is_created_and_its_token_shown_once() {
 async fn worker_without_a_type_becomes_ephemeral_by_its_command() {
     let server = TestServer::start().await;
     let body = json!({"name": "worker-1", "labels": {"location": "us-west", "gpu_type": "a100", "team": "nlp"}});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let command = made["connection_command"].as_str().expect("a command");
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let command = created["connection_command"].as_str().expect("a command");
     assert!(command.ends_with("--orchestrator-url http://localhost:8001 --name worker-1"), "{command}");
-    let path = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
+    let path = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
     let worker_type = async || server.get(&Actor::Admin, &path).await.expect_status(200)["worker_type"].clone();
     assert_eq!(worker_type().await, json!(null), "its agent decides");
-    let key = Actor::worker(made["token"].as_str().expect("text"));
+    let key = Actor::worker(created["token"].as_str().expect("text"));
     // An agent without `--persistent`.
     server.post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": false})).await.expect_status(200);
     assert_eq!(worker_type().await, "ephemeral");
@@ -131,8 +131,8 @@ async fn list_is_searched_counted_and_exported() {
         [("a", "NVIDIA A100-SXM4-80GB", "nlp"), ("b", "NVIDIA H100", "nlp"), ("c,=1", "NVIDIA H100", "vision")]
     {
         let wanted = json!({"name": name, "labels": {"team": team}});
-        let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
-        let key = Actor::worker(made["token"].as_str().expect("text"));
+        let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+        let key = Actor::worker(created["token"].as_str().expect("text"));
         let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
         server
             .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
@@ -154,11 +154,11 @@ async fn list_is_searched_counted_and_exported() {
     assert_eq!((&vision["count"], &vision["chosen"]), (&json!(1), &json!(false)));
     assert_eq!(vision["q"], "gpu:h100 status:connecting label.team=vision");
     let a100 = facet("gpu", "NVIDIA A100-SXM4-80GB");
-    let asked = a100["q"].as_str().expect("text").replace(' ', "%20").replace('"', "%22");
-    assert_eq!((&a100["count"], &get(&format!("q={asked}")).await["total"]), (&json!(1), &json!(1)));
+    let query = a100["q"].as_str().expect("text").replace(' ', "%20").replace('"', "%22");
+    assert_eq!((&a100["count"], &get(&format!("q={query}")).await["total"]), (&json!(1), &json!(1)));
     assert_eq!(facet("status", "never")["count"], 0);
-    for (asked, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
-        let rejected = server.get(&Actor::Admin, &format!("/api/admin/workers?q={asked}")).await;
+    for (query, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
+        let rejected = server.get(&Actor::Admin, &format!("/api/admin/workers?q={query}")).await;
         assert_eq!(rejected.expect_problem(422, "invalid_search")["why"], why);
     }
     let csv = server.get(&Actor::Admin, "/api/admin/workers/export?q=label.team=vision").await;
@@ -172,9 +172,9 @@ async fn list_is_searched_counted_and_exported() {
 async fn worker_shows_its_settings_and_each_gpu_model() {
     let server = TestServer::start().await;
     let wanted = json!({"name": "mixed", "labels": {"team": "nlp"}});
-    let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
-    let key = Actor::worker(made["token"].as_str().expect("text"));
-    let path = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
+    let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+    let key = Actor::worker(created["token"].as_str().expect("text"));
+    let path = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
     let register = async |models: [&str; 4]| {
         let gpu = |(n, model)| json!({"index": n, "uuid": format!("GPU-{n}"), "name": model});
         let gpus: Vec<_> = models.into_iter().enumerate().map(gpu).collect();

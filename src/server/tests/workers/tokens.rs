@@ -30,8 +30,8 @@ async fn from(server: &TestServer, key: &Actor, host: &str, method: &str, path: 
 }
 
 async fn create(server: &TestServer, body: Value) -> (String, Actor) {
-    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
-    let text = |key: &str| made[key].as_str().expect("text").to_owned();
+    let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let text = |key: &str| created[key].as_str().expect("text").to_owned();
     (text("worker_id"), Actor::worker(text("token")))
 }
 
@@ -51,7 +51,7 @@ async fn reasons(server: &TestServer, action: &str) -> Vec<String> {
     entries.map(|entry| entry["detail"]["reason"].as_str().unwrap_or("none").to_owned()).collect()
 }
 
-async fn ended(mut events: EventStreamReader) -> bool {
+async fn has_ended(mut events: EventStreamReader) -> bool {
     while events.next().await.is_some() {}
     true
 }
@@ -68,7 +68,7 @@ async fn expired_token_is_rejected_and_its_stream_ends() {
     let mut events = server.open_stream(&key).await;
     events.next_of_type("drain").await;
     server.clock.advance(Millis(500));
-    assert!(ended(events).await);
+    assert!(has_ended(events).await);
     server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_expired");
     server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_expired");
     assert_eq!(reasons(&server, "access.denied").await, ["worker_token_expired"]);
@@ -114,7 +114,7 @@ async fn overlap_keeps_the_old_token_until_the_new_one_is_used() {
     server.post(&new, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "token_in_use");
     server.heartbeat(&old, json!([])).await;
     server.register(&new, json!([])).await;
-    assert!(ended(events).await, "the old one's stream");
+    assert!(has_ended(events).await, "the old one's stream");
     server.post(&old, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "not_registered");
     server.post(&old, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_invalid");
     assert_eq!(view(&server, &id).await["old_token_ends_at"], json!(null));
@@ -166,7 +166,7 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     let stream = EventStreamReader::new(server.open_stream_from(&key, [10, 1, 0, 9]).await);
     let edit = json!({"allowed_networks": ["192.0.2.0/24"]});
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), edit.to_string()).await.expect_status(200);
-    assert!(ended(stream).await, "it is no longer allowed there");
+    assert!(has_ended(stream).await, "it is no longer allowed there");
     from(&server, &key, "192.0.2.1", "POST", "/api/workers/register", register).await.expect_status(200);
 }
 
@@ -182,12 +182,12 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     let cut = Actor::worker("wt_cut");
     from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
     changes.changed().await.expect("the waiting page is notified");
-    let told = rejection().await;
-    assert_eq!((&told["reason"], &told["from"]), (&json!("worker_token_invalid"), &json!("192.0.2.9")));
+    let latest = rejection().await;
+    assert_eq!((&latest["reason"], &latest["from"]), (&json!("worker_token_invalid"), &json!("192.0.2.9")));
     from(&server, &key, "192.0.2.1", "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
-    let told = rejection().await;
-    assert_eq!((&told["reason"], &told["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
-    assert!(told["at"].is_string());
+    let latest = rejection().await;
+    assert_eq!((&latest["reason"], &latest["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
+    assert!(latest["at"].is_string());
     // Nothing was rejected with a new token yet.
     server.clock.advance(Millis::from_secs(1));
     let new = rotate(&server, &id, json!({})).await;
@@ -246,9 +246,9 @@ async fn form_creates_and_rotates_limited_tokens() {
     let answer = server.call(&Actor::Admin, "POST", "/ui/workers", form).await;
     let page = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
     let id = page.rsplit('/').next().expect("an id").to_owned();
-    let made = view(&server, &id).await;
-    assert_eq!(made["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
-    assert_eq!(made["token_expires_at"], "2024-02-14T10:30:00.000Z");
+    let created = view(&server, &id).await;
+    assert_eq!(created["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
+    assert_eq!(created["token_expires_at"], "2024-02-14T10:30:00.000Z");
     let shown = server.get(&Actor::Admin, &page).await.text();
     assert!(shown.contains("10.0.0.0/8, ::1/128") && shown.contains("14 Feb 2024, 10:30:00 UTC"), "{shown}");
     server
@@ -292,8 +292,8 @@ async fn job_token_is_valid_for_one_attempt() {
     let job = server.submit("digits").await;
     let first = Actor::Job(events.next_offer().await.upload_token);
     let report = async |token: &Actor, body: Value| server.report_status(token, &job, body).await;
-    let put = async |token: &Actor, what: &str| {
-        let path = format!("/api/workers/job/{job}/{what}");
+    let put = async |token: &Actor, resource: &str| {
+        let path = format!("/api/workers/job/{job}/{resource}");
         server.call(token, "PUT", &path, "x").await
     };
     report(&first, json!({"status": "running", "attempt": 1})).await.expect_status(200);
@@ -304,8 +304,8 @@ async fn job_token_is_valid_for_one_attempt() {
     let (_, _, mut others) = server.connect_worker("gpu-2").await;
     server.advance(Millis::from_secs(10)).await;
     let second = Actor::Job(others.next_offer().await.upload_token);
-    for what in ["logs?attempt=1&offset=1", "artifacts/late.bin?attempt=1"] {
-        put(&first, what).await.expect_problem(409, "stale_attempt");
+    for resource in ["logs?attempt=1&offset=1", "artifacts/late.bin?attempt=1"] {
+        put(&first, resource).await.expect_problem(409, "stale_attempt");
     }
     report(&first, json!({"status": "completed", "attempt": 1})).await.expect_problem(409, "stale_attempt");
     report(&second, json!({"status": "completed", "attempt": 2})).await.expect_status(200);

@@ -148,8 +148,8 @@ pub async fn confirm(
 
 /// Returns the second factor that was submitted with a password.
 pub fn second_factor_from(fields: &FormFields) -> ReauthProof {
-    let given = |name| field(fields, name).map(str::to_owned);
-    ReauthProof { secret: String::new(), code: given(CODE_FIELD), credential: given(CREDENTIAL_FIELD) }
+    let value = |name| field(fields, name).map(str::to_owned);
+    ReauthProof { secret: String::new(), code: value(CODE_FIELD), credential: value(CREDENTIAL_FIELD) }
 }
 
 /// `POST /ui/logout`
@@ -222,7 +222,7 @@ pub async fn set_preferences(Form(fields): Form<FormFields>) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/"));
     let mut response = Redirect::to(next).into_response();
     for name in PREFERENCE_COOKIES {
-        let Some(choice) = field(&fields, name).and_then(|word| parse_choice(name, word)) else { continue };
+        let Some(choice) = field(&fields, name).and_then(|value| parse_choice(name, value)) else { continue };
         let cookie = format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax");
         if let Ok(value) = HeaderValue::from_str(&cookie) {
             response.headers_mut().append(header::SET_COOKIE, value);

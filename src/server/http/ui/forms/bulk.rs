@@ -69,8 +69,8 @@ async fn summarize(
 ) -> BulkSummary {
     let mut tally = BulkSummary::default();
     let mut rejected = Vec::new();
-    for (id, became) in outcomes {
-        match became {
+    for (id, effect) in outcomes {
+        match effect {
             Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => tally.done.push(id),
             Ok(BulkItemEffect::Unchanged) => tally.unchanged += 1,
             Err(error) => rejected.push((id, word_for_page(ApiError::from(error).to_problem(locale), locale).detail)),
@@ -86,9 +86,9 @@ async fn target_names(
     services: &Services,
     principal: &Principal,
     action: BulkAction,
-    of: &[(String, String)],
+    rejected: &[(String, String)],
 ) -> Result<HashMap<String, String>, ServiceError> {
-    let ids = of.iter().map(|(id, _)| id);
+    let ids = rejected.iter().map(|(id, _)| id);
     Ok(match action.target() {
         BulkTarget::Workers => {
             let ids: Vec<_> = ids.filter_map(|id| WorkerId::parse(id).ok()).collect();

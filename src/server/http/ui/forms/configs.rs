@@ -66,10 +66,10 @@ async fn store(
 fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
     let mut files = BTreeMap::new();
     for (key, name) in fields {
-        let Some(place) = key.strip_prefix("file.") else { continue };
+        let Some(index) = key.strip_prefix("file.") else { continue };
         // Browsers submit line ends as CRLF.
-        let text = fields.get(&format!("text.{place}")).map(|text| text.replace("\r\n", "\n")).unwrap_or_default();
-        let (name, is_removed) = (name.trim(), fields.contains_key(&format!("removed.{place}")));
+        let text = fields.get(&format!("text.{index}")).map(|text| text.replace("\r\n", "\n")).unwrap_or_default();
+        let (name, is_removed) = (name.trim(), fields.contains_key(&format!("removed.{index}")));
         if is_removed || (name.is_empty() && text.trim().is_empty()) {
             continue;
         }

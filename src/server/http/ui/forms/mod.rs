@@ -39,7 +39,7 @@ pub type FormFields = BTreeMap<String, String>;
 pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
     pairs.into_iter().fold(FormFields::new(), |mut fields, (name, value)| {
         match fields.entry(name) {
-            Entry::Vacant(place) => _ = place.insert(value),
+            Entry::Vacant(entry) => _ = entry.insert(value),
             Entry::Occupied(mut lines) => lines.get_mut().extend(["\n", value.as_str()]),
         }
         fields

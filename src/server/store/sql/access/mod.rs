@@ -166,10 +166,10 @@ impl AccessQueries for SqlSession<'_> {
 
     async fn sweep_sessions(&mut self, now: Timestamp, idle_since: Timestamp) -> Result<()> {
         let delete = sql("DELETE FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 RETURNING id");
-        let of = |row: &SqlRow| NamedRow::new(row, "sessions", "id")?.session_id("id");
-        let gone = self.fetch_all(delete.bind(now.0).bind(idle_since.0), of).await?;
-        if !gone.is_empty() {
-            self.record_access_change(AccessChange::SessionsRemoved(gone));
+        let session_id = |row: &SqlRow| NamedRow::new(row, "sessions", "id")?.session_id("id");
+        let removed = self.fetch_all(delete.bind(now.0).bind(idle_since.0), session_id).await?;
+        if !removed.is_empty() {
+            self.record_access_change(AccessChange::SessionsRemoved(removed));
         }
         Ok(())
     }

@@ -66,10 +66,10 @@ impl PasskeyQueries for SqlSession<'_> {
     }
 
     async fn take_challenge(&mut self, purpose: ChallengePurpose, holder: &str) -> Result<Option<PasskeyChallenge>> {
-        let found = self.challenge(purpose, holder).await?;
+        let challenge = self.challenge(purpose, holder).await?;
         let delete = sql("DELETE FROM passkey_challenges WHERE purpose = $1 AND holder = $2");
         self.execute(delete.bind(purpose.as_str()).bind(holder)).await?;
-        Ok(found)
+        Ok(challenge)
     }
 }
 

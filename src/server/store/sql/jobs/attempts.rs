@@ -37,14 +37,14 @@ impl AttemptQueries for SqlSession<'_> {
         after: Option<&AttemptCursor>,
         limit: u32,
     ) -> Result<Vec<(StoredAttempt, String)>> {
-        let of: SqlCondition = ("attempts.worker_id = ?", vec![worker.as_str().into()]);
-        let behind = after.map(|place| -> SqlCondition {
-            let place = vec![place.offered_at.0.into(), place.job.as_str().into(), place.attempt.0.into()];
-            ("(attempts.offered_at, attempts.job_id, attempts.attempt) < (?, ?, ?)", place)
+        let by_worker: SqlCondition = ("attempts.worker_id = ?", vec![worker.as_str().into()]);
+        let behind = after.map(|cursor| -> SqlCondition {
+            let values = vec![cursor.offered_at.0.into(), cursor.job.as_str().into(), cursor.attempt.0.into()];
+            ("(attempts.offered_at, attempts.job_id, attempts.attempt) < (?, ?, ?)", values)
         });
         let from = "SELECT attempts.*, jobs.config_name FROM attempts JOIN jobs ON jobs.id = attempts.job_id";
         let order = " ORDER BY attempts.offered_at DESC, attempts.job_id DESC, attempts.attempt DESC LIMIT ?";
-        let conditions = [Some(of), behind].into_iter().flatten().collect();
+        let conditions = [Some(by_worker), behind].into_iter().flatten().collect();
         let select = select(self.placeholder_style(), from, conditions, order).bind(limit);
         self.fetch_all(select, |row| Ok((from_row(row)?, row.get("config_name")?))).await
     }
@@ -52,8 +52,8 @@ impl AttemptQueries for SqlSession<'_> {
     async fn worker_outcomes(&mut self, worker: &WorkerId, since: Timestamp) -> Result<Vec<(Option<String>, u64)>> {
         let select = sql("SELECT outcome, count(*) AS number FROM attempts
              WHERE worker_id = $1 AND offered_at >= $2 GROUP BY outcome");
-        let of = |row: &SqlRow| Ok((row.get("outcome")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.fetch_all(select.bind(worker.as_str()).bind(since.0), of).await
+        let outcome_count = |row: &SqlRow| Ok((row.get("outcome")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.fetch_all(select.bind(worker.as_str()).bind(since.0), outcome_count).await
     }
 
     async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, AttemptNumber, WorkerId)>> {
@@ -107,34 +107,34 @@ impl AttemptQueries for SqlSession<'_> {
         limit: PointLimit,
     ) -> Result<()> {
         let Some(newest) = points.last() else { return Ok(()) };
-        let mut kept = self.point_stats(job, attempt).await?;
-        if let Some(tail) = kept.tail.take() {
+        let mut stats = self.point_stats(job, attempt).await?;
+        if let Some(tail) = stats.tail.take() {
             let drop = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step = $3");
             let dropped = self.execute(drop.bind(job.as_str()).bind(attempt.0).bind(tail)).await?;
-            kept.number -= i64::try_from(dropped).unwrap_or(i64::MAX);
+            stats.number -= i64::try_from(dropped).unwrap_or(i64::MAX);
         }
         for point in points {
-            let is_kept = kept.seen % kept.stride == 0;
-            kept.seen += 1;
-            let is_tail = !is_kept && std::ptr::eq(point, newest);
+            let is_on_stride = stats.seen % stats.stride == 0;
+            stats.seen += 1;
+            let is_tail = !is_on_stride && std::ptr::eq(point, newest);
             if is_tail {
-                kept.tail = Some(point.step);
+                stats.tail = Some(point.step);
             }
-            if is_kept || is_tail {
+            if is_on_stride || is_tail {
                 let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
                      ON CONFLICT (job_id, attempt, step) DO UPDATE SET point = excluded.point");
                 self.execute_one(put.bind(job.as_str()).bind(attempt.0).bind(point.step).bind(&point.point)).await?;
-                kept.number += 1;
-                kept.bytes += i64::try_from(point.point.len()).unwrap_or(i64::MAX);
+                stats.number += 1;
+                stats.bytes += i64::try_from(point.point.len()).unwrap_or(i64::MAX);
             }
         }
-        while kept.number > 2 && (exceeds(kept.number, limit.max_points) || exceeds(kept.bytes, limit.max_bytes)) {
-            self.thin_points(job, attempt, &mut kept).await?;
+        while stats.number > 2 && (exceeds(stats.number, limit.max_points) || exceeds(stats.bytes, limit.max_bytes)) {
+            self.thin_points(job, attempt, &mut stats).await?;
         }
         let update = sql("UPDATE attempts SET progress = $1, points_seen = $2, points_kept = $3, points_bytes = $4,
                  points_every = $5, points_tail = $6 WHERE job_id = $7 AND attempt = $8");
-        let update = update.bind(&newest.point).bind(kept.seen).bind(kept.number).bind(kept.bytes);
-        self.execute_one(update.bind(kept.stride).bind(kept.tail).bind(job.as_str()).bind(attempt.0)).await
+        let update = update.bind(&newest.point).bind(stats.seen).bind(stats.number).bind(stats.bytes);
+        self.execute_one(update.bind(stats.stride).bind(stats.tail).bind(job.as_str()).bind(attempt.0)).await
     }
 
     async fn point_stride(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<u64> {
@@ -177,7 +177,7 @@ impl SqlSession<'_> {
     }
 
     /// Removes every second point, except the newest, and counts the rest.
-    async fn thin_points(&mut self, job: &JobId, attempt: AttemptNumber, kept: &mut PointStats) -> Result<()> {
+    async fn thin_points(&mut self, job: &JobId, attempt: AttemptNumber, stats: &mut PointStats) -> Result<()> {
         let thin = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step IN (
                  SELECT step FROM (
                      SELECT step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
@@ -187,9 +187,9 @@ impl SqlSession<'_> {
         let count = sql("SELECT count(*) AS number, CAST(coalesce(sum(octet_length(point)), 0) AS BIGINT) AS bytes
              FROM points WHERE job_id = $1 AND attempt = $2");
         if let Some(row) = self.fetch_first(count.bind(job.as_str()).bind(attempt.0)).await? {
-            (kept.number, kept.bytes) = (row.get("number")?, row.get("bytes")?);
+            (stats.number, stats.bytes) = (row.get("number")?, row.get("bytes")?);
         }
-        kept.stride = kept.stride.saturating_mul(2);
+        stats.stride = stats.stride.saturating_mul(2);
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ impl JobQueries for SqlSession<'_> {
             let missing = filter.limit.saturating_sub(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
             let rows = self.job_rows(filter, &order, missing).await?;
             let more = rows.len() == missing as usize;
-            if let Some(last) = rows.last().map(|(turn, _)| turn.clone()) {
+            if let Some(last) = rows.last().map(|(cursor, _)| cursor.clone()) {
                 order = match order {
                     JobListOrder::Newest(_) => JobListOrder::Newest(Some(last.id)),
                     JobListOrder::QueueOrder(_) => JobListOrder::QueueOrder(Some(last)),
@@ -57,13 +57,13 @@ impl JobQueries for SqlSession<'_> {
     async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>> {
         let from = "SELECT state, count(*) AS number FROM jobs";
         let select = select(self.placeholder_style(), from, self.job_conditions(filter), " GROUP BY state");
-        let of = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.fetch_all(select, of).await
+        let state_count = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.fetch_all(select, state_count).await
     }
 
     async fn queue_position(&mut self, job: &Job) -> Result<u64> {
-        if let Some(place) = self.try_read_state(|known| known.queue_position(job)) {
-            return Ok(place);
+        if let Some(position) = self.try_read_state(|known| known.queue_position(job)) {
+            return Ok(position);
         }
         let before = sql("SELECT count(*) AS number FROM jobs
              WHERE state = 'queued' AND (urgency > $1 OR (urgency = $1 AND (submitted_at, id) < ($2, $3)))");
@@ -100,11 +100,11 @@ impl JobQueries for SqlSession<'_> {
 
     async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>> {
         let select = sql("SELECT key, job_id, digest FROM idempotency_keys WHERE actor = $1 AND key = $2");
-        let made = |row: &SqlRow| {
+        let job_and_digest = |row: &SqlRow| {
             let row = NamedRow::new(row, "idempotency_keys", "key")?;
             Ok((row.job_id("job_id")?, row.get("digest")?))
         };
-        self.fetch_first(select.bind(actor).bind(key)).await?.as_ref().map(made).transpose()
+        self.fetch_first(select.bind(actor).bind(key)).await?.as_ref().map(job_and_digest).transpose()
     }
 
     async fn insert_idempotency_key(&mut self, actor: &str, key: &str, digest: &str, job: &Job) -> Result<()> {
@@ -133,8 +133,8 @@ impl SqlSession<'_> {
             }
             JobListOrder::QueueOrder(last) => {
                 let after = last.as_ref().map(|QueueCursor { urgency, submitted_at, id }| -> SqlCondition {
-                    let words = "(urgency < ? OR (urgency = ? AND (submitted_at, id) > (?, ?)))";
-                    (words, vec![(*urgency).into(), (*urgency).into(), submitted_at.0.into(), id.into()])
+                    let text = "(urgency < ? OR (urgency = ? AND (submitted_at, id) > (?, ?)))";
+                    (text, vec![(*urgency).into(), (*urgency).into(), submitted_at.0.into(), id.into()])
                 });
                 (after, " ORDER BY urgency DESC, submitted_at, id LIMIT ?")
             }
@@ -142,11 +142,11 @@ impl SqlSession<'_> {
         let states = (!filter.states.is_empty()).then(|| self.state_condition(&filter.states));
         let conditions = self.job_conditions(filter).into_iter().chain(states).chain(after).collect();
         let select = select(self.placeholder_style(), "SELECT * FROM jobs", conditions, end).bind(limit);
-        let of = |row: &SqlRow| {
+        let cursor_and_job = |row: &SqlRow| {
             let (urgency, submitted_at) = (row.get("urgency")?, Timestamp(row.get("submitted_at")?));
             Ok((QueueCursor { urgency, submitted_at, id: row.get("id")? }, from_row(row)))
         };
-        self.fetch_all(select, of).await
+        self.fetch_all(select, cursor_and_job).await
     }
 
     /// The conditions of the filter, without states.
@@ -154,7 +154,7 @@ impl SqlSession<'_> {
         let JobFilter { states: _, worker, since, until, ended_since, equal, label, name: called, order: _, limit: _ } =
             filter;
         // An id begins with about the time of the submit, so that distant ids need not be read.
-        let about = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
+        let id_near = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
         let worker = worker.as_ref().map(|worker| -> SqlCondition {
             ("id IN (SELECT job_id FROM attempts WHERE worker_id = ?)", vec![worker.as_str().into()])
         });
@@ -166,9 +166,9 @@ impl SqlSession<'_> {
             label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),
             worker,
             since.map(|at| {
-                ("submitted_at >= ? AND id >= ?", vec![at.0.into(), about(at, Millis(-MAX_ID_SKEW.0)).into()])
+                ("submitted_at >= ? AND id >= ?", vec![at.0.into(), id_near(at, Millis(-MAX_ID_SKEW.0)).into()])
             }),
-            until.map(|at| ("submitted_at < ? AND id < ?", vec![at.0.into(), about(at, MAX_ID_SKEW).into()])),
+            until.map(|at| ("submitted_at < ? AND id < ?", vec![at.0.into(), id_near(at, MAX_ID_SKEW).into()])),
             ended_since.map(|at| (ended, vec![at.0.into()])),
         ];
         equal.chain(others.into_iter().flatten()).collect()
@@ -191,7 +191,7 @@ impl SqlSession<'_> {
     }
 
     fn label_condition(&self, key: &String, value: Option<&String>) -> SqlCondition {
-        let words = match (self.placeholder_style(), value.is_some()) {
+        let text = match (self.placeholder_style(), value.is_some()) {
             (PlaceholderStyle::Anonymous, false) => "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ?)",
             (PlaceholderStyle::Anonymous, true) => {
                 "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ? AND l.value = ?)"
@@ -203,14 +203,14 @@ impl SqlSession<'_> {
                 "EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l WHERE l.key = ? AND l.value = ?)"
             }
         };
-        (words, std::iter::once(key).chain(value).map(Into::into).collect())
+        (text, std::iter::once(key).chain(value).map(Into::into).collect())
     }
 
     fn state_condition(&self, states: &[&'static str]) -> SqlCondition {
-        let words = match self.placeholder_style() {
+        let text = match self.placeholder_style() {
             PlaceholderStyle::Anonymous => "state IN (SELECT value FROM json_each(?))",
             PlaceholderStyle::Numbered => "state IN (SELECT json_array_elements_text(?::json))",
         };
-        (words, vec![to_json(&states).into()])
+        (text, vec![to_json(&states).into()])
     }
 }

@@ -47,8 +47,8 @@ macro_rules! is_start {
 
 #[async_trait]
 impl RetentionQueries for SqlSession<'_> {
-    async fn ended_before(&mut self, what: RetainedKind, before: Timestamp, limit: u32) -> Result<Vec<JobId>> {
-        let select = sql(match what {
+    async fn ended_before(&mut self, kind: RetainedKind, before: Timestamp, limit: u32) -> Result<Vec<JobId>> {
+        let select = sql(match kind {
             RetainedKind::Logs => {
                 concat!(
                     "SELECT id FROM jobs WHERE state IN ",
@@ -83,9 +83,9 @@ impl RetentionQueries for SqlSession<'_> {
         Ok(self.fetch_first(select.bind(job.as_str())).await?.is_some())
     }
 
-    async fn remove_retained(&mut self, what: RetainedKind, job: &JobId) -> Result<()> {
+    async fn remove_retained(&mut self, kind: RetainedKind, job: &JobId) -> Result<()> {
         self.require_writer()?;
-        match what {
+        match kind {
             RetainedKind::Logs => {
                 self.execute_one(sql("UPDATE jobs SET logs_removed = 1 WHERE id = $1").bind(job.as_str())).await?;
                 self.mark_files(job, &RemovedFiles::Logs).await
@@ -129,8 +129,8 @@ impl RetentionQueries for SqlSession<'_> {
     async fn marked_files(&mut self, limit: u32) -> Result<Vec<(JobId, RemovedFiles)>> {
         let marked = |row: &SqlRow| {
             let row = NamedRow::new(row, "removals", "job_id")?;
-            let word: String = row.get("files")?;
-            let files = match word.as_str() {
+            let kind: String = row.get("files")?;
+            let files = match kind.as_str() {
                 "logs" => RemovedFiles::Logs,
                 "artifacts" => RemovedFiles::Artifacts,
                 _ => RemovedFiles::Artifact { attempt: AttemptNumber(row.number("attempt")?), path: row.get("path")? },
@@ -170,11 +170,11 @@ impl RetentionQueries for SqlSession<'_> {
             is_start!(),
             " ORDER BY jobs.state_since, jobs.id LIMIT $1"
         ));
-        let of = |row: &SqlRow| {
+        let job_bytes = |row: &SqlRow| {
             let named = NamedRow::new(row, "jobs", "id")?;
             Ok((named.job_id("id")?, row.get::<i64>("bytes")?.unsigned_abs()))
         };
-        self.fetch_all(select.bind(limit), of).await
+        self.fetch_all(select.bind(limit), job_bytes).await
     }
 }
 

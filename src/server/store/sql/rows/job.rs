@@ -286,8 +286,8 @@ fn state_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<JobState> {
     let since = row.timestamp("state_since")?;
     let last = lease_from(row, attempt)?;
     let until = row.optional_timestamp("offer_until")?;
-    let word: String = row.get("state")?;
-    let status = JobStatus::parse(&word).ok_or_else(|| row.corrupt(format!("state is {word:?}")))?;
+    let name: String = row.get("state")?;
+    let status = JobStatus::parse(&name).ok_or_else(|| row.corrupt(format!("state is {name:?}")))?;
     let held = || row.required("worker_id", last.clone());
     Ok(match status {
         JobStatus::Queued => JobState::Queued(waiting_from(row, since, last)?),
@@ -316,8 +316,8 @@ fn lease_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<Option<Lease
 }
 
 fn loss_from(row: &NamedRow<'_>) -> Result<Option<AttemptLoss>> {
-    let kept: Option<String> = row.get("failure")?;
-    match kept.map(|_| failure_from(row)).transpose()? {
+    let failure: Option<String> = row.get("failure")?;
+    match failure.map(|_| failure_from(row)).transpose()? {
         None => Ok(None),
         Some(JobFailure::Lost(loss)) => Ok(Some(loss)),
         Some(JobFailure::Trainer { .. } | JobFailure::RuntimeExceeded { .. }) => {

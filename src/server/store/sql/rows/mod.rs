@@ -103,8 +103,8 @@ impl<'r> NamedRow<'r> {
     }
 
     /// An error that names this row.
-    pub fn corrupt(&self, what: String) -> StoreError {
-        StoreError::CorruptRow { table: self.table, row: self.key.clone(), message: what }
+    pub fn corrupt(&self, message: String) -> StoreError {
+        StoreError::CorruptRow { table: self.table, row: self.key.clone(), message }
     }
 }
 

@@ -72,7 +72,7 @@ const LOST_CAUSE: &str = "lost";
 
 /// Converts a worker's connection.
 pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
-    let (word, cause) = match &worker.connection {
+    let (state, cause) = match &worker.connection {
         ConnectionState::NeverConnected => ("never_seen", None),
         ConnectionState::Connecting { connection_lost: false, .. } => ("connecting", None),
         ConnectionState::Connecting { connection_lost: true, .. } => ("connecting", Some(LOST_CAUSE)),
@@ -80,7 +80,7 @@ pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
         ConnectionState::Offline { cause, .. } => ("offline", Some(cause.as_str())),
     };
     ConnectionColumns {
-        state: word,
+        state,
         since: worker.connection_since().0,
         stream: worker.stream_id().map(str::to_owned),
         cause,
@@ -179,8 +179,8 @@ fn session_from(row: &NamedRow<'_>) -> Result<Option<WorkerSession>> {
 
 fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
     let since = row.timestamp("connection_since")?;
-    let word: String = row.get("connection")?;
-    match word.as_str() {
+    let state: String = row.get("connection")?;
+    match state.as_str() {
         "never_seen" => Ok(ConnectionState::NeverConnected),
         "connecting" => {
             let cause: Option<String> = row.get("offline_cause")?;
@@ -212,44 +212,44 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
 }
 
 fn capability_from(row: &NamedRow<'_>) -> Result<Capability> {
-    let kept: CapabilityJson = row.json("capability")?;
+    let stored: CapabilityJson = row.json("capability")?;
     Ok(Capability {
-        gpus: kept.gpus.into_iter().map(|kept| gpu_from(row, kept)).collect::<Result<_>>()?,
-        accelerator: kept.accelerator,
-        hostname: kept.hostname,
-        labels: kept.labels,
-        agent_version: kept.agent_version,
-        protocol: kept.protocol,
-        driver: kept.driver,
-        runtime: kept.runtime,
-        install_id: kept.install_id,
-        tls_verify: kept.tls_verify,
-        max_jobs: kept.max_jobs,
-        unhealthy_reason: kept.unhealthy_reason,
-        sandbox: kept.sandbox,
-        paths: kept.paths,
+        gpus: stored.gpus.into_iter().map(|gpu| gpu_from(row, gpu)).collect::<Result<_>>()?,
+        accelerator: stored.accelerator,
+        hostname: stored.hostname,
+        labels: stored.labels,
+        agent_version: stored.agent_version,
+        protocol: stored.protocol,
+        driver: stored.driver,
+        runtime: stored.runtime,
+        install_id: stored.install_id,
+        tls_verify: stored.tls_verify,
+        max_jobs: stored.max_jobs,
+        unhealthy_reason: stored.unhealthy_reason,
+        sandbox: stored.sandbox,
+        paths: stored.paths,
     })
 }
 
-fn gpu_from(row: &NamedRow<'_>, kept: GpuJson) -> Result<Gpu> {
-    let memory = kept.memory.map(|word| {
-        let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
-        kind.ok_or_else(|| row.corrupt(format!("the memory of GPU {:?} is {word:?}", kept.uuid)))
+fn gpu_from(row: &NamedRow<'_>, stored: GpuJson) -> Result<Gpu> {
+    let memory = stored.memory.map(|name| {
+        let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == name);
+        kind.ok_or_else(|| row.corrupt(format!("the memory of GPU {:?} is {name:?}", stored.uuid)))
     });
-    let unavailable = kept.unavailable.map(|(word, detail)| {
-        let reason = UnavailableReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+    let unavailable = stored.unavailable.map(|(name, detail)| {
+        let reason = UnavailableReason::ALL.into_iter().find(|reason| reason.as_str() == name);
         let reason =
-            reason.ok_or_else(|| row.corrupt(format!("GPU {:?} is unavailable because of {word:?}", kept.uuid)))?;
+            reason.ok_or_else(|| row.corrupt(format!("GPU {:?} is unavailable because of {name:?}", stored.uuid)))?;
         Ok(Unavailable { reason, detail })
     });
     Ok(Gpu {
-        index: kept.index,
-        name: kept.name,
-        vram_gb: kept.vram_gb,
+        index: stored.index,
+        name: stored.name,
+        vram_gb: stored.vram_gb,
         memory: memory.transpose()?,
-        part_of: kept.part_of,
+        part_of: stored.part_of,
         unavailable: unavailable.transpose()?,
-        uuid: kept.uuid,
+        uuid: stored.uuid,
     })
 }
 

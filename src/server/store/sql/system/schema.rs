@@ -32,7 +32,7 @@ impl SchemaQueries for SqlSession<'_> {
             version: row.get("version")?,
             bytes: row.get::<i64>("bytes")?.unsigned_abs(),
             // It does not exist if nothing was written since the last start.
-            wal_bytes: wal.map(|file| std::fs::metadata(file).map_or(0, |found| found.len())),
+            wal_bytes: wal.map(|file| std::fs::metadata(file).map_or(0, |metadata| metadata.len())),
         })
     }
 }

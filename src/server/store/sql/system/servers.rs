@@ -61,8 +61,8 @@ impl ServerQueries for SqlSession<'_> {
         if self.is_single_server() {
             return Ok(None);
         }
-        let asked = sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS told");
-        self.fetch_first(asked).await?.map(|row| row.get("told").map(Timestamp)).transpose()
+        let select = sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms");
+        self.fetch_first(select).await?.map(|row| row.get("now_ms").map(Timestamp)).transpose()
     }
 
     async fn registered_servers(&mut self, duration: Millis) -> Result<Vec<RegisteredServer>> {

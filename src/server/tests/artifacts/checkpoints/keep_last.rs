@@ -8,7 +8,7 @@ use crate::store::jobs::retention::RemovedFiles;
 
 impl CheckpointScenario {
     /// Starts a job with this checkpoint policy.
-    async fn start_keeping(policy: &str) -> Self {
+    async fn start_with_policy(policy: &str) -> Self {
         let server = TestServer::start().await;
         server.put_config("digits").await;
         let (worker, key, events) = server.connect_worker("gpu-1").await;
@@ -27,7 +27,7 @@ impl CheckpointScenario {
         files.iter().map(|file| file["path"].as_str().expect("text").to_owned()).collect()
     }
 
-    fn on_disk(&self, path: &str) -> PathBuf {
+    fn stored_path(&self, path: &str) -> PathBuf {
         self.server.directory.path().join("artifacts").join(&self.job).join(path)
     }
 
@@ -39,12 +39,12 @@ impl CheckpointScenario {
 }
 
 async fn wait_until_removed(path: &Path) {
-    let gone = async {
+    let removed = async {
         while path.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), gone).await.unwrap_or_else(|_| panic!("{} stays", path.display()));
+    tokio::time::timeout(Duration::from_secs(10), removed).await.unwrap_or_else(|_| panic!("{} stays", path.display()));
 }
 
 fn checkpoint_files(name: &str) -> Vec<String> {
@@ -53,96 +53,99 @@ fn checkpoint_files(name: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn newer_complete_checkpoint_replaces_older_ones() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(900, "nine hundred").await;
-    story.send_file("checkpoint-950/model.bin", "its sending broke off").await;
-    story.send_file("model.bin", "no checkpoint").await;
-    story.send_file("checkpoint-1000/model.bin", "a thousand").await;
-    assert!(story.on_disk("1/checkpoint-900/model.bin").exists(), "the newer one is not whole yet");
-    story.save_checkpoint(1000, "a thousand").await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(900, "nine hundred").await;
+    scenario.send_file("checkpoint-950/model.bin", "its sending broke off").await;
+    scenario.send_file("model.bin", "no checkpoint").await;
+    scenario.send_file("checkpoint-1000/model.bin", "a thousand").await;
+    assert!(scenario.stored_path("1/checkpoint-900/model.bin").exists(), "the newer one is not whole yet");
+    scenario.save_checkpoint(1000, "a thousand").await;
     let left = [checkpoint_files("checkpoint-1000"), vec!["model.bin".to_owned()]].concat();
-    assert_eq!(story.listed_paths().await, left);
+    assert_eq!(scenario.listed_paths().await, left);
     for path in ["1/checkpoint-900", "1/checkpoint-950"] {
-        wait_until_removed(&story.on_disk(path)).await;
+        wait_until_removed(&scenario.stored_path(path)).await;
     }
-    assert!(story.on_disk("1/checkpoint-1000/sub/state.json").exists() && story.on_disk("1/model.bin").exists());
-    let url = format!("/api/queue/{}/artifacts/checkpoint-900/model.bin", story.job);
-    story.server.get(&Actor::Admin, &url).await.expect_problem(404, "artifact_not_found");
+    assert!(
+        scenario.stored_path("1/checkpoint-1000/sub/state.json").exists()
+            && scenario.stored_path("1/model.bin").exists()
+    );
+    let url = format!("/api/queue/{}/artifacts/checkpoint-900/model.bin", scenario.job);
+    scenario.server.get(&Actor::Admin, &url).await.expect_problem(404, "artifact_not_found");
     // A repeated report changes nothing.
-    story.save_checkpoint(1000, "a thousand").await;
-    assert_eq!(story.listed_paths().await, left);
+    scenario.save_checkpoint(1000, "a thousand").await;
+    assert_eq!(scenario.listed_paths().await, left);
 }
 
 #[tokio::test]
 async fn checkpoints_of_earlier_attempts_are_removed_by_later_steps() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(1000, "a thousand").await;
-    let story = story.lose_and_restart().await;
-    story.save_checkpoint(950, "a step back").await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(1000, "a thousand").await;
+    let scenario = scenario.lose_and_restart().await;
+    scenario.save_checkpoint(950, "a step back").await;
     assert_eq!(
-        story.listed_paths().await,
+        scenario.listed_paths().await,
         [checkpoint_files("checkpoint-950"), checkpoint_files("checkpoint-1000")].concat()
     );
-    let story = story.lose_and_restart().await;
-    assert_eq!(story.resume_checkpoint().await["name"], "checkpoint-1000", "a job resumes from it");
-    assert_eq!(story.resume_file("checkpoint-1000/model.bin", "").await.text(), "a thousand");
-    story.save_checkpoint(1100, "further").await;
-    assert_eq!(story.listed_paths().await, checkpoint_files("checkpoint-1100"));
+    let scenario = scenario.lose_and_restart().await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-1000", "a job resumes from it");
+    assert_eq!(scenario.resume_file("checkpoint-1000/model.bin", "").await.text(), "a thousand");
+    scenario.save_checkpoint(1100, "further").await;
+    assert_eq!(scenario.listed_paths().await, checkpoint_files("checkpoint-1100"));
     for path in ["1", "2"] {
-        wait_until_removed(&story.on_disk(path)).await;
+        wait_until_removed(&scenario.stored_path(path)).await;
     }
 }
 
 #[tokio::test]
 async fn checkpoints_of_other_jobs_stay() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "five").await;
-    story.report("failed").await;
-    let first = story.on_disk("1/checkpoint-5/model.bin");
-    let story = story.retry(&Actor::Admin).await;
-    story.save_checkpoint(9, "nine").await;
-    story.server.app.services.jobs.prune_jobs().await.expect("a disk");
-    assert!(first.exists() && story.on_disk("1/checkpoint-9/model.bin").exists());
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "five").await;
+    scenario.report("failed").await;
+    let first = scenario.stored_path("1/checkpoint-5/model.bin");
+    let scenario = scenario.retry(&Actor::Admin).await;
+    scenario.save_checkpoint(9, "nine").await;
+    scenario.server.app.services.jobs.prune_jobs().await.expect("a disk");
+    assert!(first.exists() && scenario.stored_path("1/checkpoint-9/model.bin").exists());
 }
 
 #[tokio::test]
 async fn policy_all_removes_no_checkpoint() {
-    let story = CheckpointScenario::start_keeping("all").await;
-    story.save_checkpoint(5, "five").await;
-    story.save_checkpoint(9, "nine").await;
+    let scenario = CheckpointScenario::start_with_policy("all").await;
+    scenario.save_checkpoint(5, "five").await;
+    scenario.save_checkpoint(9, "nine").await;
     assert_eq!(
-        story.listed_paths().await,
+        scenario.listed_paths().await,
         [checkpoint_files("checkpoint-5"), checkpoint_files("checkpoint-9")].concat()
     );
-    assert_eq!(story.marked_files().await, []);
-    assert!(story.on_disk("1/checkpoint-5/model.bin").exists());
+    assert_eq!(scenario.marked_files().await, []);
+    assert!(scenario.stored_path("1/checkpoint-5/model.bin").exists());
 }
 
 #[tokio::test]
 async fn removed_file_can_be_read_to_its_end() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "0123456789").await;
-    let url = format!("/api/queue/{}/artifacts/checkpoint-5/model.bin", story.job);
-    let reads = story.server.open(&Actor::Admin, "GET", &url, "").await;
-    story.save_checkpoint(9, "nine").await;
-    wait_until_removed(&story.on_disk("1/checkpoint-5")).await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "0123456789").await;
+    let url = format!("/api/queue/{}/artifacts/checkpoint-5/model.bin", scenario.job);
+    let reads = scenario.server.open(&Actor::Admin, "GET", &url, "").await;
+    scenario.save_checkpoint(9, "nine").await;
+    wait_until_removed(&scenario.stored_path("1/checkpoint-5")).await;
     assert_eq!(read_response(reads).await.text(), "0123456789");
 }
 
 #[tokio::test]
 async fn failed_removal_is_repeated_later() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(5, "five").await;
-    let file = story.on_disk("1/checkpoint-5/model.bin");
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "five").await;
+    let file = scenario.stored_path("1/checkpoint-5/model.bin");
     std::fs::remove_file(&file).expect("there");
     std::fs::create_dir_all(file.join("in the way")).expect("a directory");
-    story.save_checkpoint(9, "nine").await;
-    let rejected = story.server.app.services.jobs.prune_jobs().await;
+    scenario.save_checkpoint(9, "nine").await;
+    let rejected = scenario.server.app.services.jobs.prune_jobs().await;
     assert!(rejected.is_err(), "it is no file: {rejected:?}");
-    assert_eq!(story.listed_paths().await, checkpoint_files("checkpoint-9"), "but no attempt gets it");
-    assert!(!story.marked_files().await.is_empty());
+    assert_eq!(scenario.listed_paths().await, checkpoint_files("checkpoint-9"), "but no attempt gets it");
+    assert!(!scenario.marked_files().await.is_empty());
     std::fs::remove_dir_all(&file).expect("there");
     std::fs::write(&file, "as if the server had ended before").expect("written");
-    story.server.app.services.jobs.prune_jobs().await.expect("nothing is in the way now");
-    assert_eq!((file.exists(), story.marked_files().await), (false, vec![]));
+    scenario.server.app.services.jobs.prune_jobs().await.expect("nothing is in the way now");
+    assert_eq!((file.exists(), scenario.marked_files().await), (false, vec![]));
 }

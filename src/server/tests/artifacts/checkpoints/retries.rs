@@ -34,27 +34,27 @@ impl CheckpointScenario {
 
 #[tokio::test]
 async fn completed_jobs_retry_from_scratch_and_failed_ones_resume() {
-    let story = CheckpointScenario::start().await;
-    story.save_checkpoint(100, "a hundred").await;
-    story.report("completed").await;
-    let completed = story.job.clone();
-    let story = story.retry_with(json!({})).await;
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(100, "a hundred").await;
+    scenario.report("completed").await;
+    let completed = scenario.job.clone();
+    let scenario = scenario.retry_with(json!({})).await;
     assert_eq!(
-        story.resume_point().await,
+        scenario.resume_point().await,
         (json!("scratch"), json!("")),
         "nothing is left to train after the last checkpoint"
     );
-    story.save_checkpoint(7, "seven").await;
-    story.report("failed").await;
-    let story = story.retry_with(json!({})).await;
+    scenario.save_checkpoint(7, "seven").await;
+    scenario.report("failed").await;
+    let scenario = scenario.retry_with(json!({})).await;
     assert_eq!(
-        story.resume_point().await,
+        scenario.resume_point().await,
         (json!("newest"), json!("checkpoint-7")),
         "not from before it was begun anew"
     );
-    story.report("failed").await;
+    scenario.report("failed").await;
     // Resuming from the end of a completed job must be requested.
-    let server = story.server;
+    let server = scenario.server;
     let again =
         server.post(&Actor::Admin, &format!("/api/queue/{completed}/retry"), json!({"resume_from": "newest"})).await;
     let again = again.expect_status(201)["job_id"].as_str().expect("text").to_owned();
@@ -63,58 +63,58 @@ async fn completed_jobs_retry_from_scratch_and_failed_ones_resume() {
 
 #[tokio::test]
 async fn retry_resumes_from_the_named_checkpoint() {
-    let story = CheckpointScenario::start().await;
+    let scenario = CheckpointScenario::start().await;
     for (step, text) in [(100, "one"), (200, "two"), (300, "three")] {
-        story.save_checkpoint(step, text).await;
+        scenario.save_checkpoint(step, text).await;
     }
-    assert_eq!(story.server.job(&story.job).await["resumable"], Value::Null, "it has not ended");
-    story.report("failed").await;
-    let points = story.server.job(&story.job).await["resumable"].clone();
+    assert_eq!(scenario.server.job(&scenario.job).await["resumable"], Value::Null, "it has not ended");
+    scenario.report("failed").await;
+    let points = scenario.server.job(&scenario.job).await["resumable"].clone();
     let names: Vec<&Value> = points.as_array().expect("a list").iter().map(|point| &point["name"]).collect();
     assert_eq!(names, ["checkpoint-300"], "older ones gave way, as the policy says");
-    let path = format!("/api/queue/{}/retry", story.job);
+    let path = format!("/api/queue/{}/retry", scenario.job);
     for unknown in ["checkpoint-100", "checkpoint-999", "", "../x"] {
-        let problem = story.server.post(&Actor::Admin, &path, json!({"resume_from": unknown})).await;
+        let problem = scenario.server.post(&Actor::Admin, &path, json!({"resume_from": unknown})).await;
         assert_eq!(problem.expect_problem(422, "out_of_range")["field"], "resume_from", "{unknown}");
     }
-    let ada = story.server.add_user("ada", "admin").await;
-    let rejected = story.server.post(&ada, &path, json!({"resume_from": "checkpoint-300"})).await;
+    let ada = scenario.server.add_user("ada", "admin").await;
+    let rejected = scenario.server.post(&ada, &path, json!({"resume_from": "checkpoint-300"})).await;
     rejected.expect_problem(422, "out_of_range");
-    let page = story.server.get(&Actor::Admin, &format!("/jobs/{}", story.job)).await.text();
+    let page = scenario.server.get(&Actor::Admin, &format!("/jobs/{}", scenario.job)).await.text();
     assert!(page.contains("Resume from checkpoint-300") && page.contains("From scratch"), "{page}");
-    let story = story.retry_with(json!({"resume_from": "checkpoint-300"})).await;
-    assert_eq!(story.resume_point().await, (json!("checkpoint-300"), json!("checkpoint-300")));
-    assert_eq!(story.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
-    story.report("failed").await;
-    let story = story.retry_with(json!({"resume_from": "scratch"})).await;
-    assert_eq!(story.resume_point().await, (json!("scratch"), json!("")));
+    let scenario = scenario.retry_with(json!({"resume_from": "checkpoint-300"})).await;
+    assert_eq!(scenario.resume_point().await, (json!("checkpoint-300"), json!("checkpoint-300")));
+    assert_eq!(scenario.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
+    scenario.report("failed").await;
+    let scenario = scenario.retry_with(json!({"resume_from": "scratch"})).await;
+    assert_eq!(scenario.resume_point().await, (json!("scratch"), json!("")));
 }
 
 #[tokio::test]
 async fn named_checkpoint_is_kept_until_the_job_ends() {
-    for kept in [
+    for retention in [
         JobRetention { artifacts: Some(DAY), ..JobRetention::default() },
         JobRetention { jobs: Some(DAY), ..JobRetention::default() },
         JobRetention { artifact_bytes: Some(0), ..JobRetention::default() },
     ] {
-        let story = CheckpointScenario::start_with(|policy| policy.retention = kept).await;
-        story.save_checkpoint(300, "three").await;
-        story.report("failed").await;
-        let (saved, path) = (story.job.clone(), format!("/api/queue/{}/retry", story.job));
+        let scenario = CheckpointScenario::start_with(|policy| policy.retention = retention).await;
+        scenario.save_checkpoint(300, "three").await;
+        scenario.report("failed").await;
+        let (saved, path) = (scenario.job.clone(), format!("/api/queue/{}/retry", scenario.job));
         // Its only worker is drained, so it waits.
-        story.drain(true).await;
+        scenario.drain(true).await;
         let again = json!({"resume_from": "checkpoint-300"});
-        story.server.post(&Actor::Admin, &path, again).await.expect_status(201);
-        story.server.clock.advance(Millis(9 * DAY.0));
-        assert_eq!(story.server.app.services.jobs.prune_jobs().await, Ok(0), "{kept:?}");
-        story.drain(false).await;
-        let story = story.start_next_attempt().await;
-        assert_eq!(story.resume_point().await, (json!("checkpoint-300"), json!("checkpoint-300")), "{kept:?}");
-        assert_eq!(story.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
-        story.report("completed").await;
-        assert_ne!(story.server.app.services.jobs.prune_jobs().await, Ok(0), "{kept:?}");
-        let files = story.server.directory.path().join("artifacts").join(saved);
-        assert!(!files.exists(), "{kept:?}");
+        scenario.server.post(&Actor::Admin, &path, again).await.expect_status(201);
+        scenario.server.clock.advance(Millis(9 * DAY.0));
+        assert_eq!(scenario.server.app.services.jobs.prune_jobs().await, Ok(0), "{retention:?}");
+        scenario.drain(false).await;
+        let scenario = scenario.start_next_attempt().await;
+        assert_eq!(scenario.resume_point().await, (json!("checkpoint-300"), json!("checkpoint-300")), "{retention:?}");
+        assert_eq!(scenario.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
+        scenario.report("completed").await;
+        assert_ne!(scenario.server.app.services.jobs.prune_jobs().await, Ok(0), "{retention:?}");
+        let files = scenario.server.directory.path().join("artifacts").join(saved);
+        assert!(!files.exists(), "{retention:?}");
     }
 }
 
@@ -143,8 +143,8 @@ async fn overrides_are_applied_and_shown_as_a_diff() {
     put_config(&server, 0.1).await;
     let (_, _, mut events) = server.connect_worker("gpu-1").await;
     let submit = |overrides: Value| json!({"config_name": "digits", "overrides": overrides});
-    let asked = submit(json!({"learning_rate": 1e-5, "seed": null, "num_processes": 1, "new": "x"}));
-    server.post(&Actor::Admin, "/api/queue/submit", asked).await.expect_status(201);
+    let body = submit(json!({"learning_rate": 1e-5, "seed": null, "num_processes": 1, "new": "x"}));
+    server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
     let (job, config) = next_attempt_config(&server, &mut events).await;
     assert_eq!(config, json!({"learning_rate": 1e-5, "num_processes": 1, "new": "x"}));
     let diff = json!({

@@ -22,14 +22,14 @@ async fn ephemeral(server: &TestServer) -> (String, Actor, EventStreamReader) {
 }
 
 /// Submits a job that stays queued.
-async fn submitted(server: &TestServer) -> String {
+async fn submit_job(server: &TestServer) -> String {
     server.put_config("digits").await;
     server.submit("digits").await
 }
 
 async fn reported(server: &TestServer, statuses: &[&str]) -> (String, Actor, EventStreamReader) {
     let (_, key, events) = server.connect_worker("gpu-1").await;
-    let job = submitted(server).await;
+    let job = submit_job(server).await;
     for status in statuses {
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
@@ -78,7 +78,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
         }
         AuditAction::WorkerRetired => {
             let (_, key, _events) = ephemeral(server).await;
-            let job = submitted(server).await;
+            let job = submit_job(server).await;
             server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
         }
         AuditAction::WorkerUnassignedRun => {
@@ -131,9 +131,9 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let (id, _) = server.create_worker("gpu-1").await;
             admin(server, "DELETE", &format!("/api/admin/workers/{id}")).await;
         }
-        AuditAction::JobSubmitted => drop(submitted(server).await),
+        AuditAction::JobSubmitted => drop(submit_job(server).await),
         AuditAction::JobPrioritized => {
-            let path = format!("/api/queue/{}/priority", submitted(server).await);
+            let path = format!("/api/queue/{}/priority", submit_job(server).await);
             server.post(&Actor::Admin, &path, json!({"priority": 30})).await.expect_status(200);
         }
         AuditAction::JobOffered => drop(reported(server, &[]).await),
@@ -162,7 +162,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
         }
         AuditAction::JobCancelled => {
-            let job = submitted(server).await;
+            let job = submit_job(server).await;
             admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
         }
         AuditAction::JobCompleted => drop(reported(server, &["completed"]).await),
@@ -229,9 +229,9 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             totp::log_in(server, "ada", &ada.recovery_codes[0]).await.expect("a recovery code");
         }
         AuditAction::TokenCreated | AuditAction::TokenRevoked => {
-            let made =
+            let created =
                 server.post(&Actor::Admin, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
-            let id = made["id"].as_str().expect("text");
+            let id = created["id"].as_str().expect("text");
             admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
         }
         AuditAction::SecretSet | AuditAction::SecretRemoved | AuditAction::SecretsDelivered => {

@@ -34,7 +34,7 @@ fn describe_fault(fault: &Value) -> String {
 }
 
 /// A server whose chain has two signatures.
-async fn signed_twice() -> TestServer {
+async fn start_signed_twice() -> TestServer {
     let server = TestServer::start().await;
     for name in ["gpu-1", "gpu-2"] {
         server.create_worker(name).await;
@@ -46,7 +46,7 @@ async fn signed_twice() -> TestServer {
 
 #[tokio::test]
 async fn removed_oldest_entries_with_a_moved_anchor_are_detected() {
-    let server = signed_twice().await;
+    let server = start_signed_twice().await;
     let anchor = "UPDATE audit_heads SET removed_seq = 2, removed_hash =
                   (SELECT hash FROM audit WHERE chain = 'c_test' AND seq = 2)";
     tamper(&server, &[anchor, "DELETE FROM audit WHERE seq <= 2"]).await;
@@ -55,7 +55,7 @@ async fn removed_oldest_entries_with_a_moved_anchor_are_detected() {
 
 #[tokio::test]
 async fn removed_signed_chain_is_detected() {
-    let server = signed_twice().await;
+    let server = start_signed_twice().await;
     let moved = ["UPDATE audit_heads SET removed_seq = seq, removed_hash = hash", "DELETE FROM audit"];
     tamper(&server, &moved).await;
     assert_eq!(faults(&server).await, ["c_test anchor_unsigned"]);
@@ -65,10 +65,10 @@ async fn removed_signed_chain_is_detected() {
 
 #[tokio::test]
 async fn forged_chain_is_detected() {
-    let server = signed_twice().await;
+    let server = start_signed_twice().await;
     // A chain that is valid by itself.
-    let elsewhere = tempfile::tempdir().expect("a temporary directory");
-    let store = SqliteStore::open(elsewhere.path(), "c_forged").await.expect("fresh");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = SqliteStore::open(directory.path(), "c_forged").await.expect("fresh");
     let entry = |n: i64| AuditEvent {
         at: Timestamp(n),
         actor: "ada".to_owned(),
@@ -87,7 +87,7 @@ async fn forged_chain_is_detected() {
     }));
     written.await.expect("written");
     store.close().await;
-    let file = elsewhere.path().join("orchestrator.db");
+    let file = directory.path().join("orchestrator.db");
     let attach: &'static str = Box::leak(format!("ATTACH '{}' AS other", file.display()).into_boxed_str());
     let forged = [
         attach,
@@ -100,7 +100,7 @@ async fn forged_chain_is_detected() {
 
 #[tokio::test]
 async fn entries_unsigned_for_two_periods_are_detected() {
-    let server = signed_twice().await;
+    let server = start_signed_twice().await;
     server.create_worker("gpu-3").await;
     server.clock.advance(Millis::from_secs(2 * 3_600));
     assert_eq!(faults(&server).await, Vec::<String>::new(), "not yet");
@@ -112,7 +112,7 @@ async fn entries_unsigned_for_two_periods_are_detected() {
 
 #[tokio::test]
 async fn entries_after_the_end_of_a_chain_are_detected() {
-    let server = signed_twice().await;
+    let server = start_signed_twice().await;
     server.app.services.audit.close_audit().await.expect("a disk");
     assert_eq!(faults(&server).await, Vec::<String>::new());
     server.create_worker("gpu-3").await;
