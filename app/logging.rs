@@ -33,8 +33,8 @@ impl LogLineFormat {
     /// # Errors
     ///
     /// Returns a list of the valid names.
-    pub fn parse(word: &str) -> Result<Self, String> {
-        match word {
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
             _ => Err("use text or json".to_owned()),
@@ -217,18 +217,18 @@ mod tests {
         }
     }
 
-    /// Returns what `say` logs.
-    fn capture_output(format: LogLineFormat, say: impl FnOnce()) -> String {
+    /// Returns what `write` logs.
+    fn capture_output(format: LogLineFormat, write: impl FnOnce()) -> String {
         let captured = Captured::default();
         let lines = LogFormatter { format, with_target: true, context: || vec![("request_id", "r1".to_owned())] };
         let writer = captured.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).event_format(lines).with_writer(writer).finish();
-        tracing::subscriber::with_default(subscriber, say);
+        tracing::subscriber::with_default(subscriber, write);
         let bytes = captured.0.lock().expect("no panic").clone();
         String::from_utf8(bytes).expect("UTF-8")
     }
 
-    fn say_evil() {
+    fn log_evil_text() {
         let error = io::Error::other(EVIL);
         tracing::info!(name = EVIL, shown = %EVIL, debugged = ?EVIL, %error, count = 3, "it came from {EVIL}");
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn t14_untrusted_text_cannot_forge_lines_or_move_the_cursor() {
         for format in [LogLineFormat::Text, LogLineFormat::Json] {
-            let log = capture_output(format, say_evil);
+            let log = capture_output(format, log_evil_text);
             let line = log.strip_suffix('\n').expect("a whole line");
             assert_eq!(line.chars().find(|c| is_control_or_invisible(*c)), None, "{line:?}");
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn t14_escaped_text_round_trips_through_json() {
-        let line: Value = serde_json::from_str(&capture_output(LogLineFormat::Json, say_evil)).expect("JSON");
+        let line: Value = serde_json::from_str(&capture_output(LogLineFormat::Json, log_evil_text)).expect("JSON");
         assert_eq!(
             (&line["level"], &line["request_id"], &line["fields"]["count"]),
             (&"info".into(), &"r1".into(), &3.into())

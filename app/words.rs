@@ -19,8 +19,8 @@ macro_rules! words {
             }
 
             /// Parses a word.
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == name)
             }
         }
     };

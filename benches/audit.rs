@@ -24,7 +24,7 @@ const ROUNDS: usize = 3;
 const PORTION: usize = 1 << 20;
 
 fn main() {
-    let postgres = std::env::args().any(|word| word == "postgres");
+    let postgres = std::env::args().any(|argument| argument == "postgres");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let address = runtime.block_on(async {
@@ -153,7 +153,7 @@ fn verify(directory: &Path, address: Option<&str>) -> Duration {
     command.args(["audit", "verify", "--data-dir"]).arg(directory);
     command.envs(address.map(|address| ("SIMPLETUNER_DATABASE_URL", address)));
     let began = Instant::now();
-    let told = command.output().expect("the program in dist/");
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+    let output = command.output().expect("the program in dist/");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     began.elapsed()
 }

@@ -134,13 +134,13 @@ fn search(q: &str, log: &[String], cpu_time: &dyn Fn() -> Duration) -> &'static 
     let mut budget = CpuBudget::new(cpu_time, BUDGET, &stop);
     for line in log {
         // As `lines` does: each place in a line, up to 200.
-        let (mut at, mut places) = (0, 0);
-        while at <= line.len() && places < 200 {
+        let (mut at, mut matches) = (0, 0);
+        while at <= line.len() && matches < 200 {
             match pattern.find(line, at) {
                 Err(_) => return "given up",
                 Ok(None) => break,
                 Ok(Some(found)) => {
-                    places += 1;
+                    matches += 1;
                     if budget.spend(line.len() - at) {
                         return "paused";
                     }

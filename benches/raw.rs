@@ -14,7 +14,7 @@ const SPAN: Duration = Duration::from_secs(3);
 const GROUP: usize = 64;
 
 fn main() {
-    let postgres = std::env::args().any(|word| word == "postgres");
+    let postgres = std::env::args().any(|argument| argument == "postgres");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (one, many) = if postgres { on_postgres().await } else { on_sqlite().await };

@@ -20,9 +20,9 @@ pub fn problems(english: &Catalog, language: &Catalog, forms: &[&str]) -> Vec<St
             None => problems.push(format!("{file}: {key} is missing")),
             Some(sentence) => {
                 let wrong = sentence_problems(wanted, sentence, forms);
-                problems.extend(wrong.into_iter().map(|(form, what)| match form {
-                    "" => format!("{file}: {key} {what}"),
-                    form => format!("{file}: {key}_{form} {what}"),
+                problems.extend(wrong.into_iter().map(|(form, problem)| match form {
+                    "" => format!("{file}: {key} {problem}"),
+                    form => format!("{file}: {key}_{form} {problem}"),
                 }));
             }
         }
@@ -37,7 +37,7 @@ fn sentence_problems<'a>(wanted: &Sentence, sentence: &'a Sentence, forms: &[&'a
     match (wanted, sentence) {
         (Sentence::Text(wanted), Sentence::Text(text)) => {
             placeholder_problem(&placeholders(wanted).unwrap_or_default(), text)
-                .map(|what| ("", what))
+                .map(|problem| ("", problem))
                 .into_iter()
                 .collect()
         }
@@ -56,7 +56,7 @@ fn sentence_problems<'a>(wanted: &Sentence, sentence: &'a Sentence, forms: &[&'a
                 if MAY_OMIT_COUNT.contains(form) && !text.contains("{{count}}") {
                     needed.remove(COUNT);
                 }
-                placeholder_problem(&needed, text).map(|what| (*form, what))
+                placeholder_problem(&needed, text).map(|problem| (*form, problem))
             });
             missing.chain(wrong).collect()
         }

@@ -166,15 +166,15 @@ fn values(english: &Sentence) -> Vec<&str> {
 fn runtime_format(text: &str, values: &[&str]) -> String {
     let numbered = values.iter().enumerate();
     numbered
-        .fold(text.to_owned(), |text, (place, name)| text.replace(&format!("{{{{{name}}}}}"), &format!("{{{place}}}")))
+        .fold(text.to_owned(), |text, (index, name)| text.replace(&format!("{{{{{name}}}}}"), &format!("{{{index}}}")))
 }
 
 pub fn type_name(path: &str) -> String {
     path.split(['.', '_', '-']).map(capitalized).collect()
 }
 
-fn capitalized(word: &str) -> String {
-    let mut letters = word.chars();
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 

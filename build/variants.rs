@@ -11,7 +11,7 @@ pub fn by_variant(cfg: &str, list: &str, entries: &[&(String, Node)]) -> String 
     let number = sentences.len();
     let keys: Vec<&str> = sentences.iter().map(|(key, _)| key.as_str()).collect();
     let variants: String = sentences.iter().map(|(key, fields)| variant(key, fields)).collect();
-    let arms: String = sentences.iter().enumerate().map(|(place, (key, fields))| arm(place, key, fields)).collect();
+    let arms: String = sentences.iter().enumerate().map(|(index, (key, fields))| arm(index, key, fields)).collect();
     format!(
         "\n{cfg}/// The sentence of a problem, with the values of its placeholders.\n\
          #[expect(missing_docs, reason = \"the sentences are in app/locales/en.json\")]\n\
@@ -51,12 +51,12 @@ fn variant(key: &str, fields: &[&str]) -> String {
     }
 }
 
-fn arm(place: usize, key: &str, fields: &[&str]) -> String {
+fn arm(index: usize, key: &str, fields: &[&str]) -> String {
     match fields {
-        [] => format!("Self::{} => ({place}, vec![]), ", type_name(key)),
+        [] => format!("Self::{} => ({index}, vec![]), ", type_name(key)),
         fields => {
             let values: Vec<String> = fields.iter().map(|field| format!("{field} as &dyn std::fmt::Display")).collect();
-            format!("Self::{} {{ {} }} => ({place}, vec![{}]), ", type_name(key), fields.join(", "), values.join(", "))
+            format!("Self::{} {{ {} }} => ({index}, vec![{}]), ", type_name(key), fields.join(", "), values.join(", "))
         }
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "tidy/asvs.rs"]
 mod asvs;
+#[path = "tidy/bindings.rs"]
+mod bindings;
 #[path = "tidy/browser.rs"]
 mod browser;
 #[path = "tidy/cycles.rs"]
@@ -200,8 +202,8 @@ fn paths(text: &str) -> Vec<(usize, String)> {
             None => found.push((number, line.to_owned())),
             Some((_, so_far)) => so_far.push_str(line),
         }
-        if let Some((start, whole)) = statement.take_if(|(_, whole)| whole.ends_with(';')) {
-            let tree = whole.split_once("use ").map_or("", |(_, tree)| tree).trim_end_matches(';');
+        if let Some((start, joined)) = statement.take_if(|(_, joined)| joined.ends_with(';')) {
+            let tree = joined.split_once("use ").map_or("", |(_, tree)| tree).trim_end_matches(';');
             found.extend(spread(tree).into_iter().map(|path| (start, path)));
         }
     }
@@ -237,8 +239,8 @@ fn names(line: &str, word: &str) -> bool {
         let inside = before.chars().next_back().is_some_and(part);
         let longer = !word.ends_with("::") && after.chars().next().is_some_and(part);
         // A crate's name counts where a path starts with it.
-        let in_place = path_like || (!before.ends_with("::") && (after.starts_with("::") || before.is_empty()));
-        !inside && !longer && in_place
+        let is_at_start = path_like || (!before.ends_with("::") && (after.starts_with("::") || before.is_empty()));
+        !inside && !longer && is_at_start
     })
 }
 

@@ -253,13 +253,13 @@ mod tests {
 
     #[test]
     fn broad_permissions_include_narrow_ones() {
-        let of = |permissions: &[Permission]| permissions.iter().copied().collect::<Permissions>();
-        let all = of(&[Permission::JobViewAll]);
+        let permission_set = |permissions: &[Permission]| permissions.iter().copied().collect::<Permissions>();
+        let all = permission_set(&[Permission::JobViewAll]);
         assert!(all.contains(Permission::JobViewOwn) && !all.contains(Permission::JobCancelOwn));
-        assert!(of(&[Permission::JobCancelAll]).contains(Permission::JobCancelOwn));
-        assert!(of(&[Permission::ConfigEdit]).contains(Permission::ConfigView));
-        assert!(of(&[Permission::ConfigManage]).contains(Permission::ConfigView));
-        assert!(!of(&[Permission::JobViewOwn]).contains(Permission::JobViewAll));
+        assert!(permission_set(&[Permission::JobCancelAll]).contains(Permission::JobCancelOwn));
+        assert!(permission_set(&[Permission::ConfigEdit]).contains(Permission::ConfigView));
+        assert!(permission_set(&[Permission::ConfigManage]).contains(Permission::ConfigView));
+        assert!(!permission_set(&[Permission::JobViewOwn]).contains(Permission::JobViewAll));
         assert_eq!(Vec::from(all), [Permission::JobViewOwn, Permission::JobViewAll]);
         assert_eq!(Permissions::from(Vec::from(Permissions::all())), Permissions::all());
     }

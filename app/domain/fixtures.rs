@@ -61,10 +61,10 @@ pub(crate) fn unavailable(detail: &str) -> Unavailable {
 /// The worker with the GPUs of these indexes quarantined.
 pub(crate) fn with_unavailable_gpus(worker: Worker, numbers: &[u32]) -> Worker {
     let gpus = worker.capability().expect("registered").gpus.iter();
-    let said = gpus.filter(|gpu| numbers.contains(&gpu.index));
-    let said = said.map(|gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: Some(unavailable("XID 79")) });
-    let said: Vec<GpuReport> = said.collect();
-    worker.gpus_reported(&said)
+    let reports = gpus.filter(|gpu| numbers.contains(&gpu.index));
+    let reports = reports.map(|gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: Some(unavailable("XID 79")) });
+    let reports: Vec<GpuReport> = reports.collect();
+    worker.gpus_reported(&reports)
 }
 
 /// The `n`-th worker: online, with GPUs of these sizes.

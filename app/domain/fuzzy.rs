@@ -19,7 +19,7 @@ pub fn score_with_id(id: &str, query: &str, names: &[&str]) -> Option<u32> {
         let by_id = matches_partial_id(id, &word).then_some(EXACT_SCORE);
         let word: Vec<char> = word.chars().collect();
         // The first name is the one that users know.
-        let worth = |(place, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(place > 0));
+        let worth = |(index, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(index > 0));
         Some(sum + names.iter().enumerate().filter_map(worth).chain(by_id).max()?)
     })
 }
@@ -30,19 +30,19 @@ pub fn take_balanced<T, K: PartialEq>(hits: Vec<T>, kind: impl Fn(&T) -> K, limi
     let mut seen: Vec<(K, usize)> = Vec::new();
     let mut is_early = |one: &T| {
         let kind = kind(one);
-        let place = seen.iter().position(|(of, _)| *of == kind).unwrap_or_else(|| {
+        let index = seen.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
             seen.push((kind, 0));
             seen.len() - 1
         });
-        seen[place].1 += 1;
-        seen[place].1 <= share
+        seen[index].1 += 1;
+        seen[index].1 <= share
     };
     let early: Vec<bool> = hits.iter().map(&mut is_early).collect();
     let mut free = limit.saturating_sub(early.iter().filter(|early| **early).count());
     let kept = hits.into_iter().zip(early).filter(|(_, early)| {
-        let takes = !early && free > 0;
-        free -= usize::from(takes);
-        *early || takes
+        let is_kept = !early && free > 0;
+        free -= usize::from(is_kept);
+        *early || is_kept
     });
     kept.map(|(one, _)| one).take(limit).collect()
 }
@@ -71,14 +71,14 @@ fn lowercase_chars(text: &str) -> Vec<char> {
 fn word_score(word: &[char], name: &[char]) -> Option<u32> {
     // Of two names with the same prefix, the shorter one is the better match.
     let rest = u32::try_from(name.len().saturating_sub(word.len())).unwrap_or(u32::MAX).min(90);
-    let places = || name.windows(word.len()).enumerate().filter(|(_, window)| *window == word);
+    let matches = || name.windows(word.len()).enumerate().filter(|(_, window)| *window == word);
     if word == name {
         Some(EXACT_SCORE)
     } else if name.starts_with(word) {
         Some(800 - rest)
-    } else if places().any(|(at, _)| starts_word(name, at)) {
+    } else if matches().any(|(at, _)| starts_word(name, at)) {
         Some(600 - rest)
-    } else if places().next().is_some() {
+    } else if matches().next().is_some() {
         Some(400 - rest)
     } else {
         is_subsequence(word, name).then_some(200 - rest)
@@ -188,8 +188,8 @@ mod tests {
         #[test]
         fn longer_query_never_matches_more(name in "[a-c-]{0,12}", word in "[a-c]{1,4}", more in "[a-c]{1,2}") {
             if score(&word, &[&name]).is_none() {
-                let asks = format!("{word} {more}");
-                prop_assert_eq!(score(&asks, &[&name]), None);
+                let longer = format!("{word} {more}");
+                prop_assert_eq!(score(&longer, &[&name]), None);
             }
         }
     }

@@ -6,8 +6,8 @@
 /// Returns whether the whole `text` matches `pattern`.
 pub fn matches(pattern: &str, text: &str) -> bool {
     // Fast path: most globs are literals, or literals followed by a star, and the planner calls this very often.
-    let (word, pattern) = pattern.split_at(pattern.find(['*', '?', '[']).unwrap_or(pattern.len()));
-    match (text.strip_prefix(word), pattern) {
+    let (literal, pattern) = pattern.split_at(pattern.find(['*', '?', '[']).unwrap_or(pattern.len()));
+    match (text.strip_prefix(literal), pattern) {
         (None, _) => false,
         (Some(rest), "") => rest.is_empty(),
         (Some(_), "*") => true,

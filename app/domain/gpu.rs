@@ -112,8 +112,9 @@ pub fn changed_gpus<'g>(
     gpus: &'g [Gpu],
     reports: &'g [GpuReport],
 ) -> impl Iterator<Item = (&'g Gpu, &'g Option<Unavailable>)> {
-    let word = |gpu: &'g Gpu| reports.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.unavailable));
-    gpus.iter().filter_map(word).filter(|(gpu, unavailable)| gpu.unavailable != **unavailable)
+    let with_report =
+        |gpu: &'g Gpu| reports.iter().find(|report| report.uuid == gpu.uuid).map(|report| (gpu, &report.unavailable));
+    gpus.iter().filter_map(with_report).filter(|(gpu, unavailable)| gpu.unavailable != **unavailable)
 }
 
 /// How much a report changes.
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
     use crate::domain::fixtures::{gpus, unavailable};
 
-    fn says(uuid: &str, unavailable: Option<Unavailable>) -> GpuReport {
+    fn report(uuid: &str, unavailable: Option<Unavailable>) -> GpuReport {
         GpuReport { uuid: uuid.to_owned(), unavailable }
     }
 
@@ -158,7 +159,8 @@ mod tests {
     fn gpu_reports_are_compared_with_known_state() {
         let mut known = gpus(1, &[80, 80]);
         known[1].unavailable = Some(unavailable("XID 79"));
-        let (first, other) = (|unavailable| says("GPU-1-0", unavailable), |unavailable| says("GPU-1-1", unavailable));
+        let (first, other) =
+            (|unavailable| report("GPU-1-0", unavailable), |unavailable| report("GPU-1-1", unavailable));
         let (old, new) = (|| Some(unavailable("XID 79")), || Some(unavailable("XID 48")));
         let rows: [(&[GpuReport], &[&str], GpuReportChange); 9] = [
             (&[], &[], GpuReportChange::Unchanged),
@@ -166,14 +168,14 @@ mod tests {
             (&[first(new())], &["GPU-1-0"], GpuReportChange::State),
             (&[other(None)], &["GPU-1-1"], GpuReportChange::State),
             (&[other(new())], &["GPU-1-1"], GpuReportChange::DetailOnly),
-            (&[says("GPU-9-9", new())], &[], GpuReportChange::Unchanged),
+            (&[report("GPU-9-9", new())], &[], GpuReportChange::Unchanged),
             (&[first(None), first(new())], &[], GpuReportChange::Unchanged),
             (&[other(None), first(new())], &["GPU-1-0", "GPU-1-1"], GpuReportChange::State),
             (&[other(new()), first(new())], &["GPU-1-0", "GPU-1-1"], GpuReportChange::State),
         ];
-        for (n, (said, expected, how_new)) in rows.into_iter().enumerate() {
-            let found: Vec<&str> = changed_gpus(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
-            assert_eq!((found.as_slice(), report_change(&known, said)), (expected, how_new), "row {n}");
+        for (n, (reports, expected, change)) in rows.into_iter().enumerate() {
+            let found: Vec<&str> = changed_gpus(&known, reports).map(|(gpu, _)| gpu.uuid.as_str()).collect();
+            assert_eq!((found.as_slice(), report_change(&known, reports)), (expected, change), "row {n}");
         }
         let in_use = Unavailable { reason: UnavailableReason::InUse, ..unavailable("XID 79") };
         assert_eq!(

@@ -105,9 +105,9 @@ const MIN_PARTIAL_CHARS: usize = 4;
 
 /// Returns whether a search word, in lower case, matches an ID: its type prefix (`w_` matches any worker), its
 /// beginning, or its end, which pages show. The middle is not searched, because a few letters match there by accident.
-pub fn matches_partial_id(id: &str, word: &str) -> bool {
-    let is_prefix = word.len() > 1 && word.ends_with('_');
-    (is_prefix || word.chars().count() >= MIN_PARTIAL_CHARS) && (id.starts_with(word) || id.ends_with(word))
+pub fn matches_partial_id(id: &str, part: &str) -> bool {
+    let is_prefix = part.len() > 1 && part.ends_with('_');
+    (is_prefix || part.chars().count() >= MIN_PARTIAL_CHARS) && (id.starts_with(part) || id.ends_with(part))
 }
 
 /// The number of an attempt of a job, from 1. It only increases; a newer attempt makes all older ones stale (invariant
@@ -137,11 +137,15 @@ fn is_well_formed(text: &str) -> bool {
 }
 
 /// Returns the time and random bits of an ID that sorts after the previous one, even within one millisecond.
-pub fn next_unique((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: Entropy) -> (Timestamp, Entropy) {
+pub fn next_unique(
+    (last, last_entropy): (Timestamp, Entropy),
+    now: Timestamp,
+    entropy: Entropy,
+) -> (Timestamp, Entropy) {
     if now > last {
         return (now, entropy);
     }
-    let mut next = drawn;
+    let mut next = last_entropy;
     for byte in next.iter_mut().rev() {
         *byte = byte.wrapping_add(1);
         if *byte != 0 {
@@ -164,7 +168,7 @@ fn is_ulid(text: &str) -> bool {
 fn encode_ulid(now: Timestamp, entropy: Entropy) -> String {
     let millis = u128::from(now.0.max(0).unsigned_abs()) & 0xffff_ffff_ffff;
     let bits = entropy.iter().fold(millis, |bits, byte| (bits << 8) | u128::from(*byte));
-    (0..ULID_LEN).rev().map(|place| CROCKFORD_BASE32[((bits >> (5 * place)) & 31) as usize] as char).collect()
+    (0..ULID_LEN).rev().map(|digit| CROCKFORD_BASE32[((bits >> (5 * digit)) & 31) as usize] as char).collect()
 }
 
 #[cfg(test)]
@@ -175,8 +179,8 @@ mod tests {
     fn ids_sort_in_creation_order() {
         let mut last = (Timestamp(5), [255; 10]);
         // Decreasing random numbers, and a clock that stops and goes back.
-        for (now, drawn) in [(5, 9), (5, 8), (4, 7), (6, 6), (6, 5), (6, 4)] {
-            let next = next_unique(last, Timestamp(now), [drawn; 10]);
+        for (now, byte) in [(5, 9), (5, 8), (4, 7), (6, 6), (6, 5), (6, 4)] {
+            let next = next_unique(last, Timestamp(now), [byte; 10]);
             assert!(JobId::new(next.0, next.1) > JobId::new(last.0, last.1), "{next:?}");
             last = next;
         }
@@ -215,7 +219,7 @@ mod tests {
     #[test]
     fn partial_ids_match_at_the_ends() {
         let id = "j_01hn8z0000000000000008as5kf";
-        for (word, is_known) in [
+        for (part, is_known) in [
             (id, true),
             ("j_01hn", true),
             ("8as5kf", true),
@@ -227,7 +231,7 @@ mod tests {
             ("", false),
             ("hn8z", false),
         ] {
-            assert_eq!(matches_partial_id(id, word), is_known, "{word}");
+            assert_eq!(matches_partial_id(id, part), is_known, "{part}");
         }
     }
 
@@ -247,9 +251,9 @@ mod tests {
     fn ids_are_displayed_in_full() {
         assert_eq!(AttemptNumber(7).to_string(), "7");
         assert!(!InvalidId.to_string().is_empty());
-        let whole =
+        let formatted =
             JobId::new(Timestamp(0x0123_4567_89ab), [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xff, 0x00]);
-        assert_eq!(whole.as_str(), "j_014d2pf2db04hmasw9nf6yzzr0");
+        assert_eq!(formatted.as_str(), "j_014d2pf2db04hmasw9nf6yzzr0");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn judge_liveness(
     timeout: Millis,
     now: Timestamp,
 ) -> Option<LivenessVerdict> {
-    let heard = last_contact(worker, last_seen);
+    let contact_at = last_contact(worker, last_seen);
     let listened = now - serving_since > timeout;
     let silent = now > offline_at(worker, last_seen, serving_since, timeout);
     match &worker.connection {
@@ -39,7 +39,7 @@ pub fn judge_liveness(
             silent.then_some(LivenessVerdict::HeartbeatTimeout)
         }
         ConnectionState::Offline { .. } => {
-            let forgotten = listened && now - heard >= EPHEMERAL_RETENTION;
+            let forgotten = listened && now - contact_at >= EPHEMERAL_RETENTION;
             match worker.kind {
                 Some(WorkerKind::Ephemeral) if forgotten => Some(LivenessVerdict::Removed),
                 _ => silent.then_some(LivenessVerdict::NotReturned),
@@ -144,19 +144,19 @@ mod tests {
 
     #[test]
     fn disconnected_and_silent_workers_have_the_same_timeout() {
-        let gone = online_worker().went_offline(at(0), OfflineCause::Disconnected);
-        assert_eq!((verdict(&gone, 120), verdict(&gone, 121)), (None, Some(LivenessVerdict::NotReturned)));
+        let offline = online_worker().went_offline(at(0), OfflineCause::Disconnected);
+        assert_eq!((verdict(&offline, 120), verdict(&offline, 121)), (None, Some(LivenessVerdict::NotReturned)));
     }
 
     #[test]
     fn ephemeral_workers_are_removed_an_hour_after_last_contact() {
-        let gone =
+        let offline =
             |kind| Worker { kind: Some(kind), ..online_worker().went_offline(at(0), OfflineCause::Disconnected) };
-        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::NotReturned));
-        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_600), Some(LivenessVerdict::Removed));
-        assert_eq!(verdict(&gone(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::NotReturned));
+        assert_eq!(verdict(&offline(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::NotReturned));
+        assert_eq!(verdict(&offline(WorkerKind::Ephemeral), 3_600), Some(LivenessVerdict::Removed));
+        assert_eq!(verdict(&offline(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::NotReturned));
         let by_one_since =
-            |start, seconds| judge_liveness(&gone(WorkerKind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
+            |start, seconds| judge_liveness(&offline(WorkerKind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
         assert_eq!(
             (by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)),
             (None, Some(LivenessVerdict::NotReturned))

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn last_overwritten_text_is_visible() {
-        for (line, said) in [
+        for (line, visible) in [
             ("", ""),
             ("a", "a"),
             ("10%\r20%", "20%"),
@@ -170,7 +170,7 @@ mod tests {
             ("\r\r", ""),
             ("a\r\rb", "b"),
         ] {
-            assert_eq!(&line[visible_range(line.as_bytes())], said, "{line:?}");
+            assert_eq!(&line[visible_range(line.as_bytes())], visible, "{line:?}");
         }
     }
 
@@ -186,8 +186,8 @@ mod tests {
             parts in proptest::collection::vec(("[0-9;:]{0,20}", "[a-cé]{1,4}"), 0..6),
         ) {
             let line = parts.iter().fold(String::new(), |line, (codes, text)| line + "\u{1b}[" + codes + "m" + text);
-            let said: String = parts.iter().map(|(_, text)| text.as_str()).collect();
-            proptest::prop_assert_eq!(plain_text(&line), said.as_str());
+            let expected: String = parts.iter().map(|(_, text)| text.as_str()).collect();
+            proptest::prop_assert_eq!(plain_text(&line), expected.as_str());
             let last = styled_spans(&format!("{line}\u{1b}[mend")).pop();
             proptest::prop_assert_eq!(last.map(|last| (last.style, last.text.ends_with("end"))), Some((PLAIN, true)));
         }

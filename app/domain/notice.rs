@@ -129,9 +129,12 @@ mod tests {
 
     #[test]
     fn neighboring_addresses_share_a_network() {
-        let of = |text: &str| login_network(text.parse().expect("an address")).to_string();
-        assert_eq!((of("192.0.2.7"), of("::ffff:192.0.2.9")), ("192.0.2.0/24".to_owned(), "192.0.2.0/24".to_owned()));
-        assert_eq!(of("2001:db8:1:2::3"), "2001:db8:1::/48");
+        let network = |text: &str| login_network(text.parse().expect("an address")).to_string();
+        assert_eq!(
+            (network("192.0.2.7"), network("::ffff:192.0.2.9")),
+            ("192.0.2.0/24".to_owned(), "192.0.2.0/24".to_owned())
+        );
+        assert_eq!(network("2001:db8:1:2::3"), "2001:db8:1::/48");
     }
 
     #[test]

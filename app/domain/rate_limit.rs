@@ -72,14 +72,14 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
     /// # Errors
     ///
     /// Returns how long to wait if the allowance is used up.
-    pub fn try_acquire<Q>(&mut self, who: &Q, quota: Quota, now: Timestamp) -> Result<(), Millis>
+    pub fn try_acquire<Q>(&mut self, key: &Q, quota: Quota, now: Timestamp) -> Result<(), Millis>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
         let micros = to_micros(now);
-        if let Some(whole_at) = self.full_at.get_mut(who) {
-            return try_acquire_at(whole_at, quota, micros);
+        if let Some(full_at) = self.full_at.get_mut(key) {
+            return try_acquire_at(full_at, quota, micros);
         }
         if self.full_at.len() >= self.capacity {
             self.sweep(now);
@@ -87,38 +87,38 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
         if self.full_at.len() >= self.capacity {
             return try_acquire_at(&mut self.overflow_full_at, quota, micros);
         }
-        let mut whole_at = i64::MIN;
-        let taken = try_acquire_at(&mut whole_at, quota, micros);
-        self.full_at.insert(who.to_owned(), whole_at);
-        taken
+        let mut full_at = i64::MIN;
+        let acquired = try_acquire_at(&mut full_at, quota, micros);
+        self.full_at.insert(key.to_owned(), full_at);
+        acquired
     }
 
     /// Returns one request to the allowance, for a request that does not count.
-    pub fn refund<Q>(&mut self, who: &Q, quota: Quota)
+    pub fn refund<Q>(&mut self, key: &Q, quota: Quota)
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let whole_at = self.full_at.get_mut(who).unwrap_or(&mut self.overflow_full_at);
-        *whole_at = whole_at.saturating_sub(quota.interval);
+        let full_at = self.full_at.get_mut(key).unwrap_or(&mut self.overflow_full_at);
+        *full_at = full_at.saturating_sub(quota.interval);
     }
 
     /// Removes keys with a full allowance.
     fn sweep(&mut self, now: Timestamp) {
         if now - self.swept_at >= SWEEP_INTERVAL {
             self.swept_at = now;
-            self.full_at.retain(|_, whole_at| *whole_at > to_micros(now));
+            self.full_at.retain(|_, full_at| *full_at > to_micros(now));
         }
     }
 }
 
-fn try_acquire_at(whole_at: &mut i64, quota: Quota, now: i64) -> Result<(), Millis> {
-    let after = (*whole_at).max(now) + quota.interval;
+fn try_acquire_at(full_at: &mut i64, quota: Quota, now: i64) -> Result<(), Millis> {
+    let after = (*full_at).max(now) + quota.interval;
     let wait = after - now - quota.burst * quota.interval;
     if wait > 0 {
         return Err(Millis((wait + 999) / 1_000));
     }
-    *whole_at = after;
+    *full_at = after;
     Ok(())
 }
 
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn burst_is_followed_by_steady_rate() {
         let (mut all, quota) = (KeyedRateLimiter::<String>::default(), Quota::per_minute(10, 3));
-        let mut take = |who: &str, at| all.try_acquire(who, quota, at);
-        assert_eq!([0, 0, 0].map(|at| take("a", second(at))), [Ok(()); 3]);
-        assert_eq!(take("a", second(0)), Err(Millis::from_secs(6)));
-        assert_eq!(take("a", second(5)), Err(Millis::from_secs(1)), "a rejected request costs nothing");
-        assert_eq!(take("b", second(5)), Ok(()), "keys are independent");
-        assert_eq!((take("a", second(6)), take("a", second(6))), (Ok(()), Err(Millis::from_secs(6))));
-        assert_eq!([60, 60, 60].map(|at| take("a", second(at))), [Ok(()); 3]);
+        let mut acquire = |key: &str, at| all.try_acquire(key, quota, at);
+        assert_eq!([0, 0, 0].map(|at| acquire("a", second(at))), [Ok(()); 3]);
+        assert_eq!(acquire("a", second(0)), Err(Millis::from_secs(6)));
+        assert_eq!(acquire("a", second(5)), Err(Millis::from_secs(1)), "a rejected request costs nothing");
+        assert_eq!(acquire("b", second(5)), Ok(()), "keys are independent");
+        assert_eq!((acquire("a", second(6)), acquire("a", second(6))), (Ok(()), Err(Millis::from_secs(6))));
+        assert_eq!([60, 60, 60].map(|at| acquire("a", second(at))), [Ok(()); 3]);
     }
 
     #[test]
@@ -160,9 +160,9 @@ mod tests {
     fn burst_is_ten_seconds_worth() {
         for (times, every) in [(0, 1_000), (1, 1_000), (2, 500), (3, 334), (1_000, 1)] {
             let (mut all, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
-            let taken = (0..20_000).take_while(|_| all.try_acquire(&1, quota, second(0)).is_ok()).count();
+            let acquired = (0..20_000).take_while(|_| all.try_acquire(&1, quota, second(0)).is_ok()).count();
             assert_eq!(
-                (taken, all.try_acquire(&1, quota, second(0))),
+                (acquired, all.try_acquire(&1, quota, second(0))),
                 (times.max(1) as usize * 10, Err(Millis(every))),
                 "{times}"
             );
@@ -187,10 +187,10 @@ mod tests {
     fn memory_is_bounded_and_known_keys_are_kept() {
         let mut all = KeyedRateLimiter::<u64> { capacity: 10, ..KeyedRateLimiter::default() };
         let quota = Quota::per_minute(60, 2);
-        for who in 0..10 {
-            assert_eq!(all.try_acquire(&who, quota, second(0)), Ok(()));
+        for key in 0..10 {
+            assert_eq!(all.try_acquire(&key, quota, second(0)), Ok(()));
         }
-        let crowd = (10..100).filter(|who| all.try_acquire(who, quota, second(0)).is_ok()).count();
+        let crowd = (10..100).filter(|key| all.try_acquire(key, quota, second(0)).is_ok()).count();
         assert_eq!((crowd, all.full_at.len()), (2, 10), "keys beyond the bound share one allowance");
         assert_eq!(all.try_acquire(&3, quota, second(0)), Ok(()), "and do not affect known keys");
         assert_eq!(all.try_acquire(&100, quota, second(1)), Ok(()), "keys with a full allowance are removed");
@@ -201,12 +201,12 @@ mod tests {
         #[test]
         fn burst_and_rate_are_never_exceeded(times in 1_u32..2_000, gaps in prop::collection::vec(0_i64..50, 1..500)) {
             let (mut all, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
-            let (mut now, mut taken) = (0, 0_i64);
+            let (mut now, mut acquired) = (0, 0_i64);
             for gap in gaps {
                 now += gap;
-                taken += i64::from(all.try_acquire(&1, quota, Timestamp(now)).is_ok());
+                acquired += i64::from(all.try_acquire(&1, quota, Timestamp(now)).is_ok());
                 let allowed = i64::from(times) * 10 + now * i64::from(times) / 1_000 + 1;
-                prop_assert!(taken <= allowed, "{taken} of {allowed}");
+                prop_assert!(acquired <= allowed, "{acquired} of {allowed}");
             }
         }
 

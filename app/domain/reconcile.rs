@@ -53,8 +53,8 @@ pub fn judge_claim(
 pub fn has_lost_place(before: &Job, after: &Job, worker: Option<&Worker>, held: &[Job]) -> bool {
     let (None, Some(lease)) = (before.active_lease(), after.active_lease()) else { return false };
     let slots = worker.and_then(Worker::capability).map_or(0, |capability| capability.max_jobs);
-    let mut taken = held.iter().filter_map(Job::active_lease).flat_map(|other| &other.gpus);
-    held.len() >= slots as usize || taken.any(|gpu| lease.gpus.contains(gpu))
+    let mut used_gpus = held.iter().filter_map(Job::active_lease).flat_map(|other| &other.gpus);
+    held.len() >= slots as usize || used_gpus.any(|gpu| lease.gpus.contains(gpu))
 }
 
 /// Returns whether a job with a lease of the worker would lose its agent if an agent with these claims replaced the
@@ -149,13 +149,13 @@ mod tests {
     fn lost_attempt_is_recovered_only_if_its_resources_are_free() {
         let lost = running().lost(NOW, WORKER_SILENT, LEASE_DURATION);
         let claim = AttemptClaim { job: lost.id.clone(), attempt: Some(AttemptNumber(1)) };
-        let comes_back = |max_jobs, held: &[Job]| {
+        let is_recovered = |max_jobs, held: &[Job]| {
             let host = worker(1, &[80, 80], max_jobs);
             judge_claim(NOW, &host, held, &claim, Some(&lost)) != ClaimVerdict::Stop
         };
-        assert!(comes_back(1, &[]) && comes_back(2, &[offered_one(2, "GPU-1-1")]));
-        assert!(!comes_back(1, &[offered_one(2, "GPU-1-1")]), "another job has its slot");
-        assert!(!comes_back(2, &[offered_one(2, "GPU-1-0")]), "another job has its GPU (I3)");
+        assert!(is_recovered(1, &[]) && is_recovered(2, &[offered_one(2, "GPU-1-1")]));
+        assert!(!is_recovered(1, &[offered_one(2, "GPU-1-1")]), "another job has its slot");
+        assert!(!is_recovered(2, &[offered_one(2, "GPU-1-0")]), "another job has its GPU (I3)");
         let back =
             lost.clone().reported(NOW, &worker_id(1), AttemptNumber(1), AttemptReport::Starting).expect("current");
         assert!(has_lost_place(&lost, &back, None, &[]), "its worker was removed");

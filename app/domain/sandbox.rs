@@ -35,8 +35,8 @@ impl SandboxLevel {
     }
 
     /// Parses the name of a level.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.as_str() == word)
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 }
 

@@ -36,8 +36,8 @@ impl UsageBy {
     }
 
     /// Parses a name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.as_str() == word)
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.as_str() == name)
     }
 }
 

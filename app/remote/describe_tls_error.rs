@@ -88,12 +88,12 @@ mod tests {
     #[test]
     fn each_reason_suggests_a_remedy() {
         let base = Url::parse("https://h:8001/").expect("a URL");
-        let said = |why: CertificateError| {
+        let sentence_for = |why: CertificateError| {
             let wrapped = io::Error::other(io::Error::other(rustls::Error::InvalidCertificate(why)));
             describe(&wrapped, &base).expect("a sentence")
         };
         let wrong_key = FingerprintMismatch { presented: Fingerprint([0xab; 32]) };
-        for (why, words) in [
+        for (why, part) in [
             (CertificateError::UnknownIssuer, "--orchestrator-fingerprint sha256:…"),
             (CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity))), "--orchestrator-fingerprint sha256:…"),
             (CertificateError::Expired, "expired"),
@@ -101,9 +101,9 @@ mod tests {
             (CertificateError::NotValidForName, "other names"),
             (CertificateError::Other(OtherError(Arc::new(wrong_key))), "its fingerprint is sha256:abab"),
         ] {
-            let said = said(why);
+            let sentence = sentence_for(why);
             let start = "SSL certificate verify failed: the orchestrator at https://h:8001/ ";
-            assert!(said.starts_with(start) && said.contains(words), "{said}");
+            assert!(sentence.starts_with(start) && sentence.contains(part), "{sentence}");
         }
         assert_eq!(describe(&io::Error::other("refused"), &base), None);
         let other = io::Error::other(rustls::Error::HandshakeNotComplete);

@@ -192,8 +192,8 @@ mod tests {
             (false, file(), Some(&text)),
             (false, None, Some("sha256:12")),
         ] {
-            let said = ServerTrust::from_flags(no_verify, file.clone(), pin);
-            assert!(matches!(said, Err(ServerTrustError::Usage(_))), "{no_verify} {file:?} {pin:?}");
+            let trust = ServerTrust::from_flags(no_verify, file.clone(), pin);
+            assert!(matches!(trust, Err(ServerTrustError::Usage(_))), "{no_verify} {file:?} {pin:?}");
         }
     }
 }

@@ -14,8 +14,8 @@ pub const ACTIONS: &[&str] = &OverviewActions::WORDS;
 pub const FAULTS: &[&str] = &ServerPagesAuditFaults::WORDS;
 
 /// Returns an action's sentence in the user's language.
-pub(crate) fn action_sentence(word: &str) -> Option<&'static str> {
-    t().overview.actions.of(word)
+pub(crate) fn action_sentence(action: &str) -> Option<&'static str> {
+    t().overview.actions.of(action)
 }
 
 /// Returns all actions with their sentences in the user's language.

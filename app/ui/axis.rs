@@ -54,7 +54,7 @@ pub(crate) fn ticks(range: AxisRange, count: u32) -> Vec<f64> {
     let first = (range.low / step).ceil();
     // The limit also ends the iteration if the step is too small to change the number.
     (0..32)
-        .map(|place| (first + f64::from(place)) * step)
+        .map(|index| (first + f64::from(index)) * step)
         .take_while(|tick| *tick <= range.high + step * 1e-9)
         .map(|tick| if tick == 0.0 { 0.0 } else { tick })
         .collect()
@@ -85,7 +85,7 @@ fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> 
 pub(crate) fn log_ticks(range: AxisRange) -> Vec<f64> {
     let powers = |factors: &[f64]| -> Vec<f64> {
         let (low, high) = (range.low.log10().floor(), range.high.log10().ceil());
-        let each = (0..32).map(|place| low + f64::from(place)).take_while(|power| *power <= high);
+        let each = (0..32).map(|exponent| low + f64::from(exponent)).take_while(|power| *power <= high);
         let all = each.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powf(power)));
         all.filter(|tick| (range.low * 0.999..=range.high * 1.001).contains(tick)).collect()
     };
@@ -110,7 +110,7 @@ pub(crate) fn time_ticks(range: AxisRange, count: u32, least: f64, ahead: f64) -
     let rough = ((range.high - range.low) / f64::from(count.max(1)) * STEP_TOLERANCE).max(least);
     let Some(step) = TIME_STEPS.into_iter().find(|span| *span >= rough) else { return ticks(range, count) };
     let first = ((range.low + ahead) / step).ceil();
-    let all = (0..32).map(|place| (first + f64::from(place)) * step - ahead);
+    let all = (0..32).map(|index| (first + f64::from(index)) * step - ahead);
     all.take_while(|tick| *tick <= range.high).collect()
 }
 

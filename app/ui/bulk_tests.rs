@@ -28,42 +28,42 @@ fn job(status: &str) -> JobView {
 fn bulk_effect_depends_on_the_workers_status() {
     let held = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
     let names = || vec!["digits".to_owned()];
-    let of = |action, status: &str, more| BulkEffect::for_worker(action, &worker(status, more));
+    let effect = |action, status: &str, more| BulkEffect::for_worker(action, &worker(status, more));
     let (drain, resume, delete) = (BulkAction::Drain, BulkAction::Resume, BulkAction::Delete);
-    assert_eq!(of(drain, "idle", json!({})), BulkEffect::StopsAcceptingJobs);
-    assert_eq!(of(drain, "busy", held.clone()), BulkEffect::FinishesJobs(names()));
-    assert_eq!(of(drain, "idle", json!({"worker_type": "ephemeral"})), BulkEffect::Retires);
+    assert_eq!(effect(drain, "idle", json!({})), BulkEffect::StopsAcceptingJobs);
+    assert_eq!(effect(drain, "busy", held.clone()), BulkEffect::FinishesJobs(names()));
+    assert_eq!(effect(drain, "idle", json!({"worker_type": "ephemeral"})), BulkEffect::Retires);
     let ephemeral = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
-    assert_eq!(of(drain, "busy", ephemeral), BulkEffect::FinishesJobsAndRetires(names()));
-    assert_eq!(of(drain, "offline", json!({})), BulkEffect::DrainsOnReconnect);
-    assert_eq!(of(drain, "draining", json!({"draining": true})), BulkEffect::AlreadyDraining);
-    assert_eq!(of(resume, "draining", json!({"draining": true})), BulkEffect::AcceptsJobs);
-    assert_eq!(of(resume, "idle", json!({})), BulkEffect::NotDraining);
-    assert_eq!(of(delete, "offline", json!({})), BulkEffect::Deleted);
-    assert_eq!(of(delete, "offline", held.clone()), BulkEffect::DeletedWithJobs(1));
+    assert_eq!(effect(drain, "busy", ephemeral), BulkEffect::FinishesJobsAndRetires(names()));
+    assert_eq!(effect(drain, "offline", json!({})), BulkEffect::DrainsOnReconnect);
+    assert_eq!(effect(drain, "draining", json!({"draining": true})), BulkEffect::AlreadyDraining);
+    assert_eq!(effect(resume, "draining", json!({"draining": true})), BulkEffect::AcceptsJobs);
+    assert_eq!(effect(resume, "idle", json!({})), BulkEffect::NotDraining);
+    assert_eq!(effect(delete, "offline", json!({})), BulkEffect::Deleted);
+    assert_eq!(effect(delete, "offline", held.clone()), BulkEffect::DeletedWithJobs(1));
     let lost = json!({"connection_lost": true, "offline_at": "2026-11-22T00:02:00Z"});
-    assert_eq!(of(delete, "connecting", lost.clone()), BulkEffect::Deleted);
+    assert_eq!(effect(delete, "connecting", lost.clone()), BulkEffect::Deleted);
     assert_eq!(
-        of(delete, "busy", json!({"offline_at": lost["offline_at"], "jobs": held["jobs"]})),
+        effect(delete, "busy", json!({"offline_at": lost["offline_at"], "jobs": held["jobs"]})),
         BulkEffect::NotOffline
     );
     for connected in ["connecting", "idle", "busy", "draining"] {
-        assert_eq!(of(delete, connected, json!({})), BulkEffect::NotOffline, "{connected}");
+        assert_eq!(effect(delete, connected, json!({})), BulkEffect::NotOffline, "{connected}");
     }
 }
 
 #[test]
 fn bulk_effect_depends_on_the_jobs_status_and_user() {
-    let of = |action, status: &str, theirs| BulkEffect::for_job(action, &job(status), theirs);
+    let effect = |action, status: &str, theirs| BulkEffect::for_job(action, &job(status), theirs);
     for status in JobStatus::ALL {
-        let (word, ended) = (status.as_str(), status.is_terminal());
-        assert_eq!(of(BulkAction::Cancel, word, true).is_change(), !ended && word != "cancelling", "{word}");
-        assert!(!of(BulkAction::Cancel, word, false).is_change(), "{word}");
-        assert_eq!(of(BulkAction::Retry, word, false).is_change(), ended, "{word}");
+        let (name, ended) = (status.as_str(), status.is_terminal());
+        assert_eq!(effect(BulkAction::Cancel, name, true).is_change(), !ended && name != "cancelling", "{name}");
+        assert!(!effect(BulkAction::Cancel, name, false).is_change(), "{name}");
+        assert_eq!(effect(BulkAction::Retry, name, false).is_change(), ended, "{name}");
     }
-    assert_eq!(of(BulkAction::Cancel, "queued", true), BulkEffect::RemovedFromQueue);
-    assert_eq!(of(BulkAction::Cancel, "running", true), BulkEffect::Stops);
-    assert_eq!(of(BulkAction::Cancel, "running", false), BulkEffect::NotOwner("ada".to_owned()));
+    assert_eq!(effect(BulkAction::Cancel, "queued", true), BulkEffect::RemovedFromQueue);
+    assert_eq!(effect(BulkAction::Cancel, "running", true), BulkEffect::Stops);
+    assert_eq!(effect(BulkAction::Cancel, "running", false), BulkEffect::NotOwner("ada".to_owned()));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn bulk_outcomes_are_grouped_by_reason_and_can_be_undone() {
 fn each_action_has_one_list_and_one_form() {
     for action in BulkAction::ALL {
         let list = list_url(action.target());
-        let of = if list == "/jobs" { "jobs" } else { "workers" };
-        assert_eq!(form_url(action), format!("/ui/{of}/bulk/{}", action.as_str()));
+        let target = if list == "/jobs" { "jobs" } else { "workers" };
+        assert_eq!(form_url(action), format!("/ui/{target}/bulk/{}", action.as_str()));
     }
 }

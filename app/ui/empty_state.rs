@@ -52,20 +52,20 @@ impl JobStage {
 /// Returns the text of an empty panel of a job.
 pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
     let words = t();
-    let comes = job.is_ongoing();
+    let is_ongoing = job.is_ongoing();
     match panel {
-        JobPanel::Log if !job.was_offered && comes => words.log.not_started,
+        JobPanel::Log if !job.was_offered && is_ongoing => words.log.not_started,
         JobPanel::Log if !job.was_offered => words.log.never_started,
         JobPanel::Metrics | JobPanel::Samples | JobPanel::Log if job.has_older_agent => words.log.of_older_agent,
-        JobPanel::Log if comes => words.log.empty,
+        JobPanel::Log if is_ongoing => words.log.empty,
         JobPanel::Log => words.log.ended_empty,
-        JobPanel::Metrics if comes => words.charts.no_points,
+        JobPanel::Metrics if is_ongoing => words.charts.no_points,
         JobPanel::Metrics => words.charts.no_metrics_reported,
-        JobPanel::Samples if comes => words.job.no_samples,
+        JobPanel::Samples if is_ongoing => words.job.no_samples,
         JobPanel::Samples => words.job.no_samples_produced,
-        JobPanel::Weights if comes => words.work.no_weights,
+        JobPanel::Weights if is_ongoing => words.work.no_weights,
         JobPanel::Weights => words.work.no_weights_uploaded,
-        JobPanel::Files if comes => words.job.no_artifacts,
+        JobPanel::Files if is_ongoing => words.job.no_artifacts,
         JobPanel::Files => words.job.no_artifacts_produced,
     }
 }

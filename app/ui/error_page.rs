@@ -85,7 +85,7 @@ fn ErrorDetails() -> impl IntoView {
     };
     let text = if problem.status == 404 { words.not_found_page_text.to_owned() } else { problem.detail };
     // Only errors that may be temporary offer a retry, not missing pages or permissions.
-    let again = problem.status >= 429;
+    let can_retry = problem.status >= 429;
     let since = database_down_since
         .map(|at| view! { <p class="mt-2 text-sm text-muted">{errors.away_since}" "<RelativeTime at=at/></p> });
     view! {
@@ -97,8 +97,8 @@ fn ErrorDetails() -> impl IntoView {
             <p class="empty-text">{text}</p>
             {since}
             <p class="mt-4 flex flex-wrap justify-center gap-2">
-                {again.then(|| view! { <a class="btn btn-sm btn-primary" href=path>{words.retry}</a> })}
-                <a class=if again { "btn btn-sm" } else { "btn btn-sm btn-primary" } href="/">{words.home}</a>
+                {can_retry.then(|| view! { <a class="btn btn-sm btn-primary" href=path>{words.retry}</a> })}
+                <a class=if can_retry { "btn btn-sm" } else { "btn btn-sm btn-primary" } href="/">{words.home}</a>
             </p>
             {problem.request_id.map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
         </div>

@@ -19,8 +19,8 @@ impl Language {
             scaled /= 1_024.0;
             unit += 1;
         }
-        let is_whole = (scaled - scaled.round()).abs() < 0.05;
-        let digits = usize::from(scaled < 9.95 && !is_whole);
+        let is_integer = (scaled - scaled.round()).abs() < 0.05;
+        let digits = usize::from(scaled < 9.95 && !is_integer);
         let number = if scaled < 999.5 { self.locale.fixed(scaled, digits) } else { self.format_rounded(scaled) };
         format!("{number} {}", UNITS[unit])
     }

@@ -69,8 +69,8 @@ part!(
 /// Fetches the code of the page at this path. The paths are those of the lazy routes in [`super::app`].
 #[cfg(feature = "hydrate")]
 pub(crate) async fn preload(path: &str) {
-    let mut places = path.trim_matches('/').split('/');
-    match [places.next(), places.next(), places.next()] {
+    let mut segments = path.trim_matches('/').split('/');
+    match [segments.next(), segments.next(), segments.next()] {
         [Some("gpus"), None, None] => GpusRoute::preload().await,
         [Some("jobs"), None, None] => JobsRoute::preload().await,
         [Some("jobs"), Some(_), None] => JobRoute::preload().await,

@@ -147,10 +147,10 @@ const NAV_PAGES: &[NavPage] = &[
 pub(crate) fn visible_pages(prefs: &Prefs) -> impl Iterator<Item = &'static NavPage> + use<> {
     let single = prefs.session.as_ref().is_some_and(|session| session.single_user);
     let may = prefs.session.as_ref().map(|session| session.permissions).unwrap_or_default();
-    NAV_PAGES.iter().filter(move |place| {
-        let allowed = place.permission.is_none_or(|permission| may.contains(permission));
+    NAV_PAGES.iter().filter(move |page| {
+        let allowed = page.permission.is_none_or(|permission| may.contains(permission));
         // A server without accounts has no users to manage.
-        allowed && !(single && place.permission == Some(Permission::AdminUsers))
+        allowed && !(single && page.permission == Some(Permission::AdminUsers))
     })
 }
 
@@ -162,14 +162,14 @@ mod tests {
 
     #[test]
     fn each_navigation_page_has_its_own_path_and_shortcut() {
-        let keys: BTreeSet<char> = NAV_PAGES.iter().map(|place| place.shortcut).collect();
-        let addresses: BTreeSet<&str> = NAV_PAGES.iter().map(|place| place.href).collect();
+        let keys: BTreeSet<char> = NAV_PAGES.iter().map(|page| page.shortcut).collect();
+        let addresses: BTreeSet<&str> = NAV_PAGES.iter().map(|page| page.href).collect();
         assert_eq!((keys.len(), addresses.len()), (NAV_PAGES.len(), NAV_PAGES.len()));
     }
 
     #[test]
     fn an_unauthenticated_client_sees_only_public_pages() {
-        let seen: Vec<_> = visible_pages(&Prefs::default()).map(|place| place.href).collect();
+        let seen: Vec<_> = visible_pages(&Prefs::default()).map(|page| page.href).collect();
         assert_eq!(seen, ["/", "/jobs"]);
     }
 }

@@ -110,10 +110,10 @@ mod tests {
     fn a_page_tells_users_what_the_api_tells_programs() {
         for locale in Locale::ALL {
             let words = &Language::of(locale).server_pages().errors;
-            let told = |sentence: ProblemSentence| word_for_page(problem(&sentence, "", locale), locale).detail;
-            assert_eq!(told(ProblemSentence::NotAuthenticated), words.session_over);
-            assert_eq!(told(ProblemSentence::MethodNotAllowed), words.method);
-            assert_eq!(told(ProblemSentence::LastAdmin), ProblemSentence::LastAdmin.text(locale));
+            let shown = |sentence: ProblemSentence| word_for_page(problem(&sentence, "", locale), locale).detail;
+            assert_eq!(shown(ProblemSentence::NotAuthenticated), words.session_over);
+            assert_eq!(shown(ProblemSentence::MethodNotAllowed), words.method);
+            assert_eq!(shown(ProblemSentence::LastAdmin), ProblemSentence::LastAdmin.text(locale));
         }
     }
 }

@@ -34,8 +34,8 @@ impl Theme {
     }
 
     /// Parses the value.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|theme| theme.as_str() == word)
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|theme| theme.as_str() == name)
     }
 
     /// Returns `data-theme` of the root element; `None` follows the system.
@@ -209,7 +209,7 @@ impl Prefs {
     pub fn from_headers(cookies: &str, accept_language: &str, now: Timestamp) -> Self {
         let cookie = |wanted| {
             let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-            pairs.filter(|(name, _)| *name == wanted).map(|(_, word)| word).next()
+            pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
         };
         let theme = cookie("theme").and_then(Theme::parse).unwrap_or_default();
         let chosen = cookie("language").and_then(Locale::parse);
@@ -225,13 +225,13 @@ impl Prefs {
 pub const PREFERENCE_COOKIES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
 
 /// Returns the value to store for a preference, or `None` if it is invalid.
-pub fn parse_choice(name: &str, word: &str) -> Option<&'static str> {
+pub fn parse_choice(name: &str, value: &str) -> Option<&'static str> {
     match name {
-        "theme" => Theme::parse(word).map(Theme::as_str),
-        "language" => Locale::parse(word).map(Locale::tag),
-        "density" => Density::parse(word).map(Density::as_str),
-        "zone" => Zone::parse(word).map(Zone::as_str),
-        "keys" => Keys::parse(word).map(Keys::as_str),
+        "theme" => Theme::parse(value).map(Theme::as_str),
+        "language" => Locale::parse(value).map(Locale::tag),
+        "density" => Density::parse(value).map(Density::as_str),
+        "zone" => Zone::parse(value).map(Zone::as_str),
+        "keys" => Keys::parse(value).map(Keys::as_str),
         _ => None,
     }
 }
@@ -252,12 +252,12 @@ mod tests {
 
     #[test]
     fn every_choice_is_kept_and_read_again() {
-        for (name, word) in
+        for (name, value) in
             [("theme", "dark"), ("language", "pt-BR"), ("density", "compact"), ("zone", "utc"), ("keys", "off")]
         {
-            assert_eq!(parse_choice(name, word), Some(word));
+            assert_eq!(parse_choice(name, value), Some(value));
             assert!(PREFERENCE_COOKIES.contains(&name));
-            let read = Prefs::from_headers(&format!("{name}={word}"), "", Timestamp(0));
+            let read = Prefs::from_headers(&format!("{name}={value}"), "", Timestamp(0));
             assert_ne!(read, Prefs::from_headers("", "", Timestamp(0)), "{name} changes something");
             assert_eq!(parse_choice(name, "\"><script>"), None);
         }

@@ -50,14 +50,14 @@ pub(crate) fn steps(samples: &[SampleImage]) -> Vec<u64> {
 
 /// Returns the index of the next image in a direction.
 pub(crate) fn neighbor(samples: &[SampleImage], from: usize, direction: Direction) -> Option<usize> {
-    let here = samples.get(from)?;
+    let current = samples.get(from)?;
     let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match direction {
         Direction::Left => (false, |a, b| a.step == b.step),
         Direction::Right => (true, |a, b| a.step == b.step),
         Direction::Up => (true, |a, b| a.key == b.key && a.step != b.step),
         Direction::Down => (false, |a, b| a.key == b.key && a.step != b.step),
     };
-    let fits = |place: &usize| same(here, &samples[*place]);
+    let fits = |index: &usize| same(current, &samples[*index]);
     if later { (from + 1..samples.len()).find(fits) } else { (0..from).rev().find(fits) }
 }
 
@@ -95,8 +95,8 @@ fn strip_event_prefix(name: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (event, rest) = name.strip_prefix("event_")?.split_once('_')?;
     let (list, rest) = rest.split_once('_')?;
-    let (place, rest) = rest.split_once('_')?;
-    (is_number(event) && matches!(list, "images" | "videos" | "audios") && is_number(place)).then_some(rest)
+    let (index, rest) = rest.split_once('_')?;
+    (is_number(event) && matches!(list, "images" | "videos" | "audios") && is_number(index)).then_some(rest)
 }
 
 #[cfg(test)]

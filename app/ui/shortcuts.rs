@@ -81,8 +81,8 @@ pub(crate) fn interpret(stroke: KeyPress<'_>, after_go: bool, single_keys: bool)
     }
     if after_go {
         let mut key = stroke.key.chars();
-        let place = key.next().filter(|c| key.next().is_none() && c.is_ascii_lowercase());
-        return (place.map(ShortcutAction::GoTo), false);
+        let page_key = key.next().filter(|c| key.next().is_none() && c.is_ascii_lowercase());
+        return (page_key.map(ShortcutAction::GoTo), false);
     }
     if stroke.key == GO_PREFIX {
         return (None, !stroke.is_repeat);

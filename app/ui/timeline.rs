@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// Formats each lane: phases with the seconds of their start and end.
-    fn drawn(timeline: &JobTimeline) -> Vec<String> {
+    fn describe_lanes(timeline: &JobTimeline) -> Vec<String> {
         let second = |at: Timestamp| (at - timeline.from).0 / 1_000;
         let segment = |s: &TimelineSegment| format!("{:?} {}-{}", s.phase, second(s.from), second(s.until));
         timeline.lanes.iter().map(|lane| lane.segments.iter().map(segment).collect::<Vec<_>>().join(", ")).collect()
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn pending_job_has_one_lane() {
         let timeline = JobTimeline::new(&view("queued", None, &[]), at(30));
-        assert_eq!(drawn(&timeline), ["Queued 0-30"]);
+        assert_eq!(describe_lanes(&timeline), ["Queued 0-30"]);
         assert!((timeline.fraction_at(at(15)) - 0.5).abs() < 1e-9);
     }
 
@@ -195,7 +195,7 @@ mod tests {
         ];
         let timeline = JobTimeline::new(&view("starting", None, &attempts), at(100));
         assert_eq!(
-            drawn(&timeline),
+            describe_lanes(&timeline),
             [
                 "Queued 0-10, BackOff 50-60",
                 "Offered 10-12, Starting 12-20, Running 20-50",
@@ -208,25 +208,25 @@ mod tests {
     fn unaccepted_offer_is_requeued_without_a_back_off() {
         let attempts = [attempt(1, &moments(10, None, None, Some((40, "expired"))))];
         let timeline = JobTimeline::new(&view("queued", None, &attempts), at(70));
-        assert_eq!(drawn(&timeline), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
+        assert_eq!(describe_lanes(&timeline), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
     }
 
     #[test]
     fn nothing_is_drawn_after_the_end_or_before_the_beginning() {
         let attempts = [attempt(1, &moments(0, Some(5), Some(9), Some((7, "completed"))))];
         let timeline = JobTimeline::new(&view("completed", Some(7), &attempts), at(500));
-        assert_eq!(drawn(&timeline), ["", "Offered 0-5, Starting 5-7"]);
+        assert_eq!(describe_lanes(&timeline), ["", "Offered 0-5, Starting 5-7"]);
         // The page's clock is behind the server's.
         let timeline =
             JobTimeline::new(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
-        assert_eq!(drawn(&timeline), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
+        assert_eq!(describe_lanes(&timeline), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
     }
 
     #[test]
     fn current_phase_is_shown_from_its_start() {
         let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
         let timeline = JobTimeline::new(&view("queued", None, &lost), at(9));
-        assert_eq!(drawn(&timeline), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
+        assert_eq!(describe_lanes(&timeline), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
     }
 
     #[test]

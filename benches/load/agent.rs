@@ -31,8 +31,8 @@ impl Agent {
     /// Of a new worker, registered.
     pub async fn new(server: &Server, name: &str) -> Self {
         let body = json!({"name": name, "worker_type": "persistent"});
-        let made = server.api(Method::POST, "/api/admin/workers", Some(&body)).await;
-        let token = made["token"].as_str().expect("a token").to_owned();
+        let created = server.api(Method::POST, "/api/admin/workers", Some(&body)).await;
+        let token = created["token"].as_str().expect("a token").to_owned();
         let agent = Self { http: server.http.clone(), url: server.url.clone(), token, session: Arc::default() };
         agent.register(json!([])).await.expect("registered");
         agent
@@ -86,10 +86,10 @@ impl Agent {
 
     /// Listens in a task of its own until the server ends.
     pub fn offers(&self) -> UnboundedReceiver<Offer> {
-        let (offers, heard) = unbounded_channel();
+        let (offers, receiver) = unbounded_channel();
         let agent = self.clone();
         tokio::spawn(async move { agent.listen(&offers).await });
-        heard
+        receiver
     }
 
     /// Opens the stream, and passes offers on until it ends.
@@ -102,12 +102,12 @@ impl Agent {
             text.push_str(&String::from_utf8_lossy(&chunk?));
             while let Some((event, rest)) = text.split_once("\n\n") {
                 let data = event.lines().find_map(|line| line.strip_prefix("data: "));
-                let told: Value = data.and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
+                let message: Value = data.and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
                 text = rest.to_owned();
-                if told["type"] == "job_submit" {
-                    let job = told["job_id"].as_str().unwrap_or_default().to_owned();
+                if message["type"] == "job_submit" {
+                    let job = message["job_id"].as_str().unwrap_or_default().to_owned();
                     // The receiver has ended.
-                    let _ = offers.send(Offer { job, attempt: told["attempt"].as_u64().unwrap_or_default(), at });
+                    let _ = offers.send(Offer { job, attempt: message["attempt"].as_u64().unwrap_or_default(), at });
                 }
             }
         }

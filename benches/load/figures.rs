@@ -48,13 +48,13 @@ pub async fn until_idle(server: &Server, number: usize) {
 pub async fn dispatch(server: &Server) {
     const AGENTS: usize = 1_000;
     const SUBMITS: usize = 1_000;
-    let (heard, mut offers) = mpsc::unbounded_channel::<(String, Instant)>();
+    let (sender, mut offers) = mpsc::unbounded_channel::<(String, Instant)>();
     for agent in agents(server, AGENTS).await {
-        let heard = heard.clone();
+        let sender = sender.clone();
         tokio::spawn(async move {
             let mut offers = agent.offers();
             while let Some(offer) = offers.recv().await {
-                let _ = heard.send((offer.job.clone(), offer.at));
+                let _ = sender.send((offer.job.clone(), offer.at));
                 let _ = agent.report(&offer, "starting").await;
                 let _ = agent.report(&offer, "completed").await;
             }
@@ -183,9 +183,9 @@ pub async fn streams(server: &Server) {
 pub async fn recovery(mut server: Server) {
     const AGENTS: usize = 1_000;
     let agents = agents(&server, AGENTS + 1).await;
-    let (heard, mut offers) = mpsc::unbounded_channel::<(usize, Offer)>();
+    let (sender, mut offers) = mpsc::unbounded_channel::<(usize, Offer)>();
     for (n, agent) in agents.iter().cloned().enumerate() {
-        let heard = heard.clone();
+        let sender = sender.clone();
         tokio::spawn(async move {
             let mut held: Option<Offer> = None;
             loop {
@@ -193,7 +193,7 @@ pub async fn recovery(mut server: Server) {
                 while let Some(offer) = offers.recv().await {
                     let _ = agent.report(&offer, "running").await;
                     held = Some(offer.clone());
-                    let _ = heard.send((n, offer));
+                    let _ = sender.send((n, offer));
                 }
                 let attempts = match &held {
                     Some(offer) => json!([{"job_id": offer.job, "attempt": offer.attempt}]),

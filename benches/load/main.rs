@@ -12,12 +12,12 @@ mod server;
 use server::Server;
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let postgres = asked.iter().any(|word| word == "postgres");
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let postgres = arguments.iter().any(|argument| argument == "postgres");
     let wanted = |figure: &str| {
         let named: Vec<&String> =
-            asked.iter().filter(|word| !["sqlite", "postgres"].contains(&word.as_str())).collect();
-        named.is_empty() || named.iter().any(|word| *word == figure)
+            arguments.iter().filter(|argument| !["sqlite", "postgres"].contains(&argument.as_str())).collect();
+        named.is_empty() || named.iter().any(|argument| *argument == figure)
     };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");

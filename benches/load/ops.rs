@@ -41,8 +41,8 @@ pub async fn access(server: &Server) {
     for _ in 0..TIMES {
         for (path, times) in ["/healthz", "/api/session"].iter().zip(&mut times) {
             let began = Instant::now();
-            let asked = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN);
-            let answer = asked.send().await.expect("an answer");
+            let request = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN);
+            let answer = request.send().await.expect("an answer");
             assert!(answer.status().is_success(), "{path} was answered {}", answer.status());
             answer.bytes().await.expect("a body");
             times.push(began.elapsed());

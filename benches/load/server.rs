@@ -52,8 +52,8 @@ impl Server {
     pub async fn stop(&mut self) -> Duration {
         let began = Instant::now();
         let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
-        assert!(asked.success(), "the server is gone already");
+        let status = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        assert!(status.success(), "the server is gone already");
         while self.child.try_wait().expect("a child").is_none() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

@@ -303,7 +303,7 @@ impl AgentLoop {
                         let key = AttemptKey { job_id: offer.job_id, attempt: offer.attempt };
                         // Without an answer it would be offered here again and again.
                         let why = format!("the worker cannot create the job's directory: {error}");
-                        self.report_gone(key.clone(), "requeue", why);
+                        self.report_unknown(key.clone(), "requeue", why);
                         self.report_ended(key, false);
                     }
                 }
@@ -314,7 +314,7 @@ impl AgentLoop {
                     attempt.stop(cause);
                 }
             }
-            AgentAction::ReportGone(key, status) => self.report_gone(key, status, UNKNOWN_ATTEMPT_ERROR.to_owned()),
+            AgentAction::ReportGone(key, status) => self.report_unknown(key, status, UNKNOWN_ATTEMPT_ERROR.to_owned()),
             AgentAction::ResetHostHealth => self.context.host_health.reset(),
             AgentAction::DeclineOffers => self.decline_requests.send_modify(|times| *times += 1),
             AgentAction::Exit(ending) => return Some(ending),
@@ -342,18 +342,18 @@ impl AgentLoop {
     }
 
     /// Reports an attempt of which this host has nothing, not even its token.
-    fn report_gone(&self, key: AttemptKey, status: &str, why: String) {
+    fn report_unknown(&self, key: AttemptKey, status: &str, why: String) {
         tracing::warn!("{key} is not on this host: reporting {status} ({why})");
         let context = Arc::clone(&self.context);
         let report = StatusReport { error: Some(why), ..key.status_report(status) };
         tokio::task::spawn_local(async move {
-            let what = format!("reporting {key} as missing");
-            if let Err(error) = retry_until_answered(&context.reconnect_signal, &what, async || {
-                context.api.report_gone(&key.job_id, &report).await
+            let action_name = format!("reporting {key} as missing");
+            if let Err(error) = retry_until_answered(&context.reconnect_signal, &action_name, async || {
+                context.api.report_unknown_attempt(&key.job_id, &report).await
             })
             .await
             {
-                tracing::warn!("{what}: {error}");
+                tracing::warn!("{action_name}: {error}");
             }
         });
     }

@@ -31,7 +31,7 @@ impl Backoff {
     /// Like [`Self::next_delay`], but at least what the server asks for.
     pub fn next_delay_after(&mut self, roll: u64, retry_after: Option<Duration>) -> Duration {
         let own = self.next_delay(roll);
-        retry_after.map_or(own, |asked| own.max(asked.min(MAX_RETRY_AFTER)))
+        retry_after.map_or(own, |requested| own.max(requested.min(MAX_RETRY_AFTER)))
     }
 
     /// Starts again with the first window, after a success.

@@ -24,10 +24,11 @@ impl Cgroup {
     ///
     /// # Errors
     /// If there is no cgroup v2, or it is not delegated.
-    pub fn create(key: &AttemptKey, place: Option<&JobCgroup>) -> io::Result<Self> {
-        let limited = place.map(|place| Self::create_below(&place.base, key).and_then(|made| made.apply_limits(place)));
+    pub fn create(key: &AttemptKey, parent: Option<&JobCgroup>) -> io::Result<Self> {
+        let limited =
+            parent.map(|parent| Self::create_below(&parent.base, key).and_then(|group| group.apply_limits(parent)));
         match limited {
-            Some(Ok(made)) => return Ok(made),
+            Some(Ok(group)) => return Ok(group),
             Some(Err(error)) => tracing::warn!("starting the job without limits: {error}"),
             None => {}
         }
@@ -40,22 +41,22 @@ impl Cgroup {
         let unique = clock::random_secret()?;
         let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
         fs::create_dir(&path)?;
-        let made = Self(path);
-        if made.kill_file().exists() {
-            return Ok(made);
+        let group = Self(path);
+        if group.kill_file().exists() {
+            return Ok(group);
         }
-        made.remove();
+        group.remove();
         Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel cannot kill a whole cgroup (Linux 5.14 can)"))
     }
 
     /// Sets these limits.
-    fn apply_limits(self, place: &JobCgroup) -> io::Result<Self> {
+    fn apply_limits(self, limits: &JobCgroup) -> io::Result<Self> {
         let set = |file: &str, value: u64| fs::write(self.0.join(file), value.to_string());
-        let limited = place.memory.map_or(Ok(()), |bytes| {
+        let limited = limits.memory.map_or(Ok(()), |bytes| {
             // If only one process of a trainer is killed, the others wait for it.
             set("memory.max", bytes).and_then(|()| set("memory.oom.group", 1))
         });
-        let limited = limited.and_then(|()| place.processes.map_or(Ok(()), |count| set("pids.max", count)));
+        let limited = limited.and_then(|()| limits.processes.map_or(Ok(()), |count| set("pids.max", count)));
         if let Err(error) = limited {
             self.remove();
             return Err(error);
@@ -78,12 +79,12 @@ impl Cgroup {
 
     /// Starts a process in the group: this process enters it, and leaves it afterwards. So even the first fork of the
     /// new process is inside. The error means that this process is still in it.
-    pub fn spawn_inside<T>(&self, birth: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let Some(home) = own_cgroup(None) else { return (birth(), Err(not_available())) };
+    pub fn spawn_inside<T>(&self, spawn: impl FnOnce() -> T) -> (T, io::Result<()>) {
+        let Some(home) = own_cgroup(None) else { return (spawn(), Err(not_available())) };
         let moved = fs::write(self.0.join("cgroup.procs"), "0");
-        let born = birth();
+        let spawned = spawn();
         let back = moved.and_then(|()| fs::write(home.join("cgroup.procs"), "0"));
-        (born, back)
+        (spawned, back)
     }
 
     /// Kills all processes in it.

@@ -77,7 +77,7 @@ pub fn run() -> ExitCode {
     }
     // `simpletuner worker …` also works if this program is installed under that name.
     let args =
-        std::env::args_os().enumerate().filter(|(place, arg)| *place != 1 || arg != "worker").map(|(_, arg)| arg);
+        std::env::args_os().enumerate().filter(|(index, arg)| *index != 1 || arg != "worker").map(|(_, arg)| arg);
     let matches = ignore_empty_env_vars(Cli::command()).get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(read(&["w"]).ok(), Some((false, false)));
         assert_eq!(read(&["w", "--persistent", "--ssl-no-verify"]).ok(), Some((true, true)));
         for (yes, no) in [("1", "0"), ("true", "false"), ("yes", "no"), ("on", "off")] {
-            let both = |word| [format!("--persistent={word}"), format!("--ssl-no-verify={word}")];
+            let both = |value| [format!("--persistent={value}"), format!("--ssl-no-verify={value}")];
             let ([p_yes, s_yes], [p_no, s_no]) = (both(yes), both(no));
             assert_eq!(read(&["w", &p_yes, &s_yes]).ok(), Some((true, true)), "{yes}");
             assert_eq!(read(&["w", &p_no, &s_no]).ok(), Some((false, false)), "{no}");

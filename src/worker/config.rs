@@ -274,13 +274,13 @@ fn parse_url(text: &str) -> Result<Url, FatalError> {
     Ok(url)
 }
 
-fn read_token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<Secret, FatalError> {
+fn read_token(token_argument: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<Secret, FatalError> {
     let from_file = |path: &Path| {
         std::fs::read_to_string(path).map(|text| Secret::new(&text)).map_err(|error| {
             FatalError::config(format!("cannot read the worker token from {}: {error}", path.display()))
         })
     };
-    let token = match (given, file) {
+    let token = match (token_argument, file) {
         (Some(_), Some(path)) if file_first => from_file(path)?,
         (Some(text), _) => Secret::new(text),
         (None, Some(path)) => from_file(path)?,
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn missing_token_is_a_usage_error_and_invalid_one_a_configuration_error() {
         let code =
-            |given: Option<&str>, file: Option<&Path>| read_token(given, file, false).map_err(|fatal| fatal.code);
+            |argument: Option<&str>, file: Option<&Path>| read_token(argument, file, false).map_err(|fatal| fatal.code);
         assert_eq!(code(None, None), Err(2));
         assert_eq!(code(Some(" "), None), Err(2));
         assert_eq!(code(Some("wt a"), None), Err(78));

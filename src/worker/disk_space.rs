@@ -69,10 +69,10 @@ impl DiskSpaceMonitor {
 
     /// Prunes and checks now. Returns why there is not enough space.
     pub async fn check_now(&self) -> Option<String> {
-        let (answer, looked) = oneshot::channel();
+        let (answer, checked) = oneshot::channel();
         if self.check_requests.send(Some(answer)).is_ok() {
             // Without the thread the state is unchanged.
-            let _ = looked.await;
+            let _ = checked.await;
         }
         self.unhealthy_reason()
     }

@@ -110,8 +110,8 @@ fn exempt_loopback_from_proxy(environment: &mut BTreeMap<String, String>) {
     }
     let either = ["no_proxy", "NO_PROXY"].iter().find_map(|name| environment.get(*name).cloned()).unwrap_or_default();
     for name in ["no_proxy", "NO_PROXY"] {
-        let given = environment.get(name).filter(|value| !value.is_empty()).unwrap_or(&either);
-        let hosts = given.split(',').map(str::trim).filter(|host| !host.is_empty()).chain(["127.0.0.1", "localhost"]);
+        let current = environment.get(name).filter(|value| !value.is_empty()).unwrap_or(&either);
+        let hosts = current.split(',').map(str::trim).filter(|host| !host.is_empty()).chain(["127.0.0.1", "localhost"]);
         let hosts = hosts.collect::<Vec<_>>().join(",");
         environment.insert(name.to_owned(), hosts);
     }
@@ -156,7 +156,7 @@ pub fn trainer_environment(
 
 fn is_passed(name: &str, pass: &[String]) -> bool {
     let listed = ALLOWED_NAMES.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    !DENIED_NAMES.contains(&name) && (listed || pass.iter().any(|asked| asked == name))
+    !DENIED_NAMES.contains(&name) && (listed || pass.iter().any(|allowed| allowed == name))
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn allow_list_applies_and_the_job_overrides() {
-        let got = environment(
+        let variables = environment(
             &[
                 ("PATH", "/bin"),
                 ("HF_TOKEN", "hf_host"),
@@ -211,7 +211,7 @@ mod tests {
             ("TRACEPARENT", Some(TRACE)),
             ("PYTHONSAFEPATH", Some("1")),
         ] {
-            assert_eq!(got.get(name).map(String::as_str), value, "{name}");
+            assert_eq!(variables.get(name).map(String::as_str), value, "{name}");
         }
     }
 
@@ -235,8 +235,8 @@ mod tests {
             (&[("all_proxy", "p"), ("no_proxy", "")], "127.0.0.1,localhost", "127.0.0.1,localhost"),
         ];
         for (agent, lower, upper) in rows {
-            let got = environment(agent, &[]);
-            let both = ["no_proxy", "NO_PROXY"].map(|name| got.get(name).map(String::as_str));
+            let variables = environment(agent, &[]);
+            let both = ["no_proxy", "NO_PROXY"].map(|name| variables.get(name).map(String::as_str));
             assert_eq!(both, [Some(lower), Some(upper)], "{agent:?}");
         }
     }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn worker_token_is_never_passed_to_trainers() {
         let names = ["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
-        let got = environment(&names.map(|name| (name, "wt_secret")), &names);
-        assert!(got.values().all(|value| !value.contains("wt_")));
+        let variables = environment(&names.map(|name| (name, "wt_secret")), &names);
+        assert!(variables.values().all(|value| !value.contains("wt_")));
     }
 }

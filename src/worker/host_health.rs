@@ -49,8 +49,8 @@ impl HostHealth {
     pub async fn watch(&self, inbox: mpsc::Sender<AgentInput>) {
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
-            let came = self.state().missing.is_some() && self.find_missing().await.is_none();
-            if came && inbox.send(AgentInput::TrainerAdded).await.is_err() {
+            let is_installed = self.state().missing.is_some() && self.find_missing().await.is_none();
+            if is_installed && inbox.send(AgentInput::TrainerAdded).await.is_err() {
                 return;
             }
         }

@@ -198,12 +198,12 @@ mod tests {
     #[test]
     fn bundle_paths_are_resolved() {
         let files = [("multidatabackend.json", "[]"), ("lycoris.json", "{}"), ("sub/p.txt", "")];
-        let got = |config: Value| rewritten(&config, &files);
+        let rewrite_config = |config: Value| rewritten(&config, &files);
         assert_eq!(
-            got(json!({})).map(|config| config["data_backend_config"].clone()),
+            rewrite_config(json!({})).map(|config| config["data_backend_config"].clone()),
             Ok(json!("/b/multidatabackend.json"))
         );
-        let config = got(json!({
+        let config = rewrite_config(json!({
             "data_backend_config": "config/mine/multidatabackend.json",
             "lycoris_config": "/home/me/lycoris.json",
             "user_prompt_library": "config/sub/p.txt",

@@ -29,9 +29,9 @@ pub fn init_logging(verbose: bool, format: LogLineFormat) {
 
 /// The fields that log lines of the current job contain.
 fn log_context() -> Vec<(&'static str, String)> {
-    let told = |(job, trace): &(String, Option<TraceContext>)| {
+    let fields = |(job, trace): &(String, Option<TraceContext>)| {
         let trace = trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
         [("job_id", job.clone())].into_iter().chain(trace).collect()
     };
-    CURRENT_JOB.try_with(told).unwrap_or_default()
+    CURRENT_JOB.try_with(fields).unwrap_or_default()
 }

@@ -55,8 +55,8 @@ struct TrainerOutcome {
 
 fn trainer_outcome(exit: &AttemptExit, log_end: &str) -> TrainerOutcome {
     let last = last_output_lines(log_end);
-    let with_output = |what: String| if last.is_empty() { what } else { format!("{what}: {last}") };
-    let plainly = |status, what: String| TrainerOutcome { status, error: Some(with_output(what)), line: None };
+    let with_output = |summary: String| if last.is_empty() { summary } else { format!("{summary}: {last}") };
+    let plainly = |status, summary: String| TrainerOutcome { status, error: Some(with_output(summary)), line: None };
     match (exit.code, exit.signal) {
         (Some(0), _) => TrainerOutcome { status: "completed", error: None, line: None },
         (Some(EX_TEMPFAIL), _) => plainly("requeue", "the trainer requested a retry (exit code 75)".to_owned()),
@@ -104,10 +104,10 @@ fn describe_end(end: ExitOutcome) -> String {
 }
 
 /// A hint about an exit code.
-fn cause_hint(exit: &AttemptExit, said: &str) -> &'static str {
+fn cause_hint(exit: &AttemptExit, log_end: &str) -> &'static str {
     match exit.code {
         Some(_) if exit.out_of_memory => ". Meanwhile the kernel killed a process because memory was full",
-        Some(_) if said.contains("No module named 'simpletuner'") => {
+        Some(_) if log_end.contains("No module named 'simpletuner'") => {
             ". Install SimpleTuner into the Python that the worker uses, or set the trainer with --trainer"
         }
         _ => "",
@@ -116,8 +116,9 @@ fn cause_hint(exit: &AttemptExit, said: &str) -> &'static str {
 
 /// The disk, if it was full and the trainer reports that as its failure.
 fn disk_full_failure<'e>(exit: &'e AttemptExit, log_end: &str) -> Option<&'e DiskAtExit> {
-    let says = log_end.lines().rev().take(40).any(|line| DISK_FULL_MESSAGES.iter().any(|words| line.contains(words)));
-    exit.disk.as_ref().filter(|disk| says && disk.free_bytes < DISK_FULL_BYTES)
+    let is_reported =
+        log_end.lines().rev().take(40).any(|line| DISK_FULL_MESSAGES.iter().any(|message| line.contains(message)));
+    exit.disk.as_ref().filter(|disk| is_reported && disk.free_bytes < DISK_FULL_BYTES)
 }
 
 /// Up to three of the trainer's last non-empty lines, as a terminal would show them.
@@ -171,21 +172,21 @@ mod tests {
 
     #[test]
     fn full_disk_requeues_the_job() {
-        let said = "Traceback:\nOSError: [Errno 28] No space left on device\n";
+        let log_end = "Traceback:\nOSError: [Errno 28] No space left on device\n";
         let on = |free_bytes, code| AttemptExit {
             disk: Some(DiskAtExit { free_bytes, directory: "/w/jobs/j_1/3".into() }),
             ..AttemptExit { code: Some(code), ..AttemptExit::default() }
         };
         for (exit, log, status) in [
-            (on(4_096, 1), said, "requeue"),
+            (on(4_096, 1), log_end, "requeue"),
             (on(4_096, 1), "ValueError: no images\n", "failed"),
-            (on(DISK_FULL_BYTES, 1), said, "failed"),
-            (on(4_096, 0), said, "completed"),
-            (code(1), said, "failed"),
+            (on(DISK_FULL_BYTES, 1), log_end, "failed"),
+            (on(4_096, 0), log_end, "completed"),
+            (code(1), log_end, "failed"),
         ] {
             assert_eq!(outcome(&exit, log).map(|(status, ..)| status).as_deref(), Some(status), "{exit:?} {log}");
         }
-        let error = outcome(&on(4_096, 1), said).and_then(|(_, error, _)| error).unwrap_or_default();
+        let error = outcome(&on(4_096, 1), log_end).and_then(|(_, error, _)| error).unwrap_or_default();
         assert!(error.starts_with("the worker's disk is full (4096 bytes free for /w/jobs/j_1/3)"), "{error}");
         assert!(error.ends_with("No space left on device"), "{error}");
     }

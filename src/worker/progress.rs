@@ -16,12 +16,12 @@ pub struct ProgressReader {
 impl ProgressReader {
     /// The progress in an event, if it contains any.
     pub fn read_point(&mut self, event: &Value, at: Timestamp) -> Option<ProgressPoint> {
-        let said = match event_type(event)? {
+        let point = match event_type(event)? {
             "training.status" => self.status_point(event, at),
             "lifecycle.stage" => self.stage_point(event, at),
             _ => None,
         }?;
-        self.last = if said.step == self.last.step { merge_earlier(said, &self.last) } else { said };
+        self.last = if point.step == self.last.step { merge_earlier(point, &self.last) } else { point };
         Some(self.last.clone())
     }
 
@@ -73,10 +73,11 @@ pub fn event_type(event: &Value) -> Option<&str> {
 pub fn event_step(event: &Value) -> Option<u64> {
     let data = &event["data"];
     let progress = [&event["progress"], &data["progress"]];
-    let said = |from: &&Value| ["step", "current_step", "global_step"].iter().find_map(|key| count_field(from, key));
+    let step_field =
+        |from: &&Value| ["step", "current_step", "global_step"].iter().find_map(|key| count_field(from, key));
     let is_status = event_type(event) == Some("training.status");
     let current = || progress.iter().find_map(|from| count_field(from, "current")).filter(|_| is_status);
-    [event, data].iter().chain(&progress).find_map(said).or_else(current)
+    [event, data].iter().chain(&progress).find_map(step_field).or_else(current)
 }
 
 /// The names that trainers use for the loss.
@@ -85,16 +86,16 @@ const LOSS_KEYS: [&str; 3] = ["loss", "train_loss", "step_loss"];
 /// A point with the numbers of an event.
 fn with_metrics(point: ProgressPoint, progress: &Value) -> ProgressPoint {
     let mut metrics = number_fields(&progress["metrics"]);
-    let mut take = |names: &[&str]| {
+    let mut remove_number = |names: &[&str]| {
         let found: Vec<f64> = names.iter().filter_map(|name| metrics.remove(*name)).collect();
         found.first().copied().or_else(|| names.iter().find_map(|name| progress[*name].as_f64()))
     };
-    let epoch = take(&["epoch", "current_epoch"]);
-    let loss = take(&LOSS_KEYS);
-    let told = |name: &&str| [&progress["metrics"], progress].iter().any(|from| is_nan(&from[*name]));
-    let loss_is_nan = loss.is_none() && LOSS_KEYS.iter().any(told);
-    let learning_rate = take(&["learning_rate", "lr"]);
-    let eta_seconds = take(&["eta_seconds"]);
+    let epoch = remove_number(&["epoch", "current_epoch"]);
+    let loss = remove_number(&LOSS_KEYS);
+    let has_nan = |name: &&str| [&progress["metrics"], progress].iter().any(|from| is_nan(&from[*name]));
+    let loss_is_nan = loss.is_none() && LOSS_KEYS.iter().any(has_nan);
+    let learning_rate = remove_number(&["learning_rate", "lr"]);
+    let eta_seconds = remove_number(&["eta_seconds"]);
     ProgressPoint { epoch, loss, loss_is_nan, learning_rate, eta_seconds, metrics, ..point }
 }
 
@@ -198,13 +199,13 @@ mod tests {
     fn nan_loss_is_reported() {
         let mut reader = ProgressReader::default();
         let status = |step: u64, metrics: Value| json!({"type": "training.status", "progress": {"current": step, "metrics": metrics}});
-        let mut told = |event: Value| reader.read_point(&event, AT).map(|point| (point.loss, point.loss_is_nan));
-        assert_eq!(told(status(1, json!({"loss": 0.5}))), Some((Some(0.5), false)));
-        assert_eq!(told(status(1, json!({"loss": null}))), Some((Some(0.5), false)), "nothing told");
-        assert_eq!(told(status(1, json!({"train_loss": "NaN"}))), Some((None, true)));
-        assert_eq!(told(status(1, json!({"lr": 1e-4}))), Some((None, true)), "the same step");
-        assert_eq!(told(status(2, json!({"lr": 1e-4}))), Some((None, false)), "not told is not NaN");
-        assert_eq!(told(status(2, json!({"loss": 0.25}))), Some((Some(0.25), false)));
+        let mut loss_after = |event: Value| reader.read_point(&event, AT).map(|point| (point.loss, point.loss_is_nan));
+        assert_eq!(loss_after(status(1, json!({"loss": 0.5}))), Some((Some(0.5), false)));
+        assert_eq!(loss_after(status(1, json!({"loss": null}))), Some((Some(0.5), false)), "nothing told");
+        assert_eq!(loss_after(status(1, json!({"train_loss": "NaN"}))), Some((None, true)));
+        assert_eq!(loss_after(status(1, json!({"lr": 1e-4}))), Some((None, true)), "the same step");
+        assert_eq!(loss_after(status(2, json!({"lr": 1e-4}))), Some((None, false)), "not told is not NaN");
+        assert_eq!(loss_after(status(2, json!({"loss": 0.25}))), Some((Some(0.25), false)));
     }
 
     #[test]

@@ -60,20 +60,20 @@ pub fn prune(
         let known = space().map(|space| policy.min_free_space.is_short(was_short, space));
         let short = known == Some(true);
         was_short = known.unwrap_or(was_short);
-        let goes = if let Some(next) = next_attempt(&finished, short) {
+        let target = if let Some(next) = next_attempt(&finished, short) {
             PruneTarget::Attempt(finished.remove(next).dir)
         } else if let Some(next) = homes::next_home(&homes, short, policy.home_retention, now) {
             PruneTarget::Home(homes.remove(next))
         } else {
             return was_short;
         };
-        let path = goes.path().display();
+        let path = target.path().display();
         if short {
             tracing::info!("removing {path}, which is unused, to free disk space");
         } else {
             tracing::debug!("removing {path}");
         }
-        if let Err(error) = remove_target(work_dir, &goes) {
+        if let Err(error) = remove_target(work_dir, &target) {
             tracing::warn!("cannot remove {path}: {error}");
         }
     }
@@ -90,9 +90,9 @@ impl PruneTarget {
 
 /// The next attempt to remove: the oldest, while there are too many or space is short.
 fn next_attempt(finished: &[FinishedAttempt], short: bool) -> Option<usize> {
-    let goes =
+    let is_removable =
         |found: &(usize, &FinishedAttempt)| !found.1.is_wanted && (short || finished.len() > MAX_FINISHED_ATTEMPTS);
-    finished.iter().enumerate().filter(goes).min_by_key(|(_, one)| one.ended_at).map(|(index, _)| index)
+    finished.iter().enumerate().filter(is_removable).min_by_key(|(_, one)| one.ended_at).map(|(index, _)| index)
 }
 
 fn finished_attempts(work_dir: &Path) -> Vec<FinishedAttempt> {

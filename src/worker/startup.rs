@@ -81,8 +81,8 @@ mod tests {
             (&["--worker-token-file", "f"], None, &["--worker-token-file", "f"]),
             (&["-v"], None, &["-v"]),
         ];
-        for (given, token, rest) in cases {
-            assert_eq!(args(given), (token.map(OsString::from), left(rest)));
+        for (arguments, token, rest) in cases {
+            assert_eq!(args(arguments), (token.map(OsString::from), left(rest)));
         }
     }
 }

@@ -118,7 +118,7 @@ pub struct AgentState {
     /// Offers that wait for attempts that are being stopped, in order of arrival; one per job.
     pending: Vec<JobOffer>,
     /// Missing attempts that were already reported.
-    reported_gone: BTreeSet<AttemptKey>,
+    reported_unknown: BTreeSet<AttemptKey>,
     draining: bool,
     /// How the process exits once nothing runs.
     leaving: Option<ProcessExit>,
@@ -143,7 +143,7 @@ impl AgentState {
             ended: attempts.iter().filter(|(_, known)| known.is_finished()).map(|(key, _)| key.clone()).collect(),
             attempts,
             pending: Vec::new(),
-            reported_gone: BTreeSet::new(),
+            reported_unknown: BTreeSet::new(),
             draining: false,
             leaving: None,
             declined: BTreeSet::new(),
@@ -168,11 +168,11 @@ impl AgentState {
     /// Whether an offer can start beside the running attempts. A GPU is never shared, even if the orchestrator
     /// considers its attempt ended, and a job never runs twice.
     fn has_room_for(&self, offer: &JobOffer) -> bool {
-        let here = || self.attempts.iter().filter(|(_, known)| !known.is_finished());
-        let is_in_the_way = |(key, known): (&AttemptKey, &TrackedAttempt)| {
+        let running = || self.attempts.iter().filter(|(_, known)| !known.is_finished());
+        let conflicts = |(key, known): (&AttemptKey, &TrackedAttempt)| {
             key.job_id == offer.job_id || known.gpus.iter().any(|gpu| offer.gpus.contains(gpu))
         };
-        here().count() < self.policy.max_jobs as usize && !here().any(is_in_the_way)
+        running().count() < self.policy.max_jobs as usize && !running().any(conflicts)
     }
 
     /// Handles one input; the actions must be done in order.
@@ -291,7 +291,7 @@ impl AgentState {
         };
         if self.attempts.contains_key(key) {
             self.order_stop(key, cause, actions);
-        } else if cause == StopCause::Cancelled && self.reported_gone.insert(key.clone()) {
+        } else if cause == StopCause::Cancelled && self.reported_unknown.insert(key.clone()) {
             actions.push(AgentAction::ReportGone(key.clone(), "cancelled"));
         }
     }
@@ -318,7 +318,7 @@ impl AgentState {
             self.handle_stop(&key, stop.reason, actions);
         }
         for expected in desired.run.iter().map(AttemptKey::from) {
-            if !self.attempts.contains_key(&expected) && self.reported_gone.insert(expected.clone()) {
+            if !self.attempts.contains_key(&expected) && self.reported_unknown.insert(expected.clone()) {
                 actions.push(AgentAction::ReportGone(expected, "requeue"));
             }
         }

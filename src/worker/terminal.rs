@@ -76,14 +76,14 @@ pub struct TerminalWriter;
 impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Each call gets a whole line.
-        let said = agent_secrets::mask_bytes(bytes);
-        let Some(shown) = STATUS_LINE.get() else { return io::stderr().write_all(&said).map(|()| bytes.len()) };
+        let masked = agent_secrets::mask_bytes(bytes);
+        let Some(shown) = STATUS_LINE.get() else { return io::stderr().write_all(&masked).map(|()| bytes.len()) };
         let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::with_capacity(bytes.len() + shown.len() + 32);
         if !shown.is_empty() {
             all.extend_from_slice(ERASE_LINE.as_bytes());
         }
-        all.extend_from_slice(&said);
+        all.extend_from_slice(&masked);
         all.extend_from_slice(redraw("", &shown).as_bytes());
         io::stderr().write_all(&all)?;
         Ok(bytes.len())

@@ -49,14 +49,14 @@ pub fn check_command(command: &[String]) -> Vec<String> {
     // Some shells also name files that are not executable; built-in commands have no path.
     const LOOK: &str =
         "found=$(command -v -- \"$1\") && case $found in */*) test -f \"$found\" && test -x \"$found\" ;; esac";
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let arguments = |arguments: &[&str]| arguments.iter().map(|argument| (*argument).to_owned()).collect();
     match command {
         [python, flag, module, ..] if flag == "-m" && is_python(Path::new(python)) => {
-            words(&[python, "-c", FIND, module])
+            arguments(&[python, "-c", FIND, module])
         }
-        [python, ..] if is_python(Path::new(python)) => words(&[python, "-c", ""]),
-        [program, ..] => words(&["sh", "-c", LOOK, "sh", program]),
-        [] => words(&["false"]),
+        [python, ..] if is_python(Path::new(python)) => arguments(&[python, "-c", ""]),
+        [program, ..] => arguments(&["sh", "-c", LOOK, "sh", program]),
+        [] => arguments(&["false"]),
     }
 }
 

@@ -11,8 +11,8 @@ const REJECTED: Option<i32> = Some(77);
 
 async fn assert_rejected(agent: &mut Program) {
     assert_eq!(agent.wait().await, REJECTED, "{}", agent.output());
-    let said = agent.output();
-    assert!(said.contains("Invalid token") && !said.contains("panicked"), "{said}");
+    let output = agent.output();
+    assert!(output.contains("Invalid token") && !output.contains("panicked"), "{output}");
 }
 
 #[tokio::test]
@@ -29,10 +29,10 @@ async fn ephemeral_agent_exits_after_one_job() {
 
     let mut again = host.start();
     assert_rejected(&mut again).await;
-    let said = again.output();
-    assert_eq!(said.matches("This ephemeral worker has run its job").count(), 1, "{said}");
-    assert_eq!(said.matches("Invalid token").count(), 1, "{said}");
-    assert!(!said.contains("Get a new token") && !said.contains("rotated"), "advice that does not help: {said}");
+    let output = again.output();
+    assert_eq!(output.matches("This ephemeral worker has run its job").count(), 1, "{output}");
+    assert_eq!(output.matches("Invalid token").count(), 1, "{output}");
+    assert!(!output.contains("Get a new token") && !output.contains("rotated"), "advice that does not help: {output}");
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn unreachable_server_is_reported() {
     let mut persistent = stays.start();
     assert_eq!(ephemeral.wait().await, Some(69), "{}", ephemeral.output());
     wait_until("the other agent's sentence", async || {
-        let said = persistent.output();
-        said.contains("cannot reach the orchestrator at http://127.0.0.1").then_some(())
+        let output = persistent.output();
+        output.contains("cannot reach the orchestrator at http://127.0.0.1").then_some(())
     })
     .await;
     assert!(persistent.is_running());

@@ -51,8 +51,8 @@ async fn unknown_host_name_is_reported_and_retried() {
     let names = HostsFile::new(fleet.path());
     let agent = host.start_with_changes(|command| Some(names.apply_to(command)));
     wait_until("the name to be missed", async || {
-        let said = agent.output();
-        (said.contains("orchestrator.test") && said.contains("name")).then_some(())
+        let output = agent.output();
+        (output.contains("orchestrator.test") && output.contains("name")).then_some(())
     })
     .await;
     names.add("orchestrator.test");

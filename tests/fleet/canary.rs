@@ -44,9 +44,9 @@ impl Secrets {
     }
 
     /// Fails if a text contains any of them, except these.
-    fn assert_not_in(&self, place: &str, text: &str, but: &[&str]) {
+    fn assert_not_in(&self, source: &str, text: &str, but: &[&str]) {
         for (name, secret) in self.0.iter().filter(|(name, _)| !but.contains(name)) {
-            assert!(!text.contains(secret.as_str()), "{place} tells {name}: {}", around(text, secret));
+            assert!(!text.contains(secret.as_str()), "{source} tells {name}: {}", around(text, secret));
         }
     }
 }
@@ -57,7 +57,7 @@ fn around<'t>(text: &'t str, secret: &str) -> &'t str {
 }
 
 /// Returns head and body of a response as text.
-async fn ask(http: &Client, method: Method, url: &str, headers: &[(&str, &str)], body: &str) -> (String, HeaderMap) {
+async fn send(http: &Client, method: Method, url: &str, headers: &[(&str, &str)], body: &str) -> (String, HeaderMap) {
     let request =
         headers.iter().fold(http.request(method, url), |request, (name, value)| request.header(*name, *value));
     let answer = request.body(body.to_owned()).send().await.expect("an answer");
@@ -92,7 +92,7 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
     let (admin, wrong) = (format!("Bearer {ADMIN}"), format!("Bearer {WRONG}"));
     let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
     let with_cookie = [("cookie", cookie)];
-    let mut said = String::new();
+    let mut answers = String::new();
     let paths = [
         "/api/session",
         "/api/queue",
@@ -125,7 +125,7 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
     for path in &paths {
         for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
             let mark = if path.contains('?') { '&' } else { '?' };
-            said += &ask(http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
+            answers += &send(http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
         }
     }
     for (path, body) in [
@@ -134,7 +134,7 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
         ("/ui/login", format!("password={WRONG}")),
         ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
     ] {
-        said += &ask(http, Method::POST, &format!("{base}{path}"), &FORM, &body).await.0;
+        answers += &send(http, Method::POST, &format!("{base}{path}"), &FORM, &body).await.0;
     }
     for (name, path) in [
         ("x-worker-token", "/api/workers/register"),
@@ -142,9 +142,9 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
         ("x-upload-token", &*format!("/api/workers/job/{job}/status")),
         ("x-api-key", "/api/queue/submit"),
     ] {
-        said += &ask(http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
+        answers += &send(http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
     }
-    said
+    answers
 }
 
 #[tokio::test]
@@ -166,18 +166,18 @@ async fn no_output_contains_a_secret() {
     fleet.api.post("/api/admin/users", &ada).await;
     secrets.plant("a password", PASSWORD);
     let login = format!("name=ada&password={PASSWORD}");
-    let (_, headers) = ask(&http, Method::POST, &format!("{base}/ui/login"), &FORM, &login).await;
+    let (_, headers) = send(&http, Method::POST, &format!("{base}/ui/login"), &FORM, &login).await;
     let cookie = headers[SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     secrets.plant("a session", cookie.split_once('=').expect("a value").1);
     let with_cookie = [("cookie", cookie.as_str())];
-    let made =
-        ask(&http, Method::POST, &format!("{base}/api/account/tokens"), &with_cookie, r#"{"name": "ci"}"#).await.0;
-    let made: Value = serde_json::from_str(made.split_once('\n').expect("a body").1).expect("JSON");
-    secrets.plant("an API token", text(&made["secret"]));
+    let token =
+        send(&http, Method::POST, &format!("{base}/api/account/tokens"), &with_cookie, r#"{"name": "ci"}"#).await.0;
+    let token: Value = serde_json::from_str(token.split_once('\n').expect("a body").1).expect("JSON");
+    secrets.plant("an API token", text(&token["secret"]));
     // A second factor: the app's key and the recovery codes.
     let totp = async |path: &str, body: &str| {
-        let said = ask(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
-        serde_json::from_str::<Value>(said.split_once('\n').expect("a body").1).expect("JSON")
+        let answer = send(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
+        serde_json::from_str::<Value>(answer.split_once('\n').expect("a body").1).expect("JSON")
     };
     let key = text(&totp("", "{}").await["secret"]).to_owned();
     let app = Secret::try_from_base32(&key).expect("base 32");
@@ -214,9 +214,9 @@ async fn no_output_contains_a_secret() {
         secrets.assert_not_in("the list of processes", command_line, &[]);
     }
 
-    let said = all_answers(&http, &base, &job, &host.worker, &cookie).await;
+    let answers = all_answers(&http, &base, &job, &host.worker, &cookie).await;
     // A page links to its own URL.
-    secrets.assert_not_in("an answer", &said, &["a secret in an address"]);
+    secrets.assert_not_in("an answer", &answers, &["a secret in an address"]);
 
     host.open_gate();
     fleet.api.wait_for_job(&job, "completed").await;
@@ -243,8 +243,8 @@ async fn setup_code_is_printed_once_and_stored_nowhere() {
     server.env("SIMPLETUNER_LOCAL", "off").env("SIMPLETUNER_LOG", "trace");
     let mut server = Program::start(server, home.path().join("server.log"));
     let base = wait_until("the server's address", async || server.address()).await;
-    let said = server.output();
-    let code = said.split_once("/login?setup=").expect("a code").1;
+    let output = server.output();
+    let code = output.split_once("/login?setup=").expect("a code").1;
     let code = code.split_whitespace().next().expect("a code").to_owned();
     let mut secrets = Secrets::default();
     secrets.plant("the setup code", &*code);
@@ -255,8 +255,8 @@ async fn setup_code_is_printed_once_and_stored_nowhere() {
     // With an invalid name, then successfully, then again.
     for name in ["Not%20a%20name", "ada", "eve"] {
         let form = format!("code={code}&name={name}&password={PASSWORD}");
-        answers += &ask(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
-        answers += &ask(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
+        answers += &send(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
+        answers += &send(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
     }
     assert_eq!(answers.matches("sid=ss_").count(), 1, "one of them was accepted: {answers}");
     secrets.assert_not_in("an answer", &answers, &[]);
@@ -297,9 +297,9 @@ async fn failed_start_prints_no_secret() {
             .args(wrong)
             .env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN)
             .env("SIMPLETUNER_DATABASE_URL", &addresses[0]);
-        let said = server.output().await.expect("it runs");
-        let said = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
-        secrets.assert_not_in("wrong usage", &said, &[]);
+        let output = server.output().await.expect("it runs");
+        let output = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        secrets.assert_not_in("wrong usage", &output, &[]);
     }
     let mut help = command("simpletuner", home.path());
     help.args(["server", "--help"]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);

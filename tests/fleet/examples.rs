@@ -43,9 +43,9 @@ async fn run(fleet: &TestFleet, home: &Path, name: &str, worker: &str) -> Value 
     let mut bash = bash(&command);
     bash.env("ADMIN_TOKEN", ADMIN).env("NO_PROXY", "localhost").env("HOME", home);
     let output = bash.output().await.expect("bash");
-    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{name}: {said}{errors}");
-    serde_json::from_str(&said).unwrap_or_else(|_| panic!("{name} printed no JSON: {said}{errors}"))
+    let (stdout, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name}: {stdout}{errors}");
+    serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{name} printed no JSON: {stdout}{errors}"))
 }
 
 /// Returns a field that must be text.
@@ -82,8 +82,8 @@ fn with_gpus(host: WorkerHost) -> WorkerHost {
     let gpu = |n| json!({"uuid": format!("GPU-{n}"), "name": printed["gpu_name"], "vram_gb": printed["gpu_vram_gb"]});
     let gpus: Vec<Value> = (0..printed["gpu_count"].as_u64().expect("a number")).map(gpu).collect();
     let file = host.home().join("gpus.json");
-    let told = json!({"accelerator": printed["accelerator_type"], "driver": "550.54", "gpus": gpus});
-    std::fs::write(&file, told.to_string()).expect("a file");
+    let content = json!({"accelerator": printed["accelerator_type"], "driver": "550.54", "gpus": gpus});
+    std::fs::write(&file, content.to_string()).expect("a file");
     host.with_variable(("SIMPLETUNER_FAKE_GPUS", file.display().to_string()))
 }
 
@@ -173,8 +173,8 @@ async fn send(fleet: &TestFleet, request: &str, token: &str, ids: &[(&str, &str)
     bash.env("ADMIN_TOKEN", token).env("API_TOKEN", token).envs(ids.iter().copied());
     bash.env("NO_PROXY", "127.0.0.1").env("HOME", fleet.path());
     let output = bash.output().await.expect("bash");
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&printed).into_owned())
 }
 
 #[tokio::test]
@@ -195,15 +195,15 @@ async fn requests_of_our_documents_work_with_a_token_of_the_readme() {
 
     for request in &requests {
         assert!(request.contains("-H \"Authorization: Bearer $"), "{request} sends no token");
-        let (code, said) = send(&fleet, request, "", &ids).await;
-        assert_eq!(code, Some(22), "{request}: {said}");
-        let explains = said.contains("not_authenticated") && said.contains("simpletuner auth tokens create");
-        assert!(explains || request.contains("| jq"), "{request}: {said}");
+        let (code, output) = send(&fleet, request, "", &ids).await;
+        assert_eq!(code, Some(22), "{request}: {output}");
+        let is_explained = output.contains("not_authenticated") && output.contains("simpletuner auth tokens create");
+        assert!(is_explained || request.contains("| jq"), "{request}: {output}");
     }
     let token = readme_token(&fleet).await;
     for request in &requests {
-        let (code, said) = send(&fleet, request, &token, &ids).await;
-        assert_eq!(code, Some(0), "{request}: {said}");
+        let (code, output) = send(&fleet, request, &token, &ids).await;
+        assert_eq!(code, Some(0), "{request}: {output}");
     }
 }
 
@@ -294,10 +294,11 @@ async fn documented_worker_options_exist() {
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     let printed = blocks()["options-of-the-worker"];
     let words = printed.split(|letter: char| letter.is_whitespace() || "(),".contains(letter));
-    let named: Vec<&str> = words.filter(|word| word.starts_with('-') || word.starts_with("SIMPLETUNER_")).collect();
+    let named: Vec<&str> =
+        words.filter(|option| option.starts_with('-') || option.starts_with("SIMPLETUNER_")).collect();
     assert_eq!(named.len(), 8, "{named:?}");
-    for word in named {
-        assert!(help.contains(word), "{word} is not in the help:\n{help}");
+    for option in named {
+        assert!(help.contains(option), "{option} is not in the help:\n{help}");
     }
 }
 
@@ -305,7 +306,7 @@ async fn documented_worker_options_exist() {
 #[tokio::test]
 async fn documented_endpoints_exist() {
     let fleet = TestFleet::start().await;
-    let nobody = fleet.api.with_token("");
+    let unauthenticated = fleet.api.with_token("");
     let endpoints = [
         (Method::POST, "/api/workers/register"),
         (Method::GET, "/api/workers/stream"),
@@ -319,7 +320,7 @@ async fn documented_endpoints_exist() {
         (Method::POST, "/api/admin/workers/w_abc123/token"),
     ];
     for (method, path) in endpoints {
-        let (status, body) = nobody.request(method.clone(), path, None).await;
+        let (status, body) = unauthenticated.request(method.clone(), path, None).await;
         assert_eq!(status, 401, "{method} {path}: {body}");
     }
 }

@@ -9,26 +9,26 @@ const UNAVAILABLE: i32 = 69;
 const CONFIG: i32 = 78;
 
 /// Starts a server that must fail.
-async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, word: &str) {
+async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, name: &str) {
     let log = home.join(format!("bad-start-{code}-{}.log", args.len()));
     let mut command = command("simpletuner", home);
     command.arg("server").args(args).env("SIMPLETUNER_LOG", "off");
     let mut server = Program::start(command, log);
     let ended = server.wait().await;
-    let said = server.output();
-    assert_eq!(ended, Some(code), "{args:?}: {said}");
-    assert!(said.contains(word) && !said.contains("panicked"), "{args:?} should name {word:?}: {said}");
-    assert_eq!(said.trim().lines().count(), 1, "{args:?}: one sentence is enough: {said}");
+    let output = server.output();
+    assert_eq!(ended, Some(code), "{args:?}: {output}");
+    assert!(output.contains(name) && !output.contains("panicked"), "{args:?} should name {name:?}: {output}");
+    assert_eq!(output.trim().lines().count(), 1, "{args:?}: one sentence is enough: {output}");
 }
 
 #[tokio::test]
 async fn a_port_or_a_data_directory_in_use() {
     let fleet = TestFleet::start_embedded().await;
     let port = fleet.port().to_string();
-    let (own, taken) = (fleet.path().join("own"), fleet.data());
-    let (own, taken) = (own.to_string_lossy(), taken.to_string_lossy());
+    let (own, used) = (fleet.path().join("own"), fleet.data());
+    let (own, used) = (own.to_string_lossy(), used.to_string_lossy());
     assert_does_not_start(fleet.path(), &["--port", &port, "--data-dir", &own], UNAVAILABLE, &port).await;
-    assert_does_not_start(fleet.path(), &["--port", "0", "--data-dir", &taken], CONFIG, &taken).await;
+    assert_does_not_start(fleet.path(), &["--port", "0", "--data-dir", &used], CONFIG, &used).await;
     fleet.api.get("/readyz").await;
 }
 

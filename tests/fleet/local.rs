@@ -38,8 +38,8 @@ async fn local_job_survives_a_server_restart() {
         (&"unsatisfiable".into(), &"wrong_target".into())
     );
 
-    let (code, said) = fleet.stop_server().await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = fleet.stop_server().await;
+    assert_eq!(code, Some(0), "{output}");
     fleet.start_server().await;
     fleet.api.wait_for_contact(&local).await;
     fleet.kill_server().await;

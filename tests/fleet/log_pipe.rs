@@ -33,9 +33,9 @@ async fn server_with_an_unread_log() {
     let (mut reader, writer) = small_pipe();
     fleet.restart_server_with_stderr(writer.into()).await;
     assert_server_works_and_stops(&mut fleet).await;
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("text");
-    assert!(!said.is_empty() && !said.contains(STOPPING), "the pipe was not full: {said}");
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).expect("text");
+    assert!(!rest.is_empty() && !rest.contains(STOPPING), "the pipe was not full: {rest}");
 }
 
 #[tokio::test]
@@ -51,9 +51,9 @@ async fn server_with_a_closed_log() {
 async fn agent_with_an_unread_or_closed_log() {
     let fleet = TestFleet::start().await;
     let host = fleet.add_host("unheard").await.with_flags(&["--verbose"]);
-    for is_there in [true, false] {
+    for is_open in [true, false] {
         let (reader, writer) = small_pipe();
-        let reader = Some(reader).filter(|_| is_there);
+        let reader = Some(reader).filter(|_| is_open);
         let mut agent = host.start_with_stderr(writer.into());
         // Enough to fill the pipe with log lines of a busy agent.
         for _ in 0..4 {

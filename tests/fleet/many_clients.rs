@@ -72,8 +72,8 @@ async fn five_hundred_agents_reconnect_at_once() {
     let http = Client::builder().no_proxy().build().expect("a client");
     let api = &fleet.api;
     let create = async |n: usize| api.post("/api/admin/workers", &json!({"name": format!("storm-{n}")})).await;
-    let made: Vec<_> = iter((0..AGENTS).map(create)).buffered(16).collect().await;
-    let tokens = made.iter().map(|made| made["token"].as_str().expect("a token").to_owned());
+    let workers: Vec<_> = iter((0..AGENTS).map(create)).buffered(16).collect().await;
+    let tokens = workers.iter().map(|worker| worker["token"].as_str().expect("a token").to_owned());
     let url = fleet.api.url().to_owned();
     let agents: Vec<_> = tokens.map(|token| tokio::spawn(listen_for_ever(http.clone(), url.clone(), token))).collect();
     for restart in [true, false] {

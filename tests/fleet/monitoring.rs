@@ -38,6 +38,6 @@ async fn promtool(arguments: &[&str], dir: &Path, input: &str) {
     stdin.write_all(input.as_bytes()).await.expect("it reads");
     drop(stdin);
     let output = promtool.wait_with_output().await.expect("it ends");
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "promtool {arguments:?}: {said}");
+    let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "promtool {arguments:?}: {printed}");
 }

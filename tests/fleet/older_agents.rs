@@ -107,8 +107,8 @@ async fn preview_and_explain_name_the_files_that_an_older_agent_does_not_get() {
             let blocker = &answer["workers"][0]["blockers"][0];
             assert_eq!(blocker["code"], "lacks_files", "{release}: {answer:#}");
             let text = blocker["text"].as_str().unwrap_or_default();
-            let says = ["only config.json and the data loader", "lycoris_config.json"];
-            assert!(says.iter().all(|words| text.contains(words)), "{release}: {text}");
+            let expected = ["only config.json and the data loader", "lycoris_config.json"];
+            assert!(expected.iter().all(|words| text.contains(words)), "{release}: {text}");
         }
         host.open_gate();
         let plain = fleet.api.submit("plain").await;

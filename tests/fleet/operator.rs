@@ -75,10 +75,10 @@ async fn servers_host_needs_no_token_while_the_server_runs() {
     fleet.start_server().await;
     assert_eq!(printed(&fleet, &["workers", "list", "-q"]).await.lines().count(), 1);
 
-    let (code, said) = fleet.stop_server().await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = fleet.stop_server().await;
+    assert_eq!(code, Some(0), "{output}");
     assert!(notes(&fleet).is_empty(), "it goes with the server");
-    assert!(!said.contains("ot_"), "no token is logged");
+    assert!(!output.contains("ot_"), "no token is logged");
     let files = std::fs::read_dir(fleet.data()).expect("readable").flatten().filter(|entry| entry.path().is_file());
     for file in files {
         let bytes = std::fs::read(file.path()).expect("readable");
@@ -131,9 +131,9 @@ async fn followed_log_survives_a_restart_and_ends_with_the_job() {
     fleet.api.wait_for_log(&job, 1_000).await;
     fleet.kill_server().await;
     // A server that is back before the next request was never noticed as down.
-    let told =
+    let notice =
         async { while !lines.next_line().await.expect("text").expect("not its end").contains("; retrying --") {} };
-    tokio::time::timeout(TIMEOUT, told).await.expect("a word about it");
+    tokio::time::timeout(TIMEOUT, notice).await.expect("a word about it");
     fleet.start_server().await;
     let output = follow.wait_with_output().await.expect("its end");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -163,8 +163,8 @@ async fn closed_output_and_interrupts_are_handled() {
         let pipe = format!("'{}' {command} | head -c 0; exit ${{PIPESTATUS[0]}}", program("simpletuner").display());
         let mut bash = Command::new("bash");
         let output = bash.args(["-c", &pipe]).env("SIMPLETUNER_DATA_DIR", fleet.data()).output().await.expect("bash");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(0) && !said.contains("panicked"), "{command}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(0) && !stderr.contains("panicked"), "{command}: {output:?}");
     }
 
     let job = fleet.api.submit("digits-quick").await;

@@ -35,8 +35,8 @@ async fn transaction_mode_pooler_is_rejected_with_advice() {
     command.arg("--data-dir").arg(home.path().join("data")).env("SIMPLETUNER_LOG", "off");
     let mut server = Program::start(command, home.path().join("server.log"));
     assert_eq!(server.wait().await, Some(78), "{}{}", server.output(), pooler.output());
-    let said = server.output();
-    for words in ["behind a pooler in transaction mode", "pool_mode = session", "connect to PostgreSQL itself"] {
-        assert!(said.contains(words), "{said}{}", pooler.output());
+    let output = server.output();
+    for advice in ["behind a pooler in transaction mode", "pool_mode = session", "connect to PostgreSQL itself"] {
+        assert!(output.contains(advice), "{output}{}", pooler.output());
     }
 }

@@ -29,34 +29,34 @@ with (output / "größe 100%2F+1.bin").open("wb") as file:
 
 #[tokio::test]
 async fn documented_nginx_configuration_works() {
-    stands_in_front(ProxyKind::Nginx).await;
+    assert_works_behind(ProxyKind::Nginx).await;
 }
 
 #[tokio::test]
 async fn documented_haproxy_configuration_works() {
-    stands_in_front(ProxyKind::Haproxy).await;
+    assert_works_behind(ProxyKind::Haproxy).await;
 }
 
 #[tokio::test]
 async fn documented_apache_configuration_works() {
-    stands_in_front(ProxyKind::Apache).await;
+    assert_works_behind(ProxyKind::Apache).await;
 }
 
-async fn stands_in_front(kind: ProxyKind) {
+async fn assert_works_behind(kind: ProxyKind) {
     let mut fleet = TestFleet::start_with(&[("SIMPLETUNER_TRUSTED_PROXIES", "127.0.0.1")]).await;
     let proxy = ReverseProxy::start(&fleet, kind).await;
     assert_browser_sign_in_over_https(&fleet, &proxy).await;
-    news_comes_at_once(&fleet, &proxy).await;
-    a_job_runs(&mut fleet, &proxy).await;
+    assert_live_changes(&fleet, &proxy).await;
+    run_job(&mut fleet, &proxy).await;
 }
 
 /// The form passes the origin check, the cookie is for HTTPS, and the audit log has the client's address, whatever headers the
 /// client sends.
 async fn assert_browser_sign_in_over_https(fleet: &TestFleet, proxy: &ReverseProxy) {
     let (origin, password) = (format!("Origin: {}", proxy.url()), format!("password={ADMIN}"));
-    let made_up = ["--header", "X-Forwarded-For: 203.0.113.9", "--header", "X-Forwarded-Proto: http"];
+    let forged = ["--header", "X-Forwarded-For: 203.0.113.9", "--header", "X-Forwarded-Proto: http"];
     let form = ["--include", "--header", &origin, "--data-urlencode", &password, "/ui/login"];
-    let (_, answer) = proxy.request(&[&made_up[..], &form].concat()).await;
+    let (_, answer) = proxy.request(&[&forged[..], &form].concat()).await;
     let cookie = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("set-cookie: __host-sid="));
     assert!(cookie.is_some_and(|cookie| cookie.trim_end().ends_with("; Secure")), "{answer}");
     let audit_log = fleet.api.get("/api/audit?action=access.logged_in").await;
@@ -64,7 +64,7 @@ async fn assert_browser_sign_in_over_https(fleet: &TestFleet, proxy: &ReversePro
 }
 
 /// Events pass through an open stream immediately, with all versions of HTTP.
-async fn news_comes_at_once(fleet: &TestFleet, proxy: &ReverseProxy) {
+async fn assert_live_changes(fleet: &TestFleet, proxy: &ReverseProxy) {
     let token = format!("Authorization: Bearer {ADMIN}");
     for (number, http) in ["--http1.1", "--http2"].into_iter().enumerate() {
         let log = fleet.path().join(format!("listener{http}.log"));
@@ -80,13 +80,13 @@ async fn news_comes_at_once(fleet: &TestFleet, proxy: &ReverseProxy) {
 }
 
 /// From submit to files, across a restart of the server.
-async fn a_job_runs(fleet: &mut TestFleet, proxy: &ReverseProxy) {
+async fn run_job(fleet: &mut TestFleet, proxy: &ReverseProxy) {
     let host = reaching(fleet.add_host("gpu-1").await, proxy).with_python_trainer(LARGE);
     let agent = host.start();
     let api = Api::new(&proxy.url());
     let job = api.submit("digits-quick").await;
     api.wait_for_log(&job, "at the gate\n".len() as u64).await;
-    the_server_comes_back(fleet, proxy).await;
+    restart_server(fleet, proxy).await;
     api.wait_for_contact(&host.worker).await;
     host.open_gate();
     let done = api.wait_for_job(&job, "completed").await;
@@ -100,7 +100,7 @@ async fn a_job_runs(fleet: &mut TestFleet, proxy: &ReverseProxy) {
 }
 
 /// The proxy retries soon after the server was down.
-async fn the_server_comes_back(fleet: &mut TestFleet, proxy: &ReverseProxy) {
+async fn restart_server(fleet: &mut TestFleet, proxy: &ReverseProxy) {
     fleet.kill_server().await;
     wait_until("the proxy to miss it", async || (!proxy.request(&["--fail", "/healthz"]).await.0).then_some(())).await;
     fleet.start_server().await;

@@ -20,9 +20,9 @@ async fn open_streams_do_not_delay_shutdown() {
     let browser = reqwest::Client::new().get(events).bearer_auth(ADMIN).send().await.expect("a stream");
     assert_eq!(browser.status(), 200);
 
-    let (code, said) = fleet.stop_server().await;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(!said.contains("did not close in time"), "the end was forced: {said}");
+    let (code, output) = fleet.stop_server().await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(!output.contains("did not close in time"), "the end was forced: {output}");
     drop(browser);
 
     fleet.start_server().await;

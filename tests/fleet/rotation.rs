@@ -21,13 +21,13 @@ async fn server_log_continues_after_rotation() {
         fleet.restart_server_with_stderr(log.opened(append)).await;
         for round in 1..=3 {
             fleet.api.submit("digits-quick").await;
-            log.until_it_says(SUBMIT).await;
+            log.wait_for(SUBMIT).await;
             let before = log.text();
             log.rotate().await;
             assert_eq!(log.rotated(), before, "round {round}");
         }
         fleet.api.submit("digits-quick").await;
-        log.until_it_says(SUBMIT).await;
+        log.wait_for(SUBMIT).await;
     }
 }
 
@@ -40,7 +40,7 @@ async fn agent_log_continues_after_rotation() {
     for _ in 1..=3 {
         let job = fleet.api.submit("digits-quick").await;
         fleet.api.wait_for_job(&job, "completed").await;
-        log.until_it_says(&job).await;
+        log.wait_for(&job).await;
         log.rotate().await;
         assert!(log.rotated().contains(&job));
     }
@@ -87,8 +87,8 @@ impl Log {
         read(&self.dir.join("it.log.1"))
     }
 
-    async fn until_it_says(&self, word: &str) {
-        wait_until("the log to continue", async || self.text().contains(word).then_some(())).await;
+    async fn wait_for(&self, text: &str) {
+        wait_until("the log to continue", async || self.text().contains(text).then_some(())).await;
         assert!(!self.text().contains('\0'), "it has a hole where the rotation cut it");
     }
 

@@ -35,7 +35,7 @@ async fn secret_reaches_the_trainer_only() {
     assert!(error.contains(&format!("bad token {stars}")), "{error}");
     let events = fleet.api.get(&format!("/api/queue/{job}/events")).await.to_string();
     assert!(events.contains("secret.delivered") && events.contains("HF_TOKEN"), "{events}");
-    for said in [log, error.to_owned(), events, failed.to_string(), fleet.api.get("/api/secrets").await.to_string()] {
-        assert!(!said.contains(VALUE), "{said}");
+    for text in [log, error.to_owned(), events, failed.to_string(), fleet.api.get("/api/secrets").await.to_string()] {
+        assert!(!text.contains(VALUE), "{text}");
     }
 }

@@ -64,8 +64,8 @@ async fn leader_with_a_wrong_clock_uses_the_database_clock() {
         host.open_gate();
         let done = fleet.api.wait_for_job(&job, "completed").await;
         assert_eq!(done["attempts"].as_array().map(Vec::len), Some(1), "{done:#}");
-        let given_up = fleet.api.get("/api/audit?action=worker.offline").await;
-        assert_eq!(given_up["entries"], json!([]), "{given_up:#}");
+        let offline_entries = fleet.api.get("/api/audit?action=worker.offline").await;
+        assert_eq!(offline_entries["entries"], json!([]), "{offline_entries:#}");
         agent.kill().await;
         fleet.api.wait_for_worker(&host.worker, "offline").await;
     }

@@ -27,12 +27,12 @@ async fn output_over_the_spool_limit_is_a_marked_gap() {
     let log = fleet.api.log(&job).await;
     assert!(!log.contains('\0'), "a hole is no text");
     assert!(log.starts_with("first words\n") && log.ends_with("last words\n"));
-    let (whole, others): (Vec<&str>, Vec<&str>) =
+    let (complete, others): (Vec<&str>, Vec<&str>) =
         log.lines().partition(|line| line.starts_with("line ") && line.len() == 100);
-    let numbers = whole.iter().filter_map(|line| line["line ".len()..].trim_end_matches('.').parse().ok());
+    let numbers = complete.iter().filter_map(|line| line["line ".len()..].trim_end_matches('.').parse().ok());
     // Line -1 stands for the beginning, which may be missing, too.
     let numbers: Vec<i32> = std::iter::once(-1).chain(numbers).collect();
-    assert_eq!((numbers.len(), numbers.last()), (whole.len() + 1, Some(&599_999)));
+    assert_eq!((numbers.len(), numbers.last()), (complete.len() + 1, Some(&599_999)));
     let gaps: Vec<_> = numbers.windows(2).filter(|two| two[1] != two[0] + 1).collect();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     let marks = others.iter().filter(|line| line.contains("bytes of this log are missing")).count();

@@ -35,11 +35,11 @@ async fn service_is_ready_after_registration_and_hides_its_token() {
     let processes = machine.processes();
     assert_eq!(processes.len(), 3, "agent, supervisor, trainer");
     for process in processes {
-        for what in ["environ", "cmdline"] {
-            let shown = fs::read(format!("/proc/{process}/{what}")).expect("a process");
+        for file in ["environ", "cmdline"] {
+            let shown = fs::read(format!("/proc/{process}/{file}")).expect("a process");
             let shown = String::from_utf8_lossy(&shown).into_owned();
             assert!(shown.len() > 10, "nothing was read");
-            assert!(!shown.contains(&host.token), "{what} of {process} has the token: {shown}");
+            assert!(!shown.contains(&host.token), "{file} of {process} has the token: {shown}");
         }
     }
     machine.open_gate();

@@ -94,6 +94,9 @@ async fn long_upload_shows_progress_on_a_terminal() {
     assert!(shown.contains("/600.") && shown.contains("KiB"), "{shown}");
 
     let piped = typed(&fleet, &push).output().await.expect("a program");
-    let said = String::from_utf8_lossy(&piped.stderr);
-    assert!(piped.status.success() && said.contains("Stored large as revision") && !said.contains("KiB"), "{said}");
+    let stderr = String::from_utf8_lossy(&piped.stderr);
+    assert!(
+        piped.status.success() && stderr.contains("Stored large as revision") && !stderr.contains("KiB"),
+        "{stderr}"
+    );
 }

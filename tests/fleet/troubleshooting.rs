@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{TestFleet, WorkerHost, command, trainers};
 
 /// Returns the last output of an agent that gives up or is rejected.
-async fn said_at_the_end(host: &WorkerHost) -> String {
+async fn final_output(host: &WorkerHost) -> String {
     let mut agent = host.start();
     agent.wait().await;
     agent.output()
@@ -21,16 +21,16 @@ async fn connection_refused() {
     let mut fleet = TestFleet::start().await;
     let host = fleet.add_host_of_type("lost", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
     fleet.kill_server().await;
-    let said = said_at_the_end(&host).await;
-    assert!(said.contains("Connection refused") && said.contains("--host 0.0.0.0"), "{said}");
+    let output = final_output(&host).await;
+    assert!(output.contains("Connection refused") && output.contains("--host 0.0.0.0"), "{output}");
 }
 
 #[tokio::test]
 async fn invalid_token() {
     let fleet = TestFleet::start().await;
     let host = fleet.add_host("mistaken").await.with_token("wt_not-a-token");
-    let said = said_at_the_end(&host).await;
-    assert!(said.contains("Invalid token") && said.contains("rotated"), "{said}");
+    let output = final_output(&host).await;
+    assert!(output.contains("Invalid token") && output.contains("rotated"), "{output}");
     // White space around a token is ignored.
     let host = fleet.add_host("copied").await;
     let padded = format!(" {}\n", host.token);
@@ -43,8 +43,8 @@ async fn invalid_token() {
 async fn ssl_certificate_verify_failed() {
     let fleet = TestFleet::start_with(&[("SIMPLETUNER_SSL", "true")]).await;
     let host = fleet.add_host_of_type("strict", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
-    let said = said_at_the_end(&host).await;
-    assert!(said.contains("SSL certificate verify failed") && said.contains("--ssl-no-verify"), "{said}");
+    let output = final_output(&host).await;
+    assert!(output.contains("SSL certificate verify failed") && output.contains("--ssl-no-verify"), "{output}");
     let host = fleet.add_host("trusting").await.with_flags(&["--ssl-no-verify"]);
     let _agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
@@ -123,8 +123,8 @@ async fn doctor_reports_each_problem() {
     let host = fleet.add_host("new").await;
     let (code, report) = examined(&host).await;
     assert_eq!(code, Some(0), "{report}");
-    for what in ["tcp", "orchestrator", "clock", "token", "trainer"] {
-        assert!(report.contains(&format!("ok    {what}: ")), "{what}: {report}");
+    for check in ["tcp", "orchestrator", "clock", "token", "trainer"] {
+        assert!(report.contains(&format!("ok    {check}: ")), "{check}: {report}");
     }
     let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
     assert!(worker["agent_version"].is_null() && worker["status"] != "idle", "it did not register: {worker:#}");

@@ -32,7 +32,7 @@ fn a_tab_stores_its_notifications_and_nothing_else() {
     let all = ["app", "browser"].iter().flat_map(|folder| sources(folder)).chain(scripts());
     for (name, text) in all {
         for (number, line) in (1..).zip(text.lines().map(code)) {
-            let stores = PLACES.iter().any(|place| line.contains(place)) && name != STORES;
+            let stores = PLACES.iter().any(|storage| line.contains(storage)) && name != STORES;
             let other = line.contains(".set_item(") && !line.contains(".set_item(NOTIFICATIONS_KEY, text)");
             let others = line.contains("browser::save_notifications(") && name != NOTES;
             if stores || other || others {

@@ -90,14 +90,14 @@ fn imports(files: &[(String, String)], part: &str) -> Imports {
 /// The shortest way from a module to itself.
 fn shortest_cycle<'a>(imports: &'a Imports, start: &'a str) -> Option<Vec<&'a str>> {
     let (mut waiting, mut seen) = (VecDeque::from([vec![start]]), BTreeSet::new());
-    while let Some(way) = waiting.pop_front() {
-        for next in imports.get(*way.last()?).into_iter().flat_map(BTreeMap::keys) {
-            let way: Vec<&str> = way.iter().copied().chain([next.as_str()]).collect();
+    while let Some(path) = waiting.pop_front() {
+        for next in imports.get(*path.last()?).into_iter().flat_map(BTreeMap::keys) {
+            let path: Vec<&str> = path.iter().copied().chain([next.as_str()]).collect();
             if next == start {
-                return Some(way);
+                return Some(path);
             }
             if seen.insert(next) {
-                waiting.push_back(way);
+                waiting.push_back(path);
             }
         }
     }
@@ -107,10 +107,10 @@ fn shortest_cycle<'a>(imports: &'a Imports, start: &'a str) -> Option<Vec<&'a st
 /// For each module in a cycle, its shortest one; each once. It is written as `a → b (a/file.rs) → a (b.rs)`.
 fn cycles(imports: &Imports) -> Vec<String> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    for way in imports.keys().filter_map(|start| shortest_cycle(imports, start)) {
-        if known.insert(way.iter().copied().collect::<BTreeSet<_>>()) {
-            let steps = way.windows(2).map(|step| format!(" → {} ({})", step[1], imports[step[0]][step[1]]));
-            found.push(format!("{}{}", way[0], steps.collect::<String>()));
+    for cycle in imports.keys().filter_map(|start| shortest_cycle(imports, start)) {
+        if known.insert(cycle.iter().copied().collect::<BTreeSet<_>>()) {
+            let steps = cycle.windows(2).map(|step| format!(" → {} ({})", step[1], imports[step[0]][step[1]]));
+            found.push(format!("{}{}", cycle[0], steps.collect::<String>()));
         }
     }
     found

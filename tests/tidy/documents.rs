@@ -44,8 +44,8 @@ fn forbidden(glossary: &str) -> Vec<Vec<String>> {
 
 fn found(text: &str, forbidden: &[Vec<String>]) -> Vec<String> {
     let words = words(&prose(text));
-    let is_there = |phrase: &&Vec<String>| words.windows(phrase.len()).any(|window| window == phrase.as_slice());
-    forbidden.iter().filter(is_there).map(|phrase| phrase.join(" ")).collect()
+    let contains = |phrase: &&Vec<String>| words.windows(phrase.len()).any(|window| window == phrase.as_slice());
+    forbidden.iter().filter(contains).map(|phrase| phrase.join(" ")).collect()
 }
 
 #[test]

@@ -39,8 +39,8 @@ fn broken(document: &Path, text: &str, target: &str) -> Option<String> {
     if !page.exists() {
         return Some(format!("{}: {target}", document.display()));
     }
-    let there = if path.is_empty() { text.to_owned() } else { fs::read_to_string(&page).unwrap_or_default() };
-    let found = heading.is_empty() || anchors(&there).contains(heading);
+    let content = if path.is_empty() { text.to_owned() } else { fs::read_to_string(&page).unwrap_or_default() };
+    let found = heading.is_empty() || anchors(&content).contains(heading);
     (!found).then(|| format!("{}: {target}: no such heading", document.display()))
 }
 

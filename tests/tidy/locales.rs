@@ -31,19 +31,25 @@ fn wrong(line: &str, instead: &str) -> Vec<String> {
 #[test]
 fn incomplete_language_is_an_error_with_file_and_key() {
     assert!(wrong("Jobs", "Aufträge").is_empty());
-    let of = |line, instead| wrong(line, instead).join("\n");
-    assert_eq!(of(r#""title": "Jobs", "#, ""), "app/locales/de.json: jobs.title is missing");
+    let problems = |line, instead| wrong(line, instead).join("\n");
+    assert_eq!(problems(r#""title": "Jobs", "#, ""), "app/locales/de.json: jobs.title is missing");
     assert_eq!(
-        of(r#""title": "Jobs""#, r#""title": "Jobs", "more": "x""#),
+        problems(r#""title": "Jobs""#, r#""title": "Jobs", "more": "x""#),
         "app/locales/de.json: jobs.more is not in en.json"
     );
-    assert_eq!(of("{{0}} of {{1}}", "{{1}}"), "app/locales/de.json: jobs.of lacks {{0}}");
-    assert_eq!(of("Jobs", "Jobs {{0}}"), "app/locales/de.json: jobs.title has {{0}}, which en.json does not have");
-    assert_eq!(of("{{count}} jobs of {{0}}", "jobs of {{0}}"), "app/locales/de.json: jobs.total_other lacks {{count}}");
-    assert_eq!(of("{{id}} of", "of"), "app/locales/de.json: server_pages.problems.taken.job lacks {{id}}");
-    assert_eq!(of("Jobs", ""), "app/locales/de.json: jobs.title is empty, or has a line break or a tab");
+    assert_eq!(problems("{{0}} of {{1}}", "{{1}}"), "app/locales/de.json: jobs.of lacks {{0}}");
+    assert_eq!(
+        problems("Jobs", "Jobs {{0}}"),
+        "app/locales/de.json: jobs.title has {{0}}, which en.json does not have"
+    );
+    assert_eq!(
+        problems("{{count}} jobs of {{0}}", "jobs of {{0}}"),
+        "app/locales/de.json: jobs.total_other lacks {{count}}"
+    );
+    assert_eq!(problems("{{id}} of", "of"), "app/locales/de.json: server_pages.problems.taken.job lacks {{id}}");
+    assert_eq!(problems("Jobs", ""), "app/locales/de.json: jobs.title is empty, or has a line break or a tab");
     for broken in ["{0} of {{1}}", "{{0}} of {{1}", "{{0}} of {{1}}}", "{{A}}"] {
-        assert!(of("{{0}} of {{1}}", broken).contains("de.json: jobs.of has a brace"), "{broken}");
+        assert!(problems("{{0}} of {{1}}", broken).contains("de.json: jobs.of has a brace"), "{broken}");
     }
 }
 
@@ -63,14 +69,14 @@ fn plural_forms_are_those_of_the_language() {
 
 #[test]
 fn keys_are_unique_and_lowercase() {
-    for (text, said) in [
+    for (text, expected) in [
         (r#"{"a": "x", "a": "y"}"#, "two of the key a"),
         (r#"{"a": "x", "a_other": "y"}"#, "a: there are two of this key"),
         (r#"{"a": {"B": "x"}}"#, "a.B: a key has small letters"),
         (r#"{"a": 1}"#, "a sentence or an object"),
     ] {
         let problem = Catalog::parse("en", text).err().unwrap_or_default();
-        assert!(problem.contains(said), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
     }
 }
 

@@ -22,13 +22,13 @@ fn loose(line: &str) -> Vec<String> {
 #[test]
 fn every_build_is_bound_to_its_lock_file() {
     let (mut broken, mut found) = (Vec::new(), 0);
-    for place in PLACES {
-        for entry in fs::read_dir(root().join(place)).into_iter().flatten().flatten() {
+    for directory in PLACES {
+        for entry in fs::read_dir(root().join(directory)).into_iter().flatten().flatten() {
             let Ok(text) = fs::read_to_string(entry.path()) else { continue };
             found += text.matches("--locked").count();
             for (at, line) in text.lines().enumerate() {
-                let here = format!("{}:{}", entry.path().display(), at + 1);
-                broken.extend(loose(line).into_iter().map(|command| format!("{here}: {command}")));
+                let position = format!("{}:{}", entry.path().display(), at + 1);
+                broken.extend(loose(line).into_iter().map(|command| format!("{position}: {command}")));
             }
         }
     }

@@ -215,11 +215,11 @@ fn token_alert(WorkerContext { worker, credential, .. }: WorkerContext<'_>, now:
     if worker.retired_at.is_some() || worker.local {
         return None;
     }
-    let old = || credential.issued_at.filter(|made| now - *made > MAX_TOKEN_AGE);
+    let old = || credential.issued_at.filter(|issued_at| now - *issued_at > MAX_TOKEN_AGE);
     match credential.expires_at {
         Some(end) if end <= now => Some((AlertKind::TokenExpired, Some(end))),
         Some(at) if at - now < TOKEN_EXPIRY_NOTICE => Some((AlertKind::TokenExpiring { at }, None)),
-        _ => old().map(|made| (AlertKind::TokenOld, Some(made))),
+        _ => old().map(|issued_at| (AlertKind::TokenOld, Some(issued_at))),
     }
 }
 

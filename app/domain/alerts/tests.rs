@@ -113,14 +113,14 @@ fn reports_count_only_while_connected() {
         protocol: Some(1),
         ..Capability::default()
     };
-    let there = reporting(capability.clone());
+    let connected = reporting(capability.clone());
     let unhealthy = AlertKind::HostUnhealthy { why: "no room".to_owned() };
     let behind = AlertKind::AgentOutdated { version: "0.1.9".to_owned() };
     assert_eq!(
-        found_kinds(&there, None, NOW),
+        found_kinds(&connected, None, NOW),
         [unhealthy, AlertKind::TlsUnverified, behind].map(|concern| (concern, None))
     );
-    assert_eq!(found_kinds(&there.went_offline(NOW, OfflineCause::HeartbeatTimeout), None, NOW), []);
+    assert_eq!(found_kinds(&connected.went_offline(NOW, OfflineCause::HeartbeatTimeout), None, NOW), []);
     let older = reporting(Capability { protocol: None, unhealthy_reason: None, tls_verify: None, ..capability });
     assert_eq!(found_kinds(&older, None, NOW), [], "its version is that of another program");
 }
@@ -147,17 +147,20 @@ fn expired_expiring_or_old_token_raises_an_alert() {
         ..WorkerCredential::new("a")
     };
     let days = |n: i64| Millis(DAY.0 * n);
-    let tell = |worker: &Worker, ends, age| found_alerts(worker, &key(ends, age), None, NOW);
-    let there = worker(1, &[], 1);
-    assert_eq!(tell(&there, Some(days(0)), None), [(AlertKind::TokenExpired, Some(NOW))]);
-    assert_eq!(tell(&there, Some(days(6)), Some(days(91))), [(AlertKind::TokenExpiring { at: NOW + days(6) }, None)]);
-    assert_eq!(tell(&there, Some(days(7)), Some(days(90))), []);
-    assert_eq!(tell(&there, None, Some(days(91))), [(AlertKind::TokenOld, Some(Timestamp(NOW.0 - days(91).0)))]);
-    assert_eq!(tell(&there, None, None), [], "its age is not recorded");
-    let retired = Worker { retired_at: Some(NOW), ..there.clone() };
-    assert_eq!(tell(&retired, Some(days(0)), Some(days(91))), [], "it is retired");
-    let conflict = there.token_contended(NOW, "rack-7");
-    assert_eq!(tell(&conflict, None, None), [(AlertKind::TokenShared { host: "rack-7".to_owned() }, Some(NOW))]);
+    let alerts = |worker: &Worker, ends, age| found_alerts(worker, &key(ends, age), None, NOW);
+    let active = worker(1, &[], 1);
+    assert_eq!(alerts(&active, Some(days(0)), None), [(AlertKind::TokenExpired, Some(NOW))]);
+    assert_eq!(
+        alerts(&active, Some(days(6)), Some(days(91))),
+        [(AlertKind::TokenExpiring { at: NOW + days(6) }, None)]
+    );
+    assert_eq!(alerts(&active, Some(days(7)), Some(days(90))), []);
+    assert_eq!(alerts(&active, None, Some(days(91))), [(AlertKind::TokenOld, Some(Timestamp(NOW.0 - days(91).0)))]);
+    assert_eq!(alerts(&active, None, None), [], "its age is not recorded");
+    let retired = Worker { retired_at: Some(NOW), ..active.clone() };
+    assert_eq!(alerts(&retired, Some(days(0)), Some(days(91))), [], "it is retired");
+    let conflict = active.token_contended(NOW, "rack-7");
+    assert_eq!(alerts(&conflict, None, None), [(AlertKind::TokenShared { host: "rack-7".to_owned() }, Some(NOW))]);
 }
 
 fn entry(n: u16, concern: AlertKind, since: Option<i64>) -> Alert {
@@ -206,8 +209,8 @@ fn stuck_jobs_raise_alerts_after_a_minute_by_requirements() {
     let jobs = [job(1, in_site("graz")), job(2, Demand::default()), job(3, gpu_demand(2)), job(4, in_site("graz"))];
     let at = |now: Timestamp| {
         let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
-        let told = stuck_job_alerts(&jobs, &mut FeasibilityCache::with_budget(fleet, 1_000), now);
-        told.into_iter().map(|entry| match entry.kind {
+        let alerts = stuck_job_alerts(&jobs, &mut FeasibilityCache::with_budget(fleet, 1_000), now);
+        alerts.into_iter().map(|entry| match entry.kind {
             AlertKind::Stuck { jobs, summary } => {
                 let last = summary.and_then(|summary| summary.steps.last().cloned()).expect("a step");
                 assert_eq!(last.remaining, 0);
@@ -230,9 +233,9 @@ fn jobs_that_need_an_admin_raise_alerts() {
     let jobs = [job(1, Demand::default())];
     let mut outlooks =
         FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
-    let told = stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR);
-    let [Alert { kind: AlertKind::Stuck { jobs: 1, summary: Some(summary) }, .. }] = &told[..] else {
-        panic!("{told:?}")
+    let alerts = stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR);
+    let [Alert { kind: AlertKind::Stuck { jobs: 1, summary: Some(summary) }, .. }] = &alerts[..] else {
+        panic!("{alerts:?}")
     };
     let steps: Vec<_> = summary.steps.iter().map(|step| (&step.requirement, step.remaining)).collect();
     assert_eq!(steps, [(&JobRequirement::HasConnected, 1), (&JobRequirement::Ready, 0)]);
@@ -247,7 +250,7 @@ fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
         other => in_site(&format!("s{other}")),
     };
     let jobs: Vec<Job> = (1..=10_000).map(|n| job(n, demand(n))).collect();
-    let told = |most| -> (Vec<u64>, usize) {
+    let alert_sizes = |most| -> (Vec<u64>, usize) {
         let mut outlooks =
             FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), most);
         let number = |entry: Alert| match entry.kind {
@@ -258,7 +261,7 @@ fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
         (entries.into_iter().map(number).collect(), outlooks.comparisons())
     };
     // The number of all stuck jobs. Each set of requirements is checked once; those with an alert are checked again.
-    assert_eq!(told(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));
+    assert_eq!(alert_sizes(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));
     // Requirements beyond the budget raise no alert.
-    assert_eq!(told(1_000), (vec![25, 25, 25, 25, 25, 15 * 25], 20 * 50 + 5 * 50));
+    assert_eq!(alert_sizes(1_000), (vec![25, 25, 25, 25, 25, 15 * 25], 20 * 50 + 5 * 50));
 }

@@ -49,7 +49,7 @@ const CONFIG_EXCEPTIONS: [&str; 9] = [
 pub fn classify(headline: &str, message: &str) -> CauseKind {
     let (headline, all) = (headline.to_lowercase(), message.to_lowercase());
     let name = headline.split(':').next().unwrap_or_default();
-    let any = |words: &[&str], text: &str| words.iter().any(|word| text.contains(word));
+    let any = |words: &[&str], text: &str| words.iter().any(|keyword| text.contains(keyword));
     if name == "keyboardinterrupt" {
         return CauseKind::Interrupted;
     }

@@ -16,17 +16,18 @@ type LineNumbers<'s> = &'s [usize];
 /// Finds crashes, oldest first.
 pub fn find_crashes(lines: &[RankLine], stream: LineNumbers<'_>) -> Vec<LogFinding> {
     let mut found: Vec<LogFinding> = Vec::new();
-    for (place, number) in stream.iter().enumerate() {
+    for (index, number) in stream.iter().enumerate() {
         if found.last().is_some_and(|last| last.lines.contains(number)) {
             continue;
         }
         let text = lines[*number].text();
-        let rest = &stream[place..];
+        let rest = &stream[index..];
         if text.starts_with("Fatal Python error: ") {
             found.push(build_crash_finding(lines, rest, CauseKind::Crash, text, is_dump_line));
         } else if text.starts_with("terminate called") {
-            let what = rest.iter().skip(1).take(2).find_map(|next| lines[*next].text().trim().strip_prefix("what():"));
-            let headline = what.map_or_else(|| text.to_owned(), |what| format!("{text}: {}", what.trim()));
+            let reason =
+                rest.iter().skip(1).take(2).find_map(|next| lines[*next].text().trim().strip_prefix("what():"));
+            let headline = reason.map_or_else(|| text.to_owned(), |reason| format!("{text}: {}", reason.trim()));
             let kind = super::cause_kind::classify("", &headline);
             let kind = if kind == CauseKind::Exception { CauseKind::Crash } else { kind };
             let class =
@@ -35,8 +36,8 @@ pub fn find_crashes(lines: &[RankLine], stream: LineNumbers<'_>) -> Vec<LogFindi
                 class,
                 ..build_crash_finding(lines, rest, kind, &headline, |text| !text.is_empty())
             });
-        } else if let Some(said) = watchdog_message(text) {
-            found.push(build_crash_finding(lines, rest, CauseKind::Timeout, said, |text| {
+        } else if let Some(message) = watchdog_message(text) {
+            found.push(build_crash_finding(lines, rest, CauseKind::Timeout, message, |text| {
                 text.contains("ProcessGroupNCCL.cpp")
             }));
         }
@@ -46,7 +47,7 @@ pub fn find_crashes(lines: &[RankLine], stream: LineNumbers<'_>) -> Vec<LogFindi
 
 /// Returns the message of a process group's watchdog about an operation that timed out.
 fn watchdog_message(text: &str) -> Option<&str> {
-    let behind = || text.strip_prefix("[E").and_then(|line| line.split_once("] ")).map_or(text, |(_, said)| said);
+    let behind = || text.strip_prefix("[E").and_then(|line| line.split_once("] ")).map_or(text, |(_, message)| message);
     text.contains("Watchdog caught collective operation timeout").then(behind)
 }
 
@@ -90,18 +91,18 @@ fn build_crash_finding(
 
 /// Finds the error of a program that did not start, in its last lines.
 pub fn find_start_failure(lines: &[RankLine], stream: LineNumbers<'_>) -> Option<LogFinding> {
-    let found = stream.iter().enumerate().rev().find_map(|(place, number)| {
+    let found = stream.iter().enumerate().rev().find_map(|(index, number)| {
         let kind = start_failure_kind(lines[*number].text())?;
-        Some((place, *number, kind))
+        Some((index, *number, kind))
     });
-    let (place, at, kind) = found?;
-    let usage = if kind == CauseKind::Configuration { usage_start(lines, &stream[..place]) } else { None };
+    let (index, at, kind) = found?;
+    let usage = if kind == CauseKind::Configuration { usage_start(lines, &stream[..index]) } else { None };
     // Without a usage line, `error:` may come from any program.
     if kind == CauseKind::Configuration && usage.is_none() {
         return None;
     }
-    let first = usage.unwrap_or(place);
-    let mut block: Vec<String> = stream[first..place].iter().map(|number| lines[*number].text().to_owned()).collect();
+    let first = usage.unwrap_or(index);
+    let mut block: Vec<String> = stream[first..index].iter().map(|number| lines[*number].text().to_owned()).collect();
     if !block.is_empty() {
         block.push(lines[at].text().to_owned());
     }
@@ -119,20 +120,20 @@ fn usage_start(lines: &[RankLine], before: LineNumbers<'_>) -> Option<usize> {
     before
         .iter()
         .rposition(|number| lines[*number].text().to_lowercase().starts_with("usage: "))
-        .filter(|place| before.len() - place < MAX_BLOCK_LINES)
+        .filter(|index| before.len() - index < MAX_BLOCK_LINES)
 }
 
 /// Returns why a program did not start, if this line says so.
 fn start_failure_kind(text: &str) -> Option<CauseKind> {
-    let (program, said) = text.split_once(": ")?;
+    let (program, message) = text.split_once(": ")?;
     let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
-    if is_python && said.starts_with("No module named ") {
+    if is_python && message.starts_with("No module named ") {
         Some(CauseKind::MissingModule)
-    } else if (is_python && said.contains("can't open file"))
+    } else if (is_python && message.contains("can't open file"))
         || [": command not found", ": not found"].iter().any(|end| text.ends_with(end))
     {
         Some(CauseKind::MissingFile)
-    } else if said.starts_with("error: ") || program == "Error" {
+    } else if message.starts_with("error: ") || program == "Error" {
         Some(CauseKind::Configuration)
     } else {
         ["SyntaxError", "IndentationError", "TabError"].contains(&program).then_some(CauseKind::Exception)
@@ -141,9 +142,9 @@ fn start_failure_kind(text: &str) -> Option<CauseKind> {
 
 /// Finds the last line near the end that the log marks as an error, with related lines before it.
 pub fn find_logged_error(lines: &[RankLine]) -> Option<LogFinding> {
-    let said: Vec<usize> =
+    let candidates: Vec<usize> =
         (0..lines.len()).rev().filter(|at| !launcher::is_exit_noise(lines[*at].text())).take(TAIL_LINES).collect();
-    let errors: Vec<usize> = said.into_iter().filter(|at| is_error_line(lines[*at].text())).collect();
+    let errors: Vec<usize> = candidates.into_iter().filter(|at| is_error_line(lines[*at].text())).collect();
     let (last, first) = (*errors.first()?, *errors.last()?);
     let kind = if errors.iter().any(|at| reports_nan_loss(lines[*at].text())) {
         CauseKind::NotANumber

@@ -150,10 +150,12 @@ fn parse_signal(text: &str) -> Option<(i32, &str)> {
 fn parse_shell_signal(text: &str) -> Option<i32> {
     let last = text.rsplit(": ").next().unwrap_or(text);
     let words = last.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
-    let is = |word: &str| {
-        words == word || words.starts_with(&format!("{word} (core dumped)")) || words.starts_with(&format!("{word}  "))
+    let is = |description: &str| {
+        words == description
+            || words.starts_with(&format!("{description} (core dumped)"))
+            || words.starts_with(&format!("{description}  "))
     };
     let signals =
         [("Killed", 9), ("Segmentation fault", 11), ("Bus error", 7), ("Aborted", 6), ("Illegal instruction", 4)];
-    signals.into_iter().find(|(word, _)| is(word)).map(|(_, signal)| signal)
+    signals.into_iter().find(|(description, _)| is(description)).map(|(_, signal)| signal)
 }

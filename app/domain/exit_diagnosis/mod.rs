@@ -146,7 +146,7 @@ impl AnalyzedLog {
             let inside: Vec<usize> = (table.line + 1..table.lines.end).collect();
             found.push(traceback::find_tracebacks(&lines, &inside).0);
         }
-        let living = count_activity_after(&lines, found.iter().flatten().chain(&launchers));
+        let activity_after = count_activity_after(&lines, found.iter().flatten().chain(&launchers));
         let root = launcher::find_root_cause(&lines);
         found.push(
             launcher::find_killed(&lines, root)
@@ -154,7 +154,7 @@ impl AnalyzedLog {
                 .chain(failure_patterns::find_logged_error(&lines))
                 .collect(),
         );
-        Self { lines, root_cause: root, findings: found, launcher_findings: launchers, activity_after: living }
+        Self { lines, root_cause: root, findings: found, launcher_findings: launchers, activity_after }
     }
 
     /// Returns the signal that killed the rank that failed first. Shells report it as an exit code.
@@ -185,7 +185,7 @@ impl AnalyzedLog {
 
     /// Returns whether training did not continue after it.
     fn is_near_end(&self, found: &LogFinding) -> bool {
-        self.activity_after.get(found.lines.end).is_none_or(|goes_on| *goes_on <= MAX_LINES_AFTER)
+        self.activity_after.get(found.lines.end).is_none_or(|lines_after| *lines_after <= MAX_LINES_AFTER)
     }
 }
 
@@ -196,7 +196,7 @@ fn count_activity_after<'f>(lines: &[RankLine], failures: impl Iterator<Item = &
         alive[failure.lines.clone()].fill(false);
     }
     let mut count = 0;
-    let mut living: Vec<usize> = alive
+    let mut following: Vec<usize> = alive
         .iter()
         .rev()
         .map(|alive| {
@@ -204,6 +204,6 @@ fn count_activity_after<'f>(lines: &[RankLine], failures: impl Iterator<Item = &
             count
         })
         .collect();
-    living.reverse();
-    living
+    following.reverse();
+    following
 }

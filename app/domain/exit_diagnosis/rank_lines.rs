@@ -52,8 +52,8 @@ pub fn group_by_rank(lines: &[RankLine]) -> Vec<Vec<usize>> {
 }
 
 /// Finds a traceback that starts after a progress bar or a Ctrl-C, which do not end a line.
-fn inline_traceback_start(whole: &str) -> Option<usize> {
-    let before = &whole[..whole.find(TRACEBACK_HEADER)?];
+fn inline_traceback_start(line: &str) -> Option<usize> {
+    let before = &line[..line.find(TRACEBACK_HEADER)?];
     if before.starts_with("^C") {
         return Some("^C".len());
     }
@@ -63,9 +63,9 @@ fn inline_traceback_start(whole: &str) -> Option<usize> {
 
 /// Returns the rank, and where the text begins. The prefix of the trainer follows that of the launcher and takes
 /// precedence.
-fn parse_prefixes(whole: &str) -> (Option<u32>, usize) {
+fn parse_prefixes(line: &str) -> (Option<u32>, usize) {
     let (mut rank, mut from) = (None, 0);
-    while let Some((named, length)) = parse_prefix(&whole[from..]) {
+    while let Some((named, length)) = parse_prefix(&line[from..]) {
         rank = Some(named);
         from += length;
     }

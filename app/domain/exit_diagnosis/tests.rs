@@ -52,8 +52,8 @@ fn assert_well_formed(name: &str, log: &str, found: &ExitCause) {
 
 #[test]
 fn block_keeps_its_start_and_its_end() {
-    let said = log("long_traceback");
-    let found = diagnose(&said, CODE).expect("a cause");
+    let log_text = log("long_traceback");
+    let found = diagnose(&log_text, CODE).expect("a cause");
     let lines: Vec<&str> = found.block.lines().collect();
     assert_eq!((lines[0], lines[1]), ("Traceback (most recent call last):", "  …"));
     assert!(lines[2].starts_with("  File"), "{}", found.block);
@@ -72,11 +72,11 @@ fn block_keeps_its_start_and_its_end() {
 
 #[test]
 fn launcher_messages_are_not_trainer_lines() {
-    let said = log("torchrun_killed");
-    let last: Vec<String> = trainer_lines(&said).into_iter().filter(|line| !line.is_empty()).collect();
+    let log_text = log("torchrun_killed");
+    let last: Vec<String> = trainer_lines(&log_text).into_iter().filter(|line| !line.is_empty()).collect();
     assert_eq!(last.last().map(String::as_str), Some("step 14/1000 loss 0.886 lr 1e-4"));
-    let said = log("deepspeed_killed");
-    let last: Vec<String> = trainer_lines(&said).into_iter().filter(|line| !line.is_empty()).collect();
+    let log_text = log("deepspeed_killed");
+    let last: Vec<String> = trainer_lines(&log_text).into_iter().filter(|line| !line.is_empty()).collect();
     assert_eq!(last.last().map(String::as_str), Some("step 4/1000 loss 0.896 lr 1e-4"));
 }
 

@@ -106,9 +106,9 @@ impl<'l> TracebackReader<'l> {
             self.push_line(2);
         }
         let mut raised =
-            (0..self.block.len()).filter(|place| is_exception_line(self.block[*place].1.trim_matches(GROUP_MARGIN)));
+            (0..self.block.len()).filter(|index| is_exception_line(self.block[*index].1.trim_matches(GROUP_MARGIN)));
         let (group, first) = (raised.next(), raised.next());
-        self.headline = first.or(group).map(|place| (place, 0));
+        self.headline = first.or(group).map(|index| (index, 0));
     }
 
     /// Returns the indentation.
@@ -147,11 +147,11 @@ impl<'l> TracebackReader<'l> {
 
     /// Reads the further lines of the exception's message.
     fn read_message(&mut self, base: usize) {
-        let Some((place, _)) = self.headline.filter(|(place, _)| place + 1 == self.block.len()) else { return };
-        let (number, headline) = self.block[place].clone();
+        let Some((index, _)) = self.headline.filter(|(index, _)| index + 1 == self.block.len()) else { return };
+        let (number, headline) = self.block[index].clone();
         let end = self.find_message_end(base, &headline, self.lines[number].is_traceback);
         let kept = end.min(self.position + MAX_MESSAGE_LINES);
-        self.headline = Some((place, kept - self.position));
+        self.headline = Some((index, kept - self.position));
         while self.position < kept {
             self.push_line(base);
         }
@@ -201,22 +201,23 @@ impl<'l> TracebackReader<'l> {
 
     /// Returns where the next traceback begins, if it is chained to this one.
     fn next_joined(&self, base: usize) -> Option<usize> {
-        let says = |at: &usize| self.text(*at).is_some_and(|text| !matches!(text.trim(), "" | "\"\"\""));
-        let next = (self.position..self.stream.len()).find(says)?;
+        let has_text = |at: &usize| self.text(*at).is_some_and(|text| !matches!(text.trim(), "" | "\"\"\""));
+        let next = (self.position..self.stream.len()).find(has_text)?;
         if self.text(next).is_some_and(|text| dedent(text, base) == ORIGINAL_HEADER) {
             return Some(next);
         }
         self.text(next).filter(|text| CHAIN_MARKERS.contains(&dedent(text, base)))?;
-        let after = (next + 1..self.stream.len()).find(says)?;
+        let after = (next + 1..self.stream.len()).find(has_text)?;
         self.text(after).is_some_and(is_header).then_some(after)
     }
 
     fn into_finding(self) -> Option<LogFinding> {
-        let (place, message) = self.headline?;
-        let (at, headline) = self.block.get(place)?.clone();
+        let (index, message) = self.headline?;
+        let (at, headline) = self.block.get(index)?.clone();
         let headline = headline.trim_start_matches(GROUP_MARGIN).to_owned();
-        let said: Vec<&str> = self.block[place..].iter().take(message + 1).map(|(_, line)| line.as_str()).collect();
-        let kind = cause_kind::classify(&headline, &said.join("\n"));
+        let message_lines: Vec<&str> =
+            self.block[index..].iter().take(message + 1).map(|(_, line)| line.as_str()).collect();
+        let kind = cause_kind::classify(&headline, &message_lines.join("\n"));
         let class = match kind {
             CauseKind::Interrupted => LogFindingClass::Interrupted,
             CauseKind::Disconnected => LogFindingClass::Disconnected,

@@ -38,6 +38,6 @@ pub fn truncate_block(lines: &[String]) -> String {
 fn shorten(text: &str, max_chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.to_owned() };
     let kept = &text[..end];
-    let word = kept.rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
-    format!("{}{ELLIPSIS}", kept[..word].trim_end())
+    let word_end = kept.rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{}{ELLIPSIS}", kept[..word_end].trim_end())
 }

@@ -94,8 +94,8 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
     /// Returns the feasibility of a pending job; none if the budget is used up.
     pub fn feasibility(&mut self, job: &'j Job) -> Option<Feasibility> {
         let class = demand_key(&job.spec);
-        if let Some(judged) = self.known.get(&class) {
-            return Some(*judged);
+        if let Some(known) = self.known.get(&class) {
+            return Some(*known);
         }
         if self.comparisons >= self.max_comparisons {
             return None;
@@ -107,9 +107,9 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
 
     /// Checks only as many workers as necessary: one that would run the job is enough.
     fn assess(&mut self, job: &Job) -> Feasibility {
-        let (mut nearest, mut has_local, mut place) = (None, false, 0);
-        while let Some(candidate) = self.fleet.nth(place) {
-            place += 1;
+        let (mut nearest, mut has_local, mut index) = (None, false, 0);
+        while let Some(candidate) = self.fleet.nth(index) {
+            index += 1;
             self.comparisons += 1;
             let blockers: Vec<Blocker> = blockers(&job.spec, candidate).collect();
             has_local |= candidate.worker.local;

@@ -92,16 +92,16 @@ pub fn explain<'w>(
         .iter()
         .map(|candidate| explain_worker(candidate.worker, plan.blockers(job, candidate)))
         .collect();
-    let placed = plan.assignments.iter().find(|assignment| assignment.job == job.id);
-    if let Some(placed) = placed {
-        for answer in workers.iter_mut().filter(|answer| answer.worker == placed.worker) {
+    let assignment = plan.assignments.iter().find(|assignment| assignment.job == job.id);
+    if let Some(assignment) = assignment {
+        for answer in workers.iter_mut().filter(|answer| answer.worker == assignment.worker) {
             answer.blockers.clear();
         }
     }
     let summary = FitSummary::from_blockers(&job.spec, workers.iter().map(|answer| answer.blockers.as_slice()));
     workers.sort_by_cached_key(|answer| (distance(&answer.blockers), answer.name.clone()));
-    let verdict = match (placed, job.earliest_offer()) {
-        (Some(placed), _) => ExplainVerdict::Fits { worker: placed.worker.clone() },
+    let verdict = match (assignment, job.earliest_offer()) {
+        (Some(assignment), _) => ExplainVerdict::Fits { worker: assignment.worker.clone() },
         (None, Some(until)) if until > now && job.hold_until == Some(until) => ExplainVerdict::Held { until },
         (None, Some(until)) if until > now => ExplainVerdict::BackOff { until },
         (None, _) => waiting_verdict(job, &plan, &workers),

@@ -200,10 +200,10 @@ fn equal_requirements_are_checked_once_within_the_budget() {
         [outlooks.feasibility(&jobs[0]), outlooks.feasibility(&jobs[1])],
         [Some(Feasibility::Unsatisfiable), None]
     );
-    let takes_it = any_gpu_job(1);
+    let matching = any_gpu_job(1);
     let mut outlooks =
         FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
-    assert_eq!((outlooks.feasibility(&takes_it), outlooks.comparisons()), (Some(Feasibility::Busy), 1));
+    assert_eq!((outlooks.feasibility(&matching), outlooks.comparisons()), (Some(Feasibility::Busy), 1));
 }
 
 prop_compose! {
@@ -213,11 +213,11 @@ prop_compose! {
         site in prop::option::of(prop_oneof![Just("graz"), Just("wien")]),
         (drains, is_retired, local) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1), prop::bool::weighted(0.2)),
     ) -> Worker {
-        let there = worker(n, &sizes, 1);
+        let online = worker(n, &sizes, 1);
         let worker = match link {
             0 => unseen_worker(n),
-            1 => there.went_offline(NOW, OfflineCause::HeartbeatTimeout),
-            _ => there,
+            1 => online.went_offline(NOW, OfflineCause::HeartbeatTimeout),
+            _ => online,
         };
         let worker = if drains { worker.drained(NOW, None, None) } else { worker };
         let retired_at = (is_retired && link > 0).then_some(NOW);
@@ -251,7 +251,7 @@ proptest! {
         let planned = plan(&jobs, fleet(), NOW).assignments;
         let mut outlooks = FeasibilityCache::with_budget(fleet(), 1_000);
         for job in &jobs {
-            let taken = planned.iter().find(|assignment| assignment.job == job.id);
+            let assigned = planned.iter().find(|assignment| assignment.job == job.id);
             let explanation = explain(job, &jobs, fleet(), NOW);
             let outlook = match &explanation.verdict {
                 ExplainVerdict::Fits { .. } | ExplainVerdict::Busy => Feasibility::Busy,
@@ -263,7 +263,7 @@ proptest! {
             };
             prop_assert_eq!(outlooks.feasibility(job), Some(outlook));
             let fits = matches!(explanation.verdict, ExplainVerdict::Fits { .. });
-            prop_assert_eq!(taken.is_some(), fits, "{:?}", explanation.verdict);
+            prop_assert_eq!(assigned.is_some(), fits, "{:?}", explanation.verdict);
             let Some(summary) = &explanation.summary else {
                 prop_assert_eq!(count, 0);
                 continue;
@@ -271,7 +271,7 @@ proptest! {
             // The workers left at the end are blocked only by waiting, and all others are not.
             let last = summary.steps.last().expect("a step");
             prop_assert_eq!(outlook == Feasibility::Busy, last.requirement == JobRequirement::Free, "{:?}", summary);
-            prop_assert_eq!(taken.is_some(), last.requirement == JobRequirement::Free && last.remaining > 0);
+            prop_assert_eq!(assigned.is_some(), last.requirement == JobRequirement::Free && last.remaining > 0);
             prop_assert!(summary.steps.iter().map(|step| step.remaining).is_sorted_by(|a, b| a >= b));
             for answer in &explanation.workers {
                 let matches = !answer.blockers.iter().any(Blocker::is_mismatch);

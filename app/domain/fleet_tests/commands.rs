@@ -85,10 +85,12 @@ pub(super) enum ClaimedAttempts {
 impl ClaimedAttempts {
     /// Returns jobs and attempts.
     pub fn resolve(&self, worker: usize, newest: &[NewestAttempt]) -> Vec<(usize, Option<AttemptNumber>)> {
-        let given = |job: &usize| newest[*job].is_some_and(|(to, _)| to == worker);
+        let is_assigned = |job: &usize| newest[*job].is_some_and(|(to, _)| to == worker);
         match *self {
             Self::Nothing => Vec::new(),
-            Self::All(which) => (0..newest.len()).filter(given).map(|job| (job, which.resolve(newest[job]))).collect(),
+            Self::All(which) => {
+                (0..newest.len()).filter(is_assigned).map(|job| (job, which.resolve(newest[job]))).collect()
+            }
             Self::One(job, which) => vec![(job, which.resolve(newest.get(job).copied().flatten()))],
         }
     }
@@ -175,24 +177,24 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
 fn host() -> impl Strategy<Value = HostSpec> {
     let gpus = collection::vec(sample::select(vec![24_u32, 80]), 0..4);
     let kind = prop_oneof![3 => Just(WorkerKind::Persistent), 1 => Just(WorkerKind::Ephemeral)];
-    let how = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.9));
-    let host = |(gpus, max_jobs, kind, (local, older, comes))| HostSpec {
+    let flags = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.9));
+    let host = |(gpus, max_jobs, kind, (local, older, registers_first))| HostSpec {
         gpus,
         max_jobs,
         kind,
         local,
         older,
-        registers_first: comes,
+        registers_first,
     };
-    (gpus, 1_u32..4, kind, how).prop_map(host)
+    (gpus, 1_u32..4, kind, flags).prop_map(host)
 }
 
 fn job_request() -> impl Strategy<Value = JobRequest> {
     let resources = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
     let target = prop_oneof![8 => Just(JobTarget::Auto), 1 => Just(JobTarget::Worker), 1 => Just(JobTarget::Local)];
-    let who = (sample::select(vec!["ada", "bob"]), 9_u8..12);
+    let owner = (sample::select(vec!["ada", "bob"]), 9_u8..12);
     let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
-    (resources, target, who, tries).prop_map(
+    (resources, target, owner, tries).prop_map(
         |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime, exclusive))| {
             let rack = (rack == "b").then_some(rack);
             JobRequest {

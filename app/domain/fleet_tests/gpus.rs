@@ -12,33 +12,33 @@ fn unavailable_reason(gpu: &Gpu, numbers: u8) -> Option<Unavailable> {
 
 impl SimulatedServer {
     /// Applies a heartbeat that reports exactly these GPUs of a worker as unavailable.
-    pub fn gpus_reported(&mut self, place: usize, numbers: u8) -> Option<PlanningTrigger> {
-        self.record_contact(place)?;
-        let before = self.workers[place].clone()?;
+    pub fn gpus_reported(&mut self, index: usize, numbers: u8) -> Option<PlanningTrigger> {
+        self.record_contact(index)?;
+        let before = self.workers[index].clone()?;
         before.check_heartbeat().ok()?;
         let gpus = before.capability().map(|capability| capability.gpus.clone()).unwrap_or_default();
         let report = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
         let reports: Vec<GpuReport> = gpus.iter().map(report).collect();
         let has_changes = changed_gpus(&gpus, &reports).next().is_some();
-        self.workers[place] = Some(before.gpus_reported(&reports));
+        self.workers[index] = Some(before.gpus_reported(&reports));
         Some(if has_changes { PlanningTrigger::Follows } else { PlanningTrigger::No })
     }
 }
 
 impl FleetModel {
-    pub fn gpus_reported(&mut self, place: usize, numbers: u8) -> Option<()> {
-        self.record_contact(place).filter(|worker| worker.is_connected())?.mark_unavailable(numbers);
+    pub fn gpus_reported(&mut self, index: usize, numbers: u8) -> Option<()> {
+        self.record_contact(index).filter(|worker| worker.is_connected())?.mark_unavailable(numbers);
         Some(())
     }
 
     /// The GPUs of a worker that jobs can use.
-    pub fn usable_gpus(&self, place: usize) -> impl Iterator<Item = &Gpu> {
-        self.workers[place].gpus.iter().filter(|gpu| gpu.unavailable.is_none())
+    pub fn usable_gpus(&self, index: usize) -> impl Iterator<Item = &Gpu> {
+        self.workers[index].gpus.iter().filter(|gpu| gpu.unavailable.is_none())
     }
 
     /// Whether it could run any job.
-    pub fn can_run_jobs(&self, place: usize) -> bool {
-        self.workers[place].gpus.is_empty() || self.usable_gpus(place).next().is_some()
+    pub fn can_run_jobs(&self, index: usize) -> bool {
+        self.workers[index].gpus.is_empty() || self.usable_gpus(index).next().is_some()
     }
 }
 

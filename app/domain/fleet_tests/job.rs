@@ -84,9 +84,9 @@ pub(super) struct ModelJob {
 
 impl ModelJob {
     pub fn new(request: JobRequest, priority: u8, now: Timestamp) -> Self {
-        let stands = ModelJobState::Waiting { due: Timestamp(0) };
+        let state = ModelJobState::Waiting { due: Timestamp(0) };
         let (offers, losses) = (Vec::new(), 0);
-        Self { request, submitted_at: now, priority, offers, losses, state: stands, hold_until: None, renewed_at: None }
+        Self { request, submitted_at: now, priority, offers, losses, state, hold_until: None, renewed_at: None }
     }
 
     /// Earliest time of an offer, if it is pending.
@@ -172,13 +172,13 @@ impl ModelJob {
     /// Applies a report of the worker of the newest attempt; false if it is rejected.
     pub fn apply_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {
         self.state = match (self.state, report) {
-            (ModelJobState::Ended(how), said) => return is_repeat(how, said),
+            (ModelJobState::Ended(end), report) => return is_repeat(end, report),
             (ModelJobState::Cancelling, AttemptReport::Starting | AttemptReport::Running) => ModelJobState::Cancelling,
             (ModelJobState::Cancelling, _) => ModelJobState::Ended(JobEnd::Cancelled),
             (ModelJobState::Waiting { .. } | ModelJobState::Offered { .. }, AttemptReport::Starting) => {
                 ModelJobState::Starting
             }
-            (stands, AttemptReport::Starting) => stands,
+            (state, AttemptReport::Starting) => state,
             (ModelJobState::Running { since }, AttemptReport::Running) => ModelJobState::Running { since },
             (_, AttemptReport::Running) => ModelJobState::Running { since: now },
             (_, AttemptReport::Completed) => ModelJobState::Ended(JobEnd::Completed),
@@ -201,9 +201,9 @@ impl ModelJob {
     }
 }
 
-fn is_repeat(how: JobEnd, said: &AttemptReport) -> bool {
+fn is_repeat(end: JobEnd, report: &AttemptReport) -> bool {
     matches!(
-        (how, said),
+        (end, report),
         (
             JobEnd::RuntimeExceeded,
             AttemptReport::Failed { .. } | AttemptReport::Cancelled | AttemptReport::Requeue { .. }

@@ -89,8 +89,8 @@ fn assert_agree(server: &SimulatedServer, model: &FleetModel) -> Result<(), Test
         prop_assert_eq!(observed_job(server, job), model_job(expected), "job {}", n);
     }
     for (n, (worker, expected)) in server.workers.iter().zip(&model.workers).enumerate() {
-        let there = Some(expected).filter(|worker| !worker.removed);
-        prop_assert_eq!(worker.as_ref().map(observed_worker), there.map(model_worker), "worker {}", n);
+        let existing = Some(expected).filter(|worker| !worker.removed);
+        prop_assert_eq!(worker.as_ref().map(observed_worker), existing.map(model_worker), "worker {}", n);
         holds_no_more_than_it_has(model, n)?;
     }
     Ok(())
@@ -100,8 +100,9 @@ fn assert_agree(server: &SimulatedServer, model: &FleetModel) -> Result<(), Test
 fn planned_round(server: &SimulatedServer) -> PlannedRound {
     let plan = server.plan();
     let job = |id: &JobId| server.jobs.iter().position(|job| job.id == *id).expect("a known ID");
-    let offers = plan.assignments.iter().map(|to| (job(&to.job), server.place(&to.worker), to.gpus.clone())).collect();
-    let reserved = plan.reserved.iter().map(|(worker, of)| (server.place(worker), job(of))).collect();
+    let offers =
+        plan.assignments.iter().map(|to| (job(&to.job), server.worker_index(&to.worker), to.gpus.clone())).collect();
+    let reserved = plan.reserved.iter().map(|(worker, job_id)| (server.worker_index(worker), job(job_id))).collect();
     PlannedRound { offers, reserved }
 }
 
@@ -109,8 +110,8 @@ fn planned_round(server: &SimulatedServer) -> PlannedRound {
 fn nothing_waits_that_fits(server: &SimulatedServer) -> Result<(), TestCaseError> {
     if let Some(job) = server.waiting().pop() {
         let explanation = explain(job, server.waiting(), server.fleet(), server.now);
-        let told = !matches!(explanation.verdict, ExplainVerdict::Fits { .. } | ExplainVerdict::NotWaiting);
-        prop_assert!(told, "{:?} is pending, explained as {:?} (I4)", job.id, explanation.verdict);
+        let is_explained = !matches!(explanation.verdict, ExplainVerdict::Fits { .. } | ExplainVerdict::NotWaiting);
+        prop_assert!(is_explained, "{:?} is pending, explained as {:?} (I4)", job.id, explanation.verdict);
     }
     Ok(())
 }
@@ -169,9 +170,9 @@ type ObservedJob =
     (ModelJobState, Option<(usize, AttemptNumber)>, Option<Vec<String>>, Option<usize>, u32, u8, Option<Timestamp>);
 
 fn observed_job(server: &SimulatedServer, job: &Job) -> ObservedJob {
-    let newest = job.last_lease().map(|lease| (server.place(&lease.worker), job.attempt));
+    let newest = job.last_lease().map(|lease| (server.worker_index(&lease.worker), job.attempt));
     let gpus = job.last_lease().map(|lease| lease.gpus.clone());
-    let holder = job.active_lease().map(|lease| server.place(&lease.worker));
+    let holder = job.active_lease().map(|lease| server.worker_index(&lease.worker));
     (ModelJobState::from_state(&job.state), newest, gpus, holder, job.losses, job.priority, job.hold_until)
 }
 

@@ -138,9 +138,10 @@ impl FleetModel {
                     job.holder() == Some(*worker) && !matches!(job.state, ModelJobState::Offered { .. })
                 };
                 let runs = self.jobs.iter().any(is_run);
-                let is_gone =
-                    |there: &ModelWorker| !there.is_connected() || there.connection == ModelConnection::Lost && !runs;
-                self.existing_worker(*worker).filter(|there| is_gone(there))?.removed = true;
+                let is_deletable = |worker_state: &ModelWorker| {
+                    !worker_state.is_connected() || worker_state.connection == ModelConnection::Lost && !runs
+                };
+                self.existing_worker(*worker).filter(|worker_state| is_deletable(worker_state))?.removed = true;
                 self.lose_all(*worker);
             }
             FleetCommand::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims)?,
@@ -217,15 +218,15 @@ impl FleetModel {
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &ClaimedAttempts) -> Option<()> {
         let (serving_since, now) = (self.serving_since, self.now);
         let done = self.held_by(worker).next().is_none();
-        let there = self.existing_worker(worker)?;
-        let taken = there.is_connected() && there.elsewhere != elsewhere && !there.is_silent(serving_since, now);
-        if (there.retired && done) || taken {
+        let state = self.existing_worker(worker)?;
+        let is_taken = state.is_connected() && state.elsewhere != elsewhere && !state.is_silent(serving_since, now);
+        if (state.retired && done) || is_taken {
             return None;
         }
-        there.kind.get_or_insert(there.host.kind);
-        (there.connection, there.elsewhere, there.last_contact, there.unassigned_run) =
+        state.kind.get_or_insert(state.host.kind);
+        (state.connection, state.elsewhere, state.last_contact, state.unassigned_run) =
             (ModelConnection::Connecting, elsewhere, now, None);
-        there.mark_unavailable(0);
+        state.mark_unavailable(0);
         let claims = claims.resolve(worker, &self.newest());
         self.apply_claims(worker, claims.clone());
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {
@@ -239,8 +240,8 @@ impl FleetModel {
 
     fn heartbeat(&mut self, worker: usize, claims: &ClaimedAttempts) -> Option<()> {
         self.record_contact(worker).filter(|worker| worker.is_connected())?;
-        let said = |(_, attempt): &(usize, Option<AttemptNumber>)| attempt.is_some();
-        let claims = claims.resolve(worker, &self.newest()).into_iter().filter(said).collect();
+        let has_attempt = |(_, attempt): &(usize, Option<AttemptNumber>)| attempt.is_some();
+        let claims = claims.resolve(worker, &self.newest()).into_iter().filter(has_attempt).collect();
         self.apply_claims(worker, claims);
         Some(())
     }
@@ -265,51 +266,51 @@ impl FleetModel {
         attempt: Option<AttemptNumber>,
         report: &AttemptReport,
     ) -> Option<()> {
-        let comes_back = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
-        if comes_back && !self.has_place(job, worker) {
+        let returns = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
+        if returns && !self.has_resources(job, worker) {
             return None;
         }
-        let (now, there) = (self.now, &mut self.workers[worker]);
-        let evicts = there.drain.is_some_and(|deadline| deadline <= now) && !there.removed;
+        let (now, state) = (self.now, &mut self.workers[worker]);
+        let evicts = state.drain.is_some_and(|deadline| deadline <= now) && !state.removed;
         let returned = matches!(report, AttemptReport::Cancelled | AttemptReport::Requeue { .. });
         let report =
             if evicts && returned && !self.jobs[job].exceeded_runtime(now) { &AttemptReport::Evicted } else { report };
         let job = &mut self.jobs[job];
-        job.newest().filter(|(to, number)| *to == worker && attempt.is_none_or(|said| said == *number))?;
+        job.newest().filter(|(to, number)| *to == worker && attempt.is_none_or(|claimed| claimed == *number))?;
         let ended_before = job.has_ended();
         if !job.apply_report(report, now) {
             return None;
         }
-        let goes_on = matches!(report, AttemptReport::Starting | AttemptReport::Running);
-        job.renewed_at = goes_on.then_some(now);
+        let continues = matches!(report, AttemptReport::Starting | AttemptReport::Running);
+        job.renewed_at = continues.then_some(now);
         job.hold_until = job.hold_until.filter(|_| ended_before);
         let ended = job.has_ended() && !ended_before;
-        there.retired |= ended && there.kind == Some(WorkerKind::Ephemeral);
+        state.retired |= ended && state.kind == Some(WorkerKind::Ephemeral);
         Some(())
     }
 
     /// Whether the resources of a lost attempt exist and are free (I3).
-    fn has_place(&self, job: usize, worker: usize) -> bool {
-        let (there, last) = (&self.workers[worker], self.jobs[job].offers.last());
-        let mut taken = self.held_by(worker).filter_map(|other| other.offers.last()).flat_map(|(_, gpus)| gpus);
-        let slot = self.held_by(worker).count() < there.host.max_jobs as usize;
-        slot && !there.removed && last.is_some_and(|(_, gpus)| taken.all(|gpu| !gpus.contains(gpu)))
+    fn has_resources(&self, job: usize, worker: usize) -> bool {
+        let (state, last) = (&self.workers[worker], self.jobs[job].offers.last());
+        let mut used_gpus = self.held_by(worker).filter_map(|other| other.offers.last()).flat_map(|(_, gpus)| gpus);
+        let slot = self.held_by(worker).count() < state.host.max_jobs as usize;
+        slot && !state.removed && last.is_some_and(|(_, gpus)| used_gpus.all(|gpu| !gpus.contains(gpu)))
     }
 
     fn check_health(&mut self, worker: usize) {
         let (serving_since, now) = (self.serving_since, self.now);
-        let Some(there) = self.existing_worker(worker) else { return };
-        let forgotten = there.connection == ModelConnection::Offline
-            && there.kind == Some(WorkerKind::Ephemeral)
+        let Some(state) = self.existing_worker(worker) else { return };
+        let forgotten = state.connection == ModelConnection::Offline
+            && state.kind == Some(WorkerKind::Ephemeral)
             && now - serving_since > HEARTBEAT_TIMEOUT
-            && now - there.last_contact >= Millis::from_secs(3_600);
-        let abandoned = there.connection == ModelConnection::Offline && there.is_silent(serving_since, now);
-        if there.is_connected() && there.is_silent(serving_since, now) {
-            there.go_offline();
-            there.last_contact = now;
+            && now - state.last_contact >= Millis::from_secs(3_600);
+        let abandoned = state.connection == ModelConnection::Offline && state.is_silent(serving_since, now);
+        if state.is_connected() && state.is_silent(serving_since, now) {
+            state.go_offline();
+            state.last_contact = now;
             self.lose_all(worker);
         } else if forgotten {
-            there.removed = true;
+            state.removed = true;
             self.lose_all(worker);
         } else if abandoned {
             self.lose_all(worker);

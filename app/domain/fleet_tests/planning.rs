@@ -60,9 +60,9 @@ impl FleetModel {
     }
 
     fn fits(&self, job: usize, worker: usize) -> bool {
-        let there = &self.workers[worker];
+        let state = &self.workers[worker];
         let receives_offers =
-            matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
+            matches!(state.connection, ModelConnection::Listening(_)) && state.unassigned_run.is_none();
         let has_slot = self.held_by(worker).count() < self.workers[worker].host.max_jobs as usize;
         receives_offers
             && has_slot
@@ -72,15 +72,15 @@ impl FleetModel {
 
     /// Whether the job matches except for blockers that disappear by waiting.
     fn could_run_later(&self, job: usize, worker: usize) -> bool {
-        let (request, there) = (&self.jobs[job].request, &self.workers[worker]);
+        let (request, state) = (&self.jobs[job].request, &self.workers[worker]);
         let target = match request.target {
             JobTarget::Auto => true,
-            JobTarget::Worker => !there.host.local,
-            JobTarget::Local => there.host.local,
+            JobTarget::Worker => !state.host.local,
+            JobTarget::Local => state.host.local,
         };
-        let open = there.is_connected() && there.drain.is_none() && !there.retired && !there.removed;
-        let rack = request.rack.is_none_or(|rack| there.rack == Some(rack));
-        let stops = !(request.exclusive && there.host.older);
+        let open = state.is_connected() && state.drain.is_none() && !state.retired && !state.removed;
+        let rack = request.rack.is_none_or(|rack| state.rack == Some(rack));
+        let stops = !(request.exclusive && state.host.older);
         target && open && rack && stops && self.suitable_gpus(job, worker).count() >= self.wanted(job, worker)
     }
 
@@ -106,8 +106,8 @@ impl FleetModel {
 
     fn check_grant(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
         prop_assert!(self.fits(job, worker), "job {job} does not fit worker {worker}");
-        let (free, whole_host) = (self.free(job, worker), self.workers[worker].host.max_jobs == 1);
-        let number = if whole_host { free.len() } else { self.wanted(job, worker) };
+        let (free, takes_whole_host) = (self.free(job, worker), self.workers[worker].host.max_jobs == 1);
+        let number = if takes_whole_host { free.len() } else { self.wanted(job, worker) };
         let chosen = free.into_iter().filter(|gpu| gpus.contains(gpu)).count();
         prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as required (I3)");
         Ok(())
@@ -125,7 +125,7 @@ impl FleetModel {
     /// A job that has waited too long reserves one worker, if one matches.
     fn check_reserved(&self, job: usize, round: &PlannedRound, reserved: &mut Vec<usize>) -> Result<(), TestCaseError> {
         let for_it: Vec<usize> =
-            round.reserved.iter().filter(|(_, of)| *of == job).map(|(worker, _)| *worker).collect();
+            round.reserved.iter().filter(|(_, reserved_for)| *reserved_for == job).map(|(worker, _)| *worker).collect();
         let starves = self.now - self.jobs[job].submitted_at >= STARVATION_AFTER;
         let candidates: Vec<usize> = (0..self.workers.len())
             .filter(|worker| !reserved.contains(worker) && self.could_run_later(job, *worker))
@@ -142,13 +142,13 @@ impl FleetModel {
     }
 
     fn has_capacity(&self) -> bool {
-        let room = |worker: usize| {
-            let there = &self.workers[worker];
+        let can_accept = |worker: usize| {
+            let state = &self.workers[worker];
             let receives_offers =
-                matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
-            let open = receives_offers && there.drain.is_none() && !there.removed && self.can_run_jobs(worker);
-            open && self.held_by(worker).count() < there.host.max_jobs as usize
+                matches!(state.connection, ModelConnection::Listening(_)) && state.unassigned_run.is_none();
+            let open = receives_offers && state.drain.is_none() && !state.removed && self.can_run_jobs(worker);
+            open && self.held_by(worker).count() < state.host.max_jobs as usize
         };
-        (0..self.workers.len()).any(room)
+        (0..self.workers.len()).any(can_accept)
     }
 }

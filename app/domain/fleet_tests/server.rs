@@ -40,16 +40,16 @@ pub(super) enum PlanningTrigger {
     No,
 }
 
-fn number(place: usize) -> u16 {
-    u16::try_from(place).expect("few")
+fn number(index: usize) -> u16 {
+    u16::try_from(index).expect("few")
 }
 
 impl SimulatedServer {
     pub fn new(hosts: &[HostSpec], limits: ConcurrencyLimits) -> Self {
-        let made = |(n, host): (u16, &HostSpec)| Some(Worker { local: host.local, ..fixtures::unseen_worker(n) });
+        let unseen = |(n, host): (u16, &HostSpec)| Some(Worker { local: host.local, ..fixtures::unseen_worker(n) });
         Self {
             now: NOW,
-            workers: (0..).zip(hosts).map(made).collect(),
+            workers: (0..).zip(hosts).map(unseen).collect(),
             jobs: Vec::new(),
             ids: (0..).map(worker_id).take(hosts.len()).collect(),
             hosts: hosts.to_vec(),
@@ -60,12 +60,12 @@ impl SimulatedServer {
     }
 
     /// Returns the index of a worker.
-    pub fn place(&self, id: &WorkerId) -> usize {
+    pub fn worker_index(&self, id: &WorkerId) -> usize {
         self.ids.iter().position(|other| other == id).expect("a known ID")
     }
 
     pub fn newest(&self) -> Vec<NewestAttempt> {
-        let newest = |job: &Job| job.last_lease().map(|lease| (self.place(&lease.worker), lease.attempt));
+        let newest = |job: &Job| job.last_lease().map(|lease| (self.worker_index(&lease.worker), lease.attempt));
         self.jobs.iter().map(newest).collect()
     }
 
@@ -118,9 +118,10 @@ impl SimulatedServer {
                 let newest = self.newest().get(*job).copied()?;
                 let worker = self.reporter(*by, newest)?;
                 let reported = self.report(*job, worker, attempt.resolve(newest), report.clone());
-                let spoke =
+                let claim_planning =
                     self.apply_older_agent_claim(worker, &OlderAgentClaim::from_report(&job_id(number(*job)), report));
-                reported.map(|planning| if spoke == PlanningTrigger::Follows { spoke } else { planning })
+                reported
+                    .map(|planning| if claim_planning == PlanningTrigger::Follows { claim_planning } else { planning })
             }
             FleetCommand::TimePassed(seconds) => Some(self.advance_time(*seconds)),
             FleetCommand::SweepOffers => Some(self.sweep_offers()),
@@ -244,8 +245,8 @@ impl SimulatedServer {
         self.apply_claims(worker, &claims);
         for job in (0..self.jobs.len()).filter(|job| claims.iter().all(|(claimed, _)| claimed != job)) {
             if is_leased_to(&self.ids[worker], &self.jobs[job]) {
-                let Some(there) = &self.workers[worker] else { continue };
-                self.jobs[job] = resolve_unclaimed(self.now, there, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
+                let Some(state) = &self.workers[worker] else { continue };
+                self.jobs[job] = resolve_unclaimed(self.now, state, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
             }
         }
         Some(PlanningTrigger::Follows)

@@ -64,11 +64,11 @@ impl TerminalColor {
     }
 
     fn nearest(rgb: [u16; 3]) -> Option<Self> {
-        let far = |known: &[u8; 3]| -> u32 {
-            known.iter().zip(rgb).map(|(known, asked)| u32::from(u16::from(*known).abs_diff(asked)).pow(2)).sum()
+        let distance = |known: &[u8; 3]| -> u32 {
+            known.iter().zip(rgb).map(|(known, wanted)| u32::from(u16::from(*known).abs_diff(wanted)).pow(2)).sum()
         };
         let known = rgb.iter().all(|part| *part < 256);
-        PALETTE.iter().filter(|_| known).min_by_key(|(_, known)| far(known)).map(|(color, _)| *color)
+        PALETTE.iter().filter(|_| known).min_by_key(|(_, known)| distance(known)).map(|(color, _)| *color)
     }
 }
 

@@ -96,16 +96,16 @@ impl<'w> Candidate<'w> {
     /// Returns available GPUs that are not allocated.
     fn free_gpus(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        let given = all.iter().filter(|gpu| gpu.unavailable.is_none());
-        given.filter(|gpu| !self.held_gpus.iter().any(|held| held.contains(&gpu.uuid.as_str())))
+        let available = all.iter().filter(|gpu| gpu.unavailable.is_none());
+        available.filter(|gpu| !self.held_gpus.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
 }
 
 /// Returns whether a worker with this number of jobs receives offers and accepts another one.
 pub fn has_capacity(worker: &Worker, jobs: usize) -> bool {
-    let hears = worker.stream_id().is_some() && worker.drain.is_none();
-    let hears = hears && worker.unassigned_run.is_none() && worker.finishing_since.is_none();
-    hears
+    let receives_offers = worker.stream_id().is_some() && worker.drain.is_none();
+    let receives_offers = receives_offers && worker.unassigned_run.is_none() && worker.finishing_since.is_none();
+    receives_offers
         && worker.capability().is_some_and(|capability| to_u32(jobs) < capability.max_jobs && capability.can_run_jobs())
 }
 
@@ -259,8 +259,8 @@ fn no_capacity(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     }
     let wanted = wanted_gpus(&spec.demand, capability);
     let would_do = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
-    let given = would_do.filter(|gpu| gpu.unavailable.is_none()).count();
+    let available = would_do.filter(|gpu| gpu.unavailable.is_none()).count();
     let free = candidate.free_gpus().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count();
     // Earlier rules report that the host has too few GPUs in total, or too few available ones.
-    (free < wanted && wanted <= given).then(|| Blocker::GpusBusy { wanted: to_u32(wanted), free: to_u32(free) })
+    (free < wanted && wanted <= available).then(|| Blocker::GpusBusy { wanted: to_u32(wanted), free: to_u32(free) })
 }

@@ -201,10 +201,10 @@ fn allocated_gpus_table() {
         grant_gpus(demand, &leased_candidate(worker, held))
     }
     let uuids = |list: &[&'static str]| Some(list.to_vec());
-    let whole = worker(1, &[80, 40], 1);
-    assert_eq!(granted(&whole, &Demand::default(), &[]), uuids(&["GPU-1-0", "GPU-1-1"]));
-    assert_eq!(granted(&whole, &gpu_demand(1), &[]), uuids(&["GPU-1-0", "GPU-1-1"]), "one job has the whole host");
-    assert_eq!(granted(&whole, &vram_demand(60.0), &[]), uuids(&["GPU-1-0"]), "except unsuitable GPUs");
+    let host = worker(1, &[80, 40], 1);
+    assert_eq!(granted(&host, &Demand::default(), &[]), uuids(&["GPU-1-0", "GPU-1-1"]));
+    assert_eq!(granted(&host, &gpu_demand(1), &[]), uuids(&["GPU-1-0", "GPU-1-1"]), "one job has the whole host");
+    assert_eq!(granted(&host, &vram_demand(60.0), &[]), uuids(&["GPU-1-0"]), "except unsuitable GPUs");
     let shared = worker(1, &[80, 40, 80, 24], 4);
     assert_eq!(granted(&shared, &Demand::default(), &[]), uuids(&["GPU-1-3"]), "one, the smallest");
     assert_eq!(granted(&shared, &vram_demand(30.0), &[]), uuids(&["GPU-1-1"]));
@@ -217,7 +217,7 @@ fn allocated_gpus_table() {
     assert_eq!(granted(&broken, &Demand::default(), &[]), uuids(&["GPU-1-1"]), "not unavailable GPUs");
     assert_eq!(granted(&broken, &gpu_demand(3), &[]), None);
     assert_eq!(
-        granted(&with_unavailable_gpus(whole, &[1]), &Demand::default(), &[]),
+        granted(&with_unavailable_gpus(host, &[1]), &Demand::default(), &[]),
         uuids(&["GPU-1-0"]),
         "the host's rest"
     );

@@ -51,8 +51,8 @@ pub struct PlannerFleet<'w> {
 /// `jobs` is the number of active leases of the worker.
 pub fn worker_sort_key(worker: &Worker, jobs: usize) -> (Reverse<bool>, bool, Reverse<bool>, usize, Timestamp, &str) {
     let gpus = worker.capability().map_or(0, |capability| capability.gpus.len());
-    let room = has_capacity(worker, jobs);
-    (Reverse(room), worker.local, Reverse(gpus > 0), gpus, worker.connection_since(), &worker.name)
+    let has_capacity = has_capacity(worker, jobs);
+    (Reverse(has_capacity), worker.local, Reverse(gpus > 0), gpus, worker.connection_since(), &worker.name)
 }
 
 impl<'w> PlannerFleet<'w> {
@@ -117,10 +117,10 @@ impl<'w> PlannerFleet<'w> {
     }
 
     /// Returns the worker at an index; none after the last one.
-    pub fn nth(&mut self, place: usize) -> Option<&mut Candidate<'w>> {
-        let missing = (place + 1).saturating_sub(self.candidates.len());
+    pub fn nth(&mut self, index: usize) -> Option<&mut Candidate<'w>> {
+        let missing = (index + 1).saturating_sub(self.candidates.len());
         self.load(missing);
-        self.candidates.get_mut(place)
+        self.candidates.get_mut(index)
     }
 
     /// Loads all workers.
@@ -130,10 +130,10 @@ impl<'w> PlannerFleet<'w> {
 
     fn load(&mut self, number: usize) {
         let reported = self.use_reported_labels;
-        let judged = |candidate: Candidate<'w>| Candidate {
+        let with_label_policy = |candidate: Candidate<'w>| Candidate {
             use_reported_labels: candidate.use_reported_labels && reported,
             ..candidate
         };
-        self.candidates.extend(self.unloaded.by_ref().take(number).map(judged));
+        self.candidates.extend(self.unloaded.by_ref().take(number).map(with_label_policy));
     }
 }

@@ -56,7 +56,7 @@ pub fn plan<'w>(
     while round.open_workers > 0
         && let Some(job) = due.next()
     {
-        round.place(job, now);
+        round.assign(job, now);
     }
     round.plan
 }
@@ -119,7 +119,7 @@ impl<'w> PlanningRound<'w> {
         Self { plan, open_workers: open, searches: HashMap::new() }
     }
 
-    fn place(&mut self, job: &'w Job, now: Timestamp) {
+    fn assign(&mut self, job: &'w Job, now: Timestamp) {
         let AssignmentPlan { assignments, reserved, fleet } = &mut self.plan;
         if fleet.reached_limit(&job.submitted_by).is_some() {
             return;

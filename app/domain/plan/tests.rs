@@ -188,8 +188,8 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     (prop::collection::vec(host, 0..6), prop::collection::vec(generated_job, 0..14)).prop_map(|(hosts, jobs)| {
         let host = |(n, (sizes, max_jobs, kind, unavailable)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
             let listens = with_unavailable_gpus(worker(n, &sizes, max_jobs), &unavailable);
-            let made = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
-            if kind == 5 { made.drained(NOW, None, None) } else { made }
+            let worker = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
+            if kind == 5 { worker.drained(NOW, None, None) } else { worker }
         };
         let job_of = |(n, (demand, priority, waited, by)): (u16, GeneratedJob)| {
             let (gpu_count, min_vram_gb, rack) = demand;
@@ -213,23 +213,23 @@ proptest! {
         granted.sort();
         granted.dedup();
         prop_assert_eq!(granted.len(), number, "a GPU is allocated to one job (I3)");
-        let given = |uuid: &&String| {
+        let is_available = |uuid: &&String| {
             let gpus = workers.iter().filter_map(Worker::capability).flat_map(|capability| &capability.gpus);
             gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.unavailable.is_none())
         };
-        prop_assert!(granted.iter().all(given), "unavailable GPUs are not allocated");
+        prop_assert!(granted.iter().all(is_available), "unavailable GPUs are not allocated");
         for worker in &workers {
-            let taken = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
-            prop_assert!(taken <= worker.capability().map_or(0, |c| c.max_jobs as usize));
-            prop_assert!(taken == 0 || worker.drain.is_none(), "a draining worker gets no new jobs (I7)");
+            let count = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
+            prop_assert!(count <= worker.capability().map_or(0, |c| c.max_jobs as usize));
+            prop_assert!(count == 0 || worker.drain.is_none(), "a draining worker gets no new jobs (I7)");
         }
         prop_assert!(in_all.is_none_or(|limit| plan.assignments.len() <= limit as usize));
         for job in &jobs {
-            let placed = plan.assignments.iter().find(|a| a.job == job.id);
-            if let (Some(placed), Some(wanted)) = (placed, job.spec.demand.gpu_count) {
-                prop_assert!(placed.gpus.len() >= wanted as usize);
+            let assignment = plan.assignments.iter().find(|a| a.job == job.id);
+            if let (Some(assignment), Some(wanted)) = (assignment, job.spec.demand.gpu_count) {
+                prop_assert!(assignment.gpus.len() >= wanted as usize);
             }
-            if placed.is_none() {
+            if assignment.is_none() {
                 let open = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
                 prop_assert!(!open || plan.fleet.reached_limit(&job.submitted_by).is_some(), "no matching job stays queued (I4)");
             }

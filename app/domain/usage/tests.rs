@@ -161,9 +161,9 @@ fn presence_and_availability_of_workers() {
     ];
     let changes = changes.map(|(at, change)| (Timestamp(at), worker(1), change));
     let found = &worker_presence(changes, window(5, 100))[&worker(1)];
-    let there: TimeSpans = found.connected.iter().map(|(span, _)| *span).collect();
+    let connected: TimeSpans = found.connected.iter().map(|(span, _)| *span).collect();
     let span = |from, until| (Timestamp(from), Timestamp(until));
-    assert_eq!(there, [span(5, 80), span(90, 100)].into_iter().collect());
+    assert_eq!(connected, [span(5, 80), span(90, 100)].into_iter().collect());
     assert!(found.connected.iter().all(|(_, gpus)| *gpus == 4));
     let open: TimeSpans = found.available.iter().copied().collect();
     assert_eq!(open, [span(10, 30), span(40, 50), span(60, 70), span(90, 100)].into_iter().collect());

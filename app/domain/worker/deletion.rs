@@ -50,7 +50,7 @@ mod tests {
                 .reported(NOW, &worker_id(1), AttemptNumber(1), AttemptReport::Running)
                 .expect("the newest attempt")
         };
-        let gone = |cause| online_worker().went_offline(NOW, cause);
+        let offline = |cause| online_worker().went_offline(NOW, cause);
         let is_expected = Err(WorkerTransitionError::ConnectionLost { offline_at: LATER });
         for (worker, held, expected) in [
             (new_worker(), vec![], Ok(())),
@@ -59,8 +59,8 @@ mod tests {
             (lost.clone(), vec![], Ok(())),
             (lost.clone(), vec![offered()], Ok(())),
             (lost, vec![offered(), running()], is_expected),
-            (gone(OfflineCause::Disconnected), vec![running()], Ok(())),
-            (gone(OfflineCause::HeartbeatTimeout), vec![], Ok(())),
+            (offline(OfflineCause::Disconnected), vec![running()], Ok(())),
+            (offline(OfflineCause::HeartbeatTimeout), vec![], Ok(())),
         ] {
             assert_eq!(worker.check_deletion(&held, LATER), expected, "{worker:?} with {held:?}");
         }

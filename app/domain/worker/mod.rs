@@ -248,7 +248,7 @@ impl Worker {
             }
             ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
         };
-        let elsewhere = |there: &Capability| match (&there.install_id, &newcomer.install_id) {
+        let elsewhere = |current: &Capability| match (&current.install_id, &newcomer.install_id) {
             (Some(old), Some(new)) => old != new,
             _ => false,
         };

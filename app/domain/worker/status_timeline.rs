@@ -116,10 +116,10 @@ pub fn status_timeline(
         for (_, turn) in together {
             state.apply(*turn);
         }
-        let changed = |stood: &StatusSpan| spans.last().is_none_or(|last| last.status != stood.status);
+        let changed = |span: &StatusSpan| spans.last().is_none_or(|last| last.status != span.status);
         spans.extend(state.span_from(together[0].0).filter(changed));
     }
-    let over = spans.iter().skip(1).take_while(|stood| stood.since <= since).count();
+    let over = spans.iter().skip(1).take_while(|span| span.since <= since).count();
     spans.split_off(over)
 }
 
@@ -132,18 +132,18 @@ mod tests {
     use crate::domain::ids::WorkerId;
     use crate::domain::worker::{ConnectionState, Drain};
 
-    fn made() -> Worker {
+    fn created() -> Worker {
         Worker::new(WorkerId::parse("w_1").expect("an id"), "gpu-1".to_owned(), Timestamp(0))
     }
 
     /// The timeline as text: start and status of each span.
-    fn drawn(worker: &Worker, told: &[(i64, AuditAction)], held: &[(i64, Option<i64>)], since: i64) -> String {
-        let told = told.iter().map(|(at, action)| (Timestamp(*at), *action));
+    fn describe_spans(worker: &Worker, log: &[(i64, AuditAction)], held: &[(i64, Option<i64>)], since: i64) -> String {
+        let log = log.iter().map(|(at, action)| (Timestamp(*at), *action));
         let held = held.iter().map(|(from, until)| (Timestamp(*from), until.map(Timestamp)));
-        let spans = status_timeline(worker, told, held, Timestamp(since));
-        let word =
+        let spans = status_timeline(worker, log, held, Timestamp(since));
+        let name =
             |status: Option<WorkerState>| status.map_or_else(|| "Never".to_owned(), |status| format!("{status:?}"));
-        spans.iter().map(|stood| format!("{} {}", stood.since.0, word(stood.status))).collect::<Vec<_>>().join(", ")
+        spans.iter().map(|span| format!("{} {}", span.since.0, name(span.status))).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
@@ -164,11 +164,14 @@ mod tests {
         ];
         let jobs = [(10, Some(15)), (12, Some(25)), (38, Some(45))];
         let all = "1 Never, 5 Idle, 10 Busy, 25 Idle, 30 Draining, 40 Busy, 45 Idle, 50 Offline";
-        assert_eq!(drawn(&made(), &life, &jobs, 0), all);
-        assert_eq!(drawn(&made(), &life, &[], 21), "20 Connecting, 22 Idle, 30 Draining, 40 Idle, 50 Offline");
-        assert_eq!(drawn(&made(), &life, &jobs, 99), "50 Offline");
-        let retired = Worker { retired_at: Some(Timestamp(45)), ..made() };
-        assert_eq!(drawn(&retired, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
+        assert_eq!(describe_spans(&created(), &life, &jobs, 0), all);
+        assert_eq!(
+            describe_spans(&created(), &life, &[], 21),
+            "20 Connecting, 22 Idle, 30 Draining, 40 Idle, 50 Offline"
+        );
+        assert_eq!(describe_spans(&created(), &life, &jobs, 99), "50 Offline");
+        let retired = Worker { retired_at: Some(Timestamp(45)), ..created() };
+        assert_eq!(describe_spans(&retired, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
     }
 
     #[test]
@@ -178,19 +181,19 @@ mod tests {
             capability: Capability::default(),
             stream: "s/1".to_owned(),
         };
-        let online = Worker { connection: link, ..made() };
-        assert_eq!(drawn(&made(), &[], &[], 90), "0 Never");
-        assert_eq!(drawn(&online, &[], &[(95, None)], 90), "3 Idle, 95 Busy");
+        let online = Worker { connection: link, ..created() };
+        assert_eq!(describe_spans(&created(), &[], &[], 90), "0 Never");
+        assert_eq!(describe_spans(&online, &[], &[(95, None)], 90), "3 Idle, 95 Busy");
         let drain = Drain { since: Timestamp(7), reason: None, deadline: None };
-        assert_eq!(drawn(&Worker { drain: Some(drain), ..online.clone() }, &[], &[], 90), "7 Draining");
-        assert_eq!(drawn(&online, &[(95, AuditAction::WorkerResumed)], &[], 90), "3 Draining, 95 Idle");
+        assert_eq!(describe_spans(&Worker { drain: Some(drain), ..online.clone() }, &[], &[], 90), "7 Draining");
+        assert_eq!(describe_spans(&online, &[(95, AuditAction::WorkerResumed)], &[], 90), "3 Draining, 95 Idle");
         assert_eq!(
-            drawn(&online, &[(95, AuditAction::WorkerConnecting)], &[(91, None)], 90),
+            describe_spans(&online, &[(95, AuditAction::WorkerConnecting)], &[(91, None)], 90),
             "95 Busy",
             "not what was before"
         );
         assert_eq!(
-            drawn(&online, &[(95, AuditAction::WorkerEdited)], &[], 90),
+            describe_spans(&online, &[(95, AuditAction::WorkerEdited)], &[], 90),
             "3 Idle",
             "other actions do not matter"
         );
@@ -198,8 +201,8 @@ mod tests {
 
     prop_compose! {
         fn audit_log()(steps in proptest::collection::vec((0_i64..200, 0_usize..7), 0..40)) -> Vec<(Timestamp, AuditAction)> {
-            let words: Vec<AuditAction> = CONNECTION_ACTIONS.into_iter().chain(DRAIN_ACTIONS).collect();
-            let mut audit_log: Vec<_> = steps.into_iter().map(|(at, word)| (Timestamp(at), words[word])).collect();
+            let actions: Vec<AuditAction> = CONNECTION_ACTIONS.into_iter().chain(DRAIN_ACTIONS).collect();
+            let mut audit_log: Vec<_> = steps.into_iter().map(|(at, index)| (Timestamp(at), actions[index])).collect();
             audit_log.sort_by_key(|(at, _)| *at);
             audit_log
         }
@@ -208,42 +211,42 @@ mod tests {
     proptest! {
         #[test]
         fn spans_are_ordered_and_differ(
-            told in audit_log(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
+            log in audit_log(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
         ) {
             let held = held.into_iter().map(|(from, long)| (Timestamp(from), long.map(|long| Timestamp(from + long))));
-            let spans = status_timeline(&made(), told, held, Timestamp(since));
+            let spans = status_timeline(&created(), log, held, Timestamp(since));
             prop_assert!(!spans.is_empty());
             prop_assert!(spans.windows(2).all(|two| two[0].since < two[1].since && two[0].status != two[1].status));
-            prop_assert!(spans.iter().skip(1).all(|stood| stood.since > Timestamp(since)), "at most one span begins earlier");
+            prop_assert!(spans.iter().skip(1).all(|span| span.since > Timestamp(since)), "at most one span begins earlier");
         }
 
         /// Of the entries before the start, only the newest of each kind matters.
         #[test]
-        fn newest_earlier_entries_are_sufficient(told in audit_log(), since in 0_i64..200) {
+        fn newest_earlier_entries_are_sufficient(log in audit_log(), since in 0_i64..200) {
             let since = Timestamp(since);
-            let newest = |words: &[AuditAction]| {
-                told.iter().rev().find(|(at, action)| *at < since && words.contains(action)).copied()
+            let newest = |actions: &[AuditAction]| {
+                log.iter().rev().find(|(at, action)| *at < since && actions.contains(action)).copied()
             };
             let before = [newest(&CONNECTION_ACTIONS), newest(&DRAIN_ACTIONS)].into_iter().flatten();
-            let inside = told.iter().copied().filter(|(at, _)| *at >= since);
-            let short = status_timeline(&made(), before.chain(inside), [], since);
-            let whole = status_timeline(&made(), told.clone(), [], since);
+            let inside = log.iter().copied().filter(|(at, _)| *at >= since);
+            let short = status_timeline(&created(), before.chain(inside), [], since);
+            let full = status_timeline(&created(), log.clone(), [], since);
             let within = |spans: &[StatusSpan]| -> Vec<StatusSpan> {
-                spans.iter().map(|stood| StatusSpan { since: stood.since.max(since), ..*stood }).collect()
+                spans.iter().map(|span| StatusSpan { since: span.since.max(since), ..*span }).collect()
             };
-            prop_assert_eq!(within(&short), within(&whole));
+            prop_assert_eq!(within(&short), within(&full));
         }
 
         /// The last span is the current status.
         #[test]
-        fn last_span_is_the_current_status(told in audit_log(), jobs in 0_usize..3) {
+        fn last_span_is_the_current_status(log in audit_log(), jobs in 0_usize..3) {
             let held = vec![(Timestamp(300), None); jobs];
-            let last = status_timeline(&made(), told.clone(), held, Timestamp(0)).pop().expect("a status");
-            let contact = told.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {
+            let last = status_timeline(&created(), log.clone(), held, Timestamp(0)).pop().expect("a status");
+            let contact = log.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {
                 Some(StatusChange::Connection(contact)) => Some(contact),
                 _ => None,
             });
-            let drained = told.iter().rev().find(|(_, action)| DRAIN_ACTIONS.contains(action));
+            let drained = log.iter().rev().find(|(_, action)| DRAIN_ACTIONS.contains(action));
             let drains = drained.is_some_and(|(_, action)| *action == AuditAction::WorkerDrained);
             let contact = contact.unwrap_or(ConnectionStatus::NeverConnected);
             let expected = (contact != ConnectionStatus::NeverConnected).then(|| contact.worker_state(drains, jobs > 0));

@@ -41,11 +41,11 @@ mod tests {
     #[test]
     fn moving_agent_is_allowed_and_two_agents_are_not() {
         let mut takeovers = StreamTakeovers::default();
-        let mut may = |at| takeovers.try_take_over(second(at));
-        assert!(may(0) && may(1) && may(2));
-        assert!(!may(3) && !may(13), "the fourth within a minute");
-        assert!((2..9).all(|n| !may(n * 10 + 3)), "and while it keeps trying");
-        assert!(may(143), "one minute after the third-last change");
+        let mut is_allowed = |at| takeovers.try_take_over(second(at));
+        assert!(is_allowed(0) && is_allowed(1) && is_allowed(2));
+        assert!(!is_allowed(3) && !is_allowed(13), "the fourth within a minute");
+        assert!((2..9).all(|n| !is_allowed(n * 10 + 3)), "and while it keeps trying");
+        assert!(is_allowed(143), "one minute after the third-last change");
     }
 
     #[test]

@@ -107,9 +107,9 @@ fn ephemeral_worker_runs_one_job() {
 fn connection_since_follows_the_connection() {
     assert_eq!(new_worker().connection_since(), NOW);
     assert_eq!(online_worker().stream_closed(LATER, "s").connection_since(), LATER);
-    let gone = online_worker().went_offline(LATER, OfflineCause::HeartbeatTimeout);
-    assert_eq!(gone.connection_since(), LATER);
-    assert_eq!(gone.clone().went_offline(Timestamp(9_000), OfflineCause::Disconnected), gone);
+    let offline = online_worker().went_offline(LATER, OfflineCause::HeartbeatTimeout);
+    assert_eq!(offline.connection_since(), LATER);
+    assert_eq!(offline.clone().went_offline(Timestamp(9_000), OfflineCause::Disconnected), offline);
     assert_eq!(new_worker().stream_closed(LATER, "s"), new_worker());
 }
 
@@ -222,12 +222,12 @@ fn only_older_ephemeral_agents_are_shut_down_by_a_drain_or_job_end() {
         (Some(1), WorkerKind::Ephemeral, false),
         (Some(1), WorkerKind::Persistent, false),
     ];
-    for (protocol, kind, told) in rows {
+    for (protocol, kind, is_shut_down) in rows {
         let worker = agent(protocol, kind);
         assert_eq!(worker.shutdown_reason(), None);
-        assert_eq!(worker.clone().job_ended(NOW).shutdown_reason().is_some(), told, "{protocol:?} {kind:?}");
+        assert_eq!(worker.clone().job_ended(NOW).shutdown_reason().is_some(), is_shut_down, "{protocol:?} {kind:?}");
         let drained = worker.drained(NOW, Some("price".to_owned()), None);
-        assert_eq!(drained.shutdown_reason(), told.then_some("price"), "{protocol:?} {kind:?}");
+        assert_eq!(drained.shutdown_reason(), is_shut_down.then_some("price"), "{protocol:?} {kind:?}");
     }
 }
 
@@ -247,22 +247,22 @@ fn older_agent_is_finishing_for_two_seconds() {
 
 #[test]
 fn agent_reports_unavailable_gpus() {
-    let said = |unavailable: Option<Unavailable>| [GpuReport { uuid: "GPU-1-1".to_owned(), unavailable }];
+    let reports = |unavailable: Option<Unavailable>| [GpuReport { uuid: "GPU-1-1".to_owned(), unavailable }];
     let listens = worker(1, &[80, 80], 1);
-    let reported = listens.clone().gpus_reported(&said(Some(unavailable("XID 79"))));
-    let of = |worker: &Worker| {
+    let reported = listens.clone().gpus_reported(&reports(Some(unavailable("XID 79"))));
+    let unavailable_gpus = |worker: &Worker| {
         worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.unavailable.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(of(&reported), [None, Some(unavailable("XID 79"))]);
+    assert_eq!(unavailable_gpus(&reported), [None, Some(unavailable("XID 79"))]);
     assert_eq!(reported.clone().gpus_reported(&[]), reported, "GPUs without a report stay unchanged");
-    assert_eq!(reported.clone().gpus_reported(&said(None)), listens);
-    assert_eq!(of(&reported.clone().stream_closed(NOW, "s")), of(&reported));
-    let gone = listens.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
+    assert_eq!(reported.clone().gpus_reported(&reports(None)), listens);
+    assert_eq!(unavailable_gpus(&reported.clone().stream_closed(NOW, "s")), unavailable_gpus(&reported));
+    let offline = listens.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
     assert_eq!(
-        gone.clone().gpus_reported(&said(Some(unavailable("XID 79")))),
-        gone,
+        offline.clone().gpus_reported(&reports(Some(unavailable("XID 79")))),
+        offline,
         "reports of an offline worker are ignored"
     );
     let again = reported.registered(NOW, listens.capability().expect("registered").clone(), WorkerKind::Persistent);
-    assert_eq!(of(&again), [None, None], "a registration resets the reports");
+    assert_eq!(unavailable_gpus(&again), [None, None], "a registration resets the reports");
 }

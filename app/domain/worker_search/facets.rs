@@ -163,14 +163,14 @@ mod tests {
     use crate::domain::worker::{Worker, WorkerState};
 
     fn fleet() -> Vec<(Worker, WorkerState)> {
-        let made = |n: u8| {
+        let member = |n: u8| {
             let mut worker = Worker::new(WorkerId::new(Timestamp(0), [n; 10]), format!("w{n}"), Timestamp(0));
             worker.labels.0.insert("team".to_owned(), if n.is_multiple_of(2) { "nlp" } else { "vision*" }.to_owned());
             worker.labels.0.insert("rack".to_owned(), format!("r{}", n % 3));
             worker.kind = [None, Some(WorkerKind::Persistent), Some(WorkerKind::Ephemeral)][usize::from(n % 3)];
             (worker, [WorkerState::Idle, WorkerState::Busy, WorkerState::Offline][usize::from(n / 4 % 3)])
         };
-        (0..24).map(made).collect()
+        (0..24).map(member).collect()
     }
 
     fn entries(fleet: &[(Worker, WorkerState)]) -> Vec<SearchableWorker<'_>> {

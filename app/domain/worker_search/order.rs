@@ -43,8 +43,8 @@ pub struct WorkerOrder {
 
 impl WorkerOrder {
     /// Parses the text form.
-    pub fn parse(word: &str) -> Option<Self> {
-        let (descending, name) = word.strip_prefix('-').map_or((false, word), |name| (true, name));
+    pub fn parse(text: &str) -> Option<Self> {
+        let (descending, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
         let by = WorkerSortKey::ALL.into_iter().find(|by| by.as_str() == name)?;
         Some(Self { key: by, descending })
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn equal_keys_are_sorted_by_name_in_both_directions() {
-        let order = |word| WorkerOrder::parse(word).expect("an order");
+        let order = |text| WorkerOrder::parse(text).expect("an order");
         let (few, many) = (WorkerPosition { sort_value: 1, name: "b" }, WorkerPosition { sort_value: 8, name: "a" });
         let alike = WorkerPosition { sort_value: 1, name: "c" };
         assert_eq!(order("gpus").compare(few, many), Ordering::Less);
@@ -125,9 +125,9 @@ mod tests {
         fn cursor_round_trips(worth in any::<i64>(), name in ".{1,12}", which in 0..4_usize) {
             let order = WorkerOrder { key: WorkerSortKey::ALL[which], descending: false };
             let worth = if order.key == WorkerSortKey::Name { 0 } else { worth };
-            let place = WorkerPosition { sort_value: worth, name: &name };
-            let cursor = place.to_cursor(order);
-            prop_assert_eq!(WorkerPosition::parse(order, &cursor), Some(place));
+            let position = WorkerPosition { sort_value: worth, name: &name };
+            let cursor = position.to_cursor(order);
+            prop_assert_eq!(WorkerPosition::parse(order, &cursor), Some(position));
         }
     }
 }

@@ -146,34 +146,34 @@ struct RawTerm {
 }
 
 fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), RawTerm::default(), false);
+    let (mut terms, mut term, mut quoted) = (Vec::new(), RawTerm::default(), false);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '"' => (quoted, word.has_content) = (!quoted, true),
+            '"' => (quoted, term.has_content) = (!quoted, true),
             '\\' if quoted && chars.peek().is_some_and(|next| ['"', '\\'].contains(next)) => {
-                word.text.extend(chars.next());
+                term.text.extend(chars.next());
             }
             c if c.is_whitespace() && !quoted => {
-                words.extend(Some(std::mem::take(&mut word)).filter(|word| word.has_content));
+                terms.extend(Some(std::mem::take(&mut term)).filter(|term| term.has_content));
             }
-            '-' if !word.has_content && !word.negated && chars.peek().is_some_and(|next| !next.is_whitespace()) => {
-                word.negated = true;
+            '-' if !term.has_content && !term.negated && chars.peek().is_some_and(|next| !next.is_whitespace()) => {
+                term.negated = true;
             }
             c => {
-                if !quoted && word.separator.is_none() && [':', '='].contains(&c) {
-                    word.separator = Some((word.text.len(), c));
+                if !quoted && term.separator.is_none() && [':', '='].contains(&c) {
+                    term.separator = Some((term.text.len(), c));
                 }
-                word.text.push(c);
-                word.has_content = true;
+                term.text.push(c);
+                term.has_content = true;
             }
         }
     }
     if quoted {
-        return Err(QueryParseError::UnclosedQuote(word.text));
+        return Err(QueryParseError::UnclosedQuote(term.text));
     }
-    words.extend(Some(word).filter(|word| word.has_content));
-    Ok(words)
+    terms.extend(Some(term).filter(|term| term.has_content));
+    Ok(terms)
 }
 
 impl RawTerm {
@@ -237,11 +237,15 @@ fn parse_filter(key: &str, value: &str, pattern: TextPattern) -> Result<Option<W
     }))
 }
 
-fn parse_keyword<T: Copy, const N: usize>(key: &str, value: &str, words: [(&str, T); N]) -> Result<T, QueryParseError> {
-    let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)).map(|(_, what)| *what);
+fn parse_keyword<T: Copy, const N: usize>(
+    key: &str,
+    value: &str,
+    keywords: [(&str, T); N],
+) -> Result<T, QueryParseError> {
+    let found = keywords.iter().find(|(keyword, _)| keyword.eq_ignore_ascii_case(value)).map(|(_, parsed)| *parsed);
     found.ok_or_else(|| QueryParseError::InvalidValue {
         word: format!("{key}:{value}"),
-        allowed: words.map(|(word, _)| word).join(", "),
+        allowed: keywords.map(|(keyword, _)| keyword).join(", "),
     })
 }
 

@@ -126,8 +126,8 @@ impl CheckpointPolicy {
     }
 
     /// Parses a policy's name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.as_str() == word)
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == name)
     }
 }
 

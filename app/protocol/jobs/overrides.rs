@@ -158,9 +158,9 @@ mod tests {
     #[test]
     fn values_are_changed_added_and_removed_in_either_spelling() {
         let config = object(json!({"--learning_rate": 0.1, "seed": 7, "flag": true, "same": "x"}));
-        let asked = parse(["learning_rate=1e-5", "seed=", "new = a b", "same=x", "  "]).expect("pairs");
+        let overrides = parse(["learning_rate=1e-5", "seed=", "new = a b", "same=x", "  "]).expect("pairs");
         assert_eq!(
-            asked,
+            overrides,
             BTreeMap::from([
                 ("learning_rate".to_owned(), json!(1e-5)),
                 ("new".to_owned(), json!("a b")),
@@ -168,7 +168,7 @@ mod tests {
                 ("seed".to_owned(), Value::Null),
             ])
         );
-        let diff = diff(&config, &asked);
+        let diff = diff(&config, &overrides);
         assert_eq!(
             serde_json::to_value(&diff).expect("plain"),
             json!({"learning_rate": {"from": 0.1, "to": 1e-5}, "new": {"from": null, "to": "a b"}, "seed": {"from": 7, "to": null}})
@@ -212,15 +212,15 @@ mod tests {
         #[test]
         fn diff_round_trips_and_omits_equal_values(
             config in proptest::collection::btree_map("[a-d]", value(), 0..4),
-            asked in proptest::collection::btree_map("[a-d]", value(), 0..4),
+            overrides in proptest::collection::btree_map("[a-d]", value(), 0..4),
         ) {
             let config: Map<String, Value> = config.into_iter().filter(|(_, value)| !value.is_null()).collect();
-            let run = apply(config.clone(), &diff(&config, &asked));
-            for (key, value) in &asked {
+            let run = apply(config.clone(), &diff(&config, &overrides));
+            for (key, value) in &overrides {
                 prop_assert_eq!(run.get(key).cloned().unwrap_or_default(), value.clone());
             }
-            prop_assert!(diff(&run, &asked).is_empty());
-            let untouched = |key: &&String| !asked.contains_key(*key);
+            prop_assert!(diff(&run, &overrides).is_empty());
+            let untouched = |key: &&String| !overrides.contains_key(*key);
             prop_assert!(config.keys().filter(untouched).all(|key| run.get(key) == config.get(key)));
         }
     }

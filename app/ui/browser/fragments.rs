@@ -38,20 +38,20 @@ pub(crate) fn boot_json() -> Option<String> {
 
 /// Mounts a component in each placeholder of this name, in place of its server-rendered content.
 pub(crate) fn mount(name: &str, view: impl Fn() -> AnyView + Clone + 'static) {
-    for place in elements(document().query_selector_all(&format!("[data-mount={name}]"))) {
-        place.set_text_content(None);
+    for placeholder in elements(document().query_selector_all(&format!("[data-mount={name}]"))) {
+        placeholder.set_text_content(None);
         let view = view.clone();
         // It stays mounted for as long as the page is open.
-        mount_to_renderer(&place, view).forget();
+        mount_to_renderer(&placeholder, view).forget();
     }
 }
 
-/// Updates all timestamps of a page; `tell` returns the age and the full text of a moment.
-pub(crate) fn update_timestamps(page: &Document, tell: impl Fn(Timestamp) -> (String, String)) {
+/// Updates all timestamps of a page; `format_age` returns the age and the full text of a moment.
+pub(crate) fn update_timestamps(page: &Document, format_age: impl Fn(Timestamp) -> (String, String)) {
     for time in elements(page.query_selector_all("main time[datetime]")) {
         let at = time.get_attribute("datetime").and_then(|text| Timestamp::parse_rfc3339(&text));
         let (Some(at), Ok(Some(age))) = (at, time.query_selector(".moment")) else { continue };
-        let (ago, full) = tell(at);
+        let (ago, full) = format_age(at);
         if age.text_content().as_ref() != Some(&ago) {
             age.set_text_content(Some(&ago));
         }
@@ -84,8 +84,8 @@ pub(crate) struct FragmentRefresher<T> {
 }
 
 impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
-    pub(crate) const fn new(tell: T) -> Self {
-        Self { update_timestamps: tell, newest: RefCell::new(None), is_waiting: Cell::new(false) }
+    pub(crate) const fn new(update_timestamps: T) -> Self {
+        Self { update_timestamps, newest: RefCell::new(None), is_waiting: Cell::new(false) }
     }
 
     /// Fetches the page again and replaces its fragments.
@@ -138,20 +138,20 @@ pub(super) async fn fetch_page(address: &str) -> Result<Document, Problem> {
 }
 
 /// Replaces each fragment by its counterpart in `page`. Returns whether there were any.
-pub(super) fn replace_fragments(places: impl Iterator<Item = Element>, page: &Document) -> bool {
+pub(super) fn replace_fragments(fragments: impl Iterator<Item = Element>, page: &Document) -> bool {
     let mut any = false;
-    for place in places {
-        let Some(part) = matching_fragment(&place, page) else { continue };
+    for fragment in fragments {
+        let Some(part) = matching_fragment(&fragment, page) else { continue };
         any = true;
         // An unchanged fragment keeps its selection, and a screen reader does not read it again.
-        if place.is_equal_node(Some(&part)) {
+        if fragment.is_equal_node(Some(&part)) {
             continue;
         }
         // A copy, because the fetched page is needed again if another fragment is in use.
         let Ok(part) = part.clone_node_with_deep(true) else { continue };
-        place.set_text_content(None);
+        fragment.set_text_content(None);
         while let Some(child) = part.first_child() {
-            let _moved = place.append_child(&child);
+            let _moved = fragment.append_child(&child);
         }
     }
     any

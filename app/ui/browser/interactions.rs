@@ -59,13 +59,13 @@ fn copy_preceding_text(button: &Element) {
     if !text.is_some_and(|text| copy_to_clipboard(&text)) {
         return;
     }
-    let Ok(Some(word)) = button.query_selector("[aria-live]") else { return };
-    let before = word.text_content();
-    word.set_text_content(Some(t().common.copied));
+    let Ok(Some(status)) = button.query_selector("[aria-live]") else { return };
+    let before = status.text_content();
+    status.set_text_content(Some(t().common.copied));
     let _shown = button.class_list().add_1("is-copied");
     let button = button.clone();
     let over = move || {
-        word.set_text_content(before.as_deref());
+        status.set_text_content(before.as_deref());
         let _removed = button.class_list().remove_1("is-copied");
     };
     let _planned = set_timeout_with_handle(over, COPIED_NOTICE);

@@ -194,9 +194,9 @@ mod tests {
             let html = shown(kind, "info");
             assert!(html.contains(sentence), "{kind}: {html}");
         }
-        for (severity, word) in [("critical", "Critical"), ("warning", "Warning"), ("info", "Info")] {
+        for (severity, label) in [("critical", "Critical"), ("warning", "Warning"), ("info", "Info")] {
             let html = shown("host_unhealthy", severity);
-            assert!(html.contains(&format!(">{word}<")), "{severity}: {html}");
+            assert!(html.contains(&format!(">{label}<")), "{severity}: {html}");
         }
     }
 }

@@ -72,13 +72,13 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_text() {
         let text = "{\r\n  \"a\": 1\n\n}\n";
-        let of = |name| {
+        let lines_of = |name| {
             highlighted_lines(name, text)
                 .into_iter()
                 .map(|line| line.into_iter().map(|(_, text)| text).collect::<String>())
         };
         for name in ["a.json", "a.toml"] {
-            assert_eq!(of(name).collect::<Vec<_>>(), ["{", "  \"a\": 1", "", "}"], "{name}");
+            assert_eq!(lines_of(name).collect::<Vec<_>>(), ["{", "  \"a\": 1", "", "}"], "{name}");
         }
     }
 }

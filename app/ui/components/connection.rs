@@ -24,7 +24,7 @@ pub(crate) fn Connection() -> impl IntoView {
         (StreamStatus::Reconnecting(_), _) => "link-state is-wait",
         (StreamStatus::Live | StreamStatus::Offline(_) | StreamStatus::SignedOut, _) => "link-state is-off",
     };
-    let word = move || match (live.status(), live.staleness()) {
+    let label = move || match (live.status(), live.staleness()) {
         (StreamStatus::Connecting, _) => words.connecting.to_owned(),
         (StreamStatus::Live, None) => words.live.to_owned(),
         (StreamStatus::Live, Some(Staleness::Stale(since))) => {
@@ -53,7 +53,7 @@ pub(crate) fn Connection() -> impl IntoView {
     };
     view! {
         <span class="js-only">
-            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span><span class="link-word">{word}</span>{wait}</span>
+            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span><span class="link-word">{label}</span>{wait}</span>
         </span>
     }
     .into_erased()

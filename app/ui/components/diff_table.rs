@@ -66,8 +66,8 @@ fn split_row(old: Option<DiffLine>, new: Option<DiffLine>) -> impl IntoView {
     view! { <tr>{side(old, |line| line.old)}{side(new, |line| line.new)}</tr> }
 }
 
-fn change_style(fate: LineChange) -> (&'static str, &'static str) {
-    match fate {
+fn change_style(change: LineChange) -> (&'static str, &'static str) {
+    match change {
         LineChange::Unchanged => ("", " "),
         LineChange::Added => ("is-new", "+"),
         LineChange::Removed => ("is-old", "−"),

@@ -26,8 +26,8 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     let draining = Memo::new(move |_| worker.with(|worker| worker.draining));
     let ephemeral = Memo::new(move |_| worker.with(|worker| worker.worker_type == Some(WorkerType::Ephemeral)));
     let optimistic_update = move |drains: bool| -> OptimisticUpdate {
-        Arc::new(move |goes: bool| {
-            worker.update(|worker| apply_drain(worker, drains == goes));
+        Arc::new(move |succeeded: bool| {
+            worker.update(|worker| apply_drain(worker, drains == succeeded));
             // The button has been replaced by another one: focus that one.
             on_next_frame(worker, || browser::focus_first(&["[data-key=d]"]));
         })

@@ -23,7 +23,7 @@ pub(crate) fn GettingStarted(has_worker: bool, has_contact: bool) -> impl IntoVi
         (true, false) => ("/admin/workers", words.all_workers, Glyph::Workers),
         (true, true) => ("/train", words.step_job, Glyph::Train),
     };
-    let items = steps.into_iter().enumerate().map(|(place, (title, text, href, done))| {
+    let items = steps.into_iter().enumerate().map(|(index, (title, text, href, done))| {
         let title = match href {
             Some(href) => view! { <a class="quiet-link" rel="external" href=href>{title}</a> }.into_erased(),
             None => title.into_erased(),
@@ -31,7 +31,7 @@ pub(crate) fn GettingStarted(has_worker: bool, has_contact: bool) -> impl IntoVi
         view! {
             <li class=if done { "start-step is-done" } else { "start-step" }>
                 <span class="start-number">
-                    {if done { view! { <Icon glyph=Glyph::Check/> }.into_erased() } else { (place + 1).into_erased() }}
+                    {if done { view! { <Icon glyph=Glyph::Check/> }.into_erased() } else { (index + 1).into_erased() }}
                 </span>
                 <div>
                     <p class="font-medium">{title}{done.then(|| view! { <span class="sr-only">": "{words.done}</span> })}</p>

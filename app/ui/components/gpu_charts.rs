@@ -102,13 +102,13 @@ fn GpuHistoryCharts(
 ) -> impl IntoView {
     let all = Memo::new(move |_| now.with(sensor_charts));
     let ids = chart_ids(all);
-    let drawn = move || {
+    let charts_view = move || {
         let count = ids.with(Vec::len);
         if count == 0 && !switches {
             return ().into_any();
         }
         let is_empty = (count == 0).then(|| view! { <p class="panel-empty">{t().charts.no_readings}</p> });
-        let charts = (0..count).map(|place| view! { <ChartView chart=nth_chart(all, place) group=group sizes=HALF/> });
+        let charts = (0..count).map(|index| view! { <ChartView chart=nth_chart(all, index) group=group sizes=HALF/> });
         view! {
             <section class="panel" aria-labelledby="gpu-history">
                 <div class="panel-head">
@@ -121,7 +121,7 @@ fn GpuHistoryCharts(
         }
         .into_erased()
     };
-    view! { {drawn} }.into_erased()
+    view! { {charts_view} }.into_erased()
 }
 
 /// Returns one chart for each sensor, with a line for each GPU that has it.
@@ -210,7 +210,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
             let all =
                 Memo::new(move |_| now.with(|history| utilization_chart(history, gpus.get())).into_iter().collect());
             let ids = chart_ids(all);
-            let drawn = move || {
+            let chart_view = move || {
                 (!ids.with(Vec::is_empty)).then(|| {
                     view! {
                         <section class="panel mb-6" aria-labelledby="fleet-use">
@@ -224,7 +224,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
                     }
                 })
             };
-            view! { {drawn} }.into_erased()
+            view! { {chart_view} }.into_erased()
         })
     };
     view! { <Transition>{shown}</Transition> }.into_erased()

@@ -40,9 +40,9 @@ pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) ->
 #[component]
 pub(crate) fn GpuLegend() -> impl IntoView {
     let words = &t().gpus;
-    let sign = |state: GpuState, used, word| {
+    let sign = |state: GpuState, used, label| {
         view! {
-            <li><span class=square_class(state)><SquareContent state=state used=used/></span>{word}</li>
+            <li><span class=square_class(state)><SquareContent state=state used=used/></span>{label}</li>
         }
     };
     let states = GpuState::ALL.iter().map(|state| sign(*state, None, gpu_state_style(*state).label)).collect_view();

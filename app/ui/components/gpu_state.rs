@@ -18,12 +18,12 @@ pub(crate) const fn edge_class(state: GpuState) -> &'static str {
 
 pub(crate) fn gpu_state_style(state: GpuState) -> StatusStyle {
     let words = &t().gpus;
-    let (class, glyph, word) = match state {
+    let (class, glyph, label) = match state {
         GpuState::NotConnected => ("status status-off", Glyph::Dotted, words.not_connected),
         GpuState::Quarantined => ("status status-bad", Glyph::Warning, words.quarantined),
         GpuState::InUse => ("status status-warn", Glyph::StopCircle, words.in_use),
         GpuState::Busy => ("status status-active", Glyph::Play, words.busy),
         GpuState::Free => ("status status-good", Glyph::Filled, words.free),
     };
-    StatusStyle { class, glyph, label: word }
+    StatusStyle { class, glyph, label }
 }

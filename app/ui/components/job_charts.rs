@@ -30,8 +30,8 @@ struct ChartOptions {
 }
 
 /// Returns the weight for a value in the URL; the default if it is missing or unknown.
-fn smoothing_weight(word: Option<&str>) -> f64 {
-    SMOOTHING_OPTIONS.iter().find(|(own, _)| Some(*own) == word).unwrap_or(&SMOOTHING_OPTIONS[0]).1
+fn smoothing_weight(choice: Option<&str>) -> f64 {
+    SMOOTHING_OPTIONS.iter().find(|(own, _)| Some(*own) == choice).unwrap_or(&SMOOTHING_OPTIONS[0]).1
 }
 
 /// Metrics that are smooth already, or whose steps have a meaning.
@@ -67,14 +67,14 @@ pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView
 fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().charts;
     let query = use_query_map();
-    let says = move |key: &'static str, value: &'static str| {
+    let is_option = move |key: &'static str, value: &'static str| {
         Memo::new(move |_| query.with(|query| query.get(key)).as_deref() == Some(value))
     };
-    let (is_log, by_time) = (says("scale", "log"), says("x", "time"));
+    let (is_log, by_time) = (is_option("scale", "log"), is_option("x", "time"));
     let smoothed = Memo::new(move |_| smoothing_weight(query.with(|query| query.get("smooth")).as_deref()));
     let all = Memo::new(move |_| {
-        let drawn = ChartOptions { is_log: is_log.get(), by_time: by_time.get(), smoothing: smoothed.get() };
-        now.with(|now| metric_charts(now, drawn))
+        let options = ChartOptions { is_log: is_log.get(), by_time: by_time.get(), smoothing: smoothed.get() };
+        now.with(|now| metric_charts(now, options))
     });
     let ids = chart_ids(all);
     let kept_every = Memo::new(move |_| now.with(|now| now.kept_every));
@@ -84,12 +84,12 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
         let every = kept_every.get()?;
         Some(view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(every)}</p> })
     };
-    let drawn = move || {
+    let charts_view = move || {
         let count = ids.with(Vec::len);
         if count == 0 {
             return view! { <p class="panel-empty">{empty}</p> }.into_erased();
         }
-        let others = (1..count).map(|place| view! { <ChartView chart=nth_chart(all, place) group=group sizes=SMALL/> });
+        let others = (1..count).map(|index| view! { <ChartView chart=nth_chart(all, index) group=group sizes=SMALL/> });
         view! {
             <ChartView chart=nth_chart(all, 0) group=group sizes=WIDE/>
             {nan}
@@ -106,7 +106,7 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
                 <Switch label=words.smoothing labelled=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
                 <Switch label=words.scale key="scale" panel="metrics" choices=vec![(None, words.linear), (Some("log"), words.log)]/>
             </div>
-            <div class="charts">{drawn}</div>
+            <div class="charts">{charts_view}</div>
         </section>
     }
     .into_erased()
@@ -118,15 +118,15 @@ pub(super) fn nan_text(step: u64) -> String {
 }
 
 /// Returns one chart for each metric; the loss is the first metric.
-fn metric_charts(metrics: &JobMetrics, drawn: ChartOptions) -> Vec<Chart> {
-    metrics.metrics.iter().map(|series| metric_chart(metrics, series, drawn)).collect()
+fn metric_charts(metrics: &JobMetrics, options: ChartOptions) -> Vec<Chart> {
+    metrics.metrics.iter().map(|series| metric_chart(metrics, series, options)).collect()
 }
 
 fn x_values(series: &MetricSeries, by_time: bool) -> Vec<f64> {
     if by_time { series.seconds.clone() } else { series.steps.iter().map(|step| to_f64(*step)).collect() }
 }
 
-fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, drawn: ChartOptions) -> Chart {
+fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptions) -> Chart {
     let title = match series.name.as_str() {
         "loss" => t().job.loss.to_owned(),
         "learning_rate" => t().job.learning_rate.to_owned(),
@@ -134,28 +134,28 @@ fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, drawn: ChartOptions
         "steps_per_second" => t().charts.throughput.to_owned(),
         own => own.to_owned(),
     };
-    let (by_time, places_of) = (drawn.by_time, |series| x_values(series, drawn.by_time));
-    let places = places_of(series);
-    let with = |values: &[f64]| places.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
-    let is_smoothed = drawn.smoothing > 0.0 && !UNSMOOTHED.contains(&series.name.as_str());
+    let (by_time, positions_of) = (options.by_time, |series| x_values(series, options.by_time));
+    let positions = positions_of(series);
+    let with = |values: &[f64]| positions.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+    let is_smoothed = options.smoothing > 0.0 && !UNSMOOTHED.contains(&series.name.as_str());
     let line = if is_smoothed {
-        let smoothed = smooth(&series.values, drawn.smoothing);
+        let smoothed = smooth(&series.values, options.smoothing);
         ChartSeries { points: with(&smoothed), background: with(&series.values), ..ChartSeries::default() }
     } else {
         ChartSeries { points: with(&series.values), ..ChartSeries::default() }
     };
     // The axis covers all metrics, so that it shows where the loss ends.
     let is_nan = series.name == "loss" && metrics.loss_nan_since.is_some();
-    let mark = places.last().copied().filter(|_| is_nan);
-    let span = if is_nan { AxisRange::enclosing(metrics.metrics.iter().flat_map(places_of)) } else { None };
+    let mark = positions.last().copied().filter(|_| is_nan);
+    let span = if is_nan { AxisRange::enclosing(metrics.metrics.iter().flat_map(positions_of)) } else { None };
     Chart {
         id: format!("metric-{}", series.name),
         title,
         unit: if series.name == "steps_per_second" { ValueUnit::Count } else { ValueUnit::Plain },
         axis: if by_time { Axis::Elapsed } else { Axis::Steps },
         span,
-        is_log: drawn.is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
-        note: is_smoothed.then(|| t().charts.smoothed.of(drawn.smoothing)),
+        is_log: options.is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
+        note: is_smoothed.then(|| t().charts.smoothed.of(options.smoothing)),
         nan_mark: mark,
         series: vec![line],
         ..Chart::default()
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn smoothing_is_named_and_can_be_turned_off() {
-        let chosen = [None, Some("0.6"), Some("0"), Some("x")].map(|word| smoothing_weight(word).to_string());
+        let chosen = [None, Some("0.6"), Some("0"), Some("x")].map(|choice| smoothing_weight(choice).to_string());
         assert_eq!(chosen, ["0.92", "0.6", "0", "0.92"]);
         let notes = |smoothing| metric_charts(&metrics(), ChartOptions { smoothing, ..AS_USUAL }).remove(0).note;
         assert_eq!((notes(0.6).as_deref(), notes(0.0)), (Some("smoothed, 0.6"), None));

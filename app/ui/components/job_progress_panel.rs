@@ -67,12 +67,12 @@ fn status_note(words: &Job, job: &JobView) -> String {
             // The panel with the reasons begins with this.
             String::new()
         } else {
-            let place = match job.queue_position {
+            let position = match job.queue_position {
                 None => words.waiting_for.to_owned(),
                 Some(1) => words.next_in_line.to_owned(),
-                Some(place) => words.position.of(t().format_integer(place)),
+                Some(position) => words.position.of(t().format_integer(position)),
             };
-            t().common.sentences.with(&[&place, &hint])
+            t().common.sentences.with(&[&position, &hint])
         };
     }
     let stage = job.progress.as_ref().filter(|_| job.status.is_at_work()).and_then(|progress| progress.stage.clone());
@@ -129,9 +129,10 @@ mod tests {
 
     #[test]
     fn queue_position_has_digit_groups() {
-        let place = |place: u32| status_note(&t().job, &queued(&serde_json::json!({"queue_position": place})));
-        assert!(place(9_998).contains("Position 9,998 in queue"), "{}", place(9_998));
-        assert!(!place(1).contains("Position"), "the next one");
+        let position_text =
+            |position: u32| status_note(&t().job, &queued(&serde_json::json!({"queue_position": position})));
+        assert!(position_text(9_998).contains("Position 9,998 in queue"), "{}", position_text(9_998));
+        assert!(!position_text(1).contains("Position"), "the next one");
     }
 
     #[test]
@@ -144,11 +145,11 @@ mod tests {
 
     #[test]
     fn nan_loss_is_shown_as_nan() {
-        let said = |number, since| {
+        let loss_text = |number, since| {
             super::loss_text(&ProgressView { loss: number, loss_nan_since: since, ..ProgressView::default() })
         };
         assert_eq!(
-            [said(None, None), said(Some(9.65), None), said(None, Some(7))],
+            [loss_text(None, None), loss_text(Some(9.65), None), loss_text(None, Some(7))],
             [None, Some("9.65".to_owned()), Some("NaN".to_owned())]
         );
     }

@@ -64,11 +64,12 @@ fn JobRow(job: JobView) -> impl IntoView {
 /// Returns what the status alone does not say, in one line: queue position, attempt, error.
 pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     let words = &t().jobs;
-    let position_text =
-        |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().format_integer(place)) };
-    let place = job.queue_position.map(position_text);
+    let position_text = |position| {
+        if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().format_integer(position)) }
+    };
+    let position = job.queue_position.map(position_text);
     let attempt = (job.attempt.0 > 1).then(|| words.attempt.with(&[&job.attempt.0, &job.max_attempts]));
-    let remarks: Vec<_> = place.into_iter().chain(attempt).chain(job_error(job)).collect();
+    let remarks: Vec<_> = position.into_iter().chain(attempt).chain(job_error(job)).collect();
     (!remarks.is_empty()).then(|| view! { <FailureReasonLine error=remarks.join(" · ")/> }.into_erased())
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
         let after_go = StoredValue::new(false);
         let listener = window_event_listener(ev::keydown, move |event| {
             let key = event.key();
-            let (act, goes) = interpret(browser::key_press(&event, &key), after_go.get_value(), single_keys);
-            after_go.set_value(goes);
+            let (act, is_after_go) = interpret(browser::key_press(&event, &key), after_go.get_value(), single_keys);
+            after_go.set_value(is_after_go);
             let Some(act) = act else { return };
             event.prevent_default();
             match act {
@@ -44,8 +44,8 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
                 ShortcutAction::Help => help.set(true),
                 // A click on the navigation link uses the router, or loads the page if it is server-rendered.
                 ShortcutAction::GoTo(key) => {
-                    if let Some(place) = visible_pages(&prefs).find(|place| place.shortcut == key) {
-                        browser::click(&format!(".sidebar nav a[href='{}']", place.href));
+                    if let Some(page) = visible_pages(&prefs).find(|page| page.shortcut == key) {
+                        browser::click(&format!(".sidebar nav a[href='{}']", page.href));
                     }
                 }
                 ShortcutAction::Filter => browser::focus_first(&FILTER_TARGETS),
@@ -100,11 +100,11 @@ fn shortcut_rows() -> impl IntoView {
     let keys = SHORTCUTS
         .iter()
         .map(|shortcut| (shortcut.keys.replace("Ctrl", command), (shortcut.label)(&words.shell).to_owned()));
-    let places = visible_pages(&prefs)
-        .map(|place| (format!("g {}", place.shortcut), words.shell.go_to.of((place.label)(words))));
+    let page_keys =
+        visible_pages(&prefs).map(|page| (format!("g {}", page.shortcut), words.shell.go_to.of((page.label)(words))));
     let line = |(keys, label): (String, String)| {
         let keys = keys.split(' ').map(|key| view! { <kbd>{key.to_owned()}</kbd> }).collect_view();
         view! { <div><dt>{keys}</dt><dd>{label}</dd></div> }
     };
-    keys.chain(places).map(line).collect_view().into_erased()
+    keys.chain(page_keys).map(line).collect_view().into_erased()
 }

@@ -51,7 +51,7 @@ pub(crate) fn Layout() -> impl IntoView {
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
-                            {nav_list(&prefs, |place| place.tab_bar_label.is_none())}
+                            {nav_list(&prefs, |page| page.tab_bar_label.is_none())}
                             <SidebarFooter/>
                         </div>
                     </details>
@@ -61,11 +61,11 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Brand/>
                 {mount_point("search", view! { <SearchButton/> }.into_erased())}
                 <nav aria-label=words.nav.main class="grow">
-                    {nav_list(&prefs, |place| !administers || place.group == NavGroup::Main)}
+                    {nav_list(&prefs, |page| !administers || page.group == NavGroup::Main)}
                     {administers.then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <div role="group" aria-labelledby="nav-admin">
-                            {nav_list(&prefs, |place| place.group == NavGroup::Administration)}
+                            {nav_list(&prefs, |page| page.group == NavGroup::Administration)}
                         </div>
                     })}
                 </nav>
@@ -79,7 +79,7 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Outlet/>
             </main>
             <nav class="tabbar" aria-label=words.nav.main>
-                <ul>{visible_pages(&prefs).filter_map(|place| Some(nav_item(place, place.tab_bar_label?(words)))).collect_view()}</ul>
+                <ul>{visible_pages(&prefs).filter_map(|page| Some(nav_item(page, page.tab_bar_label?(words)))).collect_view()}</ul>
             </nav>
             {mount_point("shortcuts", view! { <GlobalShortcuts/> }.into_erased())}
         </div>
@@ -92,14 +92,14 @@ fn mount_point(name: &'static str, inside: AnyView) -> AnyView {
     view! { <div class="contents" data-mount=name>{inside}</div> }.into_erased()
 }
 
-/// Renders links to the visible pages for which `here` returns true.
-fn nav_list(prefs: &Prefs, here: impl Fn(&NavPage) -> bool) -> AnyView {
-    let items = visible_pages(prefs).filter(|place| here(place)).map(|place| nav_item(place, (place.label)(t())));
+/// Renders links to the visible pages for which `is_shown` returns true.
+fn nav_list(prefs: &Prefs, is_shown: impl Fn(&NavPage) -> bool) -> AnyView {
+    let items = visible_pages(prefs).filter(|page| is_shown(page)).map(|page| nav_item(page, (page.label)(t())));
     view! { <ul class="nav-list">{items.collect_view()}</ul> }.into_erased()
 }
 
-fn nav_item(place: &'static NavPage, label: &'static str) -> AnyView {
-    let NavPage { href, glyph, is_client_rendered: live, .. } = place;
+fn nav_item(page: &'static NavPage, label: &'static str) -> AnyView {
+    let NavPage { href, glyph, is_client_rendered: live, .. } = page;
     let (href, glyph) = (*href, *glyph);
     let inside = view! { <Icon glyph=glyph/> <span>{label}</span> };
     let link = if *live {
@@ -131,7 +131,7 @@ pub(crate) fn Brand() -> impl IntoView {
 #[component]
 fn SidebarFooter() -> impl IntoView {
     let words = &t().nav;
-    let here = use_current_url();
+    let current_url = use_current_url();
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let version = session.as_ref().map(|session| words.version.of(&session.server_version));
     let account = session.filter(|session| !session.single_user);
@@ -142,7 +142,7 @@ fn SidebarFooter() -> impl IntoView {
                 view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=name>{session.name}</a></p> <SignOut/> }
             })}
             {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
-            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(here.get()))]))>
+            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(current_url.get()))]))>
                 <Icon glyph=Glyph::Gear/>
                 {t().shell.preferences}
             </a>

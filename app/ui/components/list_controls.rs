@@ -8,23 +8,23 @@ use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-/// A search form. It loads the page again, so that an error in the query is shown in the user's language. `keeps` are
-/// the other query parameters, which do not change.
+/// A search form. It loads the page again, so that an error in the query is shown in the user's language.
+/// `hidden_fields` are the other query parameters, which do not change.
 #[component]
 pub(crate) fn ListSearch(
     action: &'static str,
     q: Option<String>,
-    keeps: Vec<(&'static str, Option<String>)>,
+    hidden_fields: Vec<(&'static str, Option<String>)>,
     /// The placeholder of the search field.
     hint: Text,
 ) -> impl IntoView {
     let label = t().workers.search;
-    let keeps = keeps
+    let hidden_fields = hidden_fields
         .into_iter()
         .filter_map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }));
     view! {
         <form method="get" action=action role="search" class="search grow">
-            {keeps.collect_view()}
+            {hidden_fields.collect_view()}
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{label}</label>
             <input class="input input-sm w-full" id="q" name="q" type="search" placeholder=hint value=q

@@ -320,8 +320,9 @@ impl LogReader {
             return;
         }
         let log = self.log.get_value();
-        let here = untrack(move || self.selected_lines().map_or_else(|| self.first_visible_line(), |(first, _)| first));
-        let from = if backward { here.saturating_sub(1) } else { here + 1 };
+        let current_line =
+            untrack(move || self.selected_lines().map_or_else(|| self.first_visible_line(), |(first, _)| first));
+        let from = if backward { current_line.saturating_sub(1) } else { current_line + 1 };
         let number = self.search_generation.get_value();
         let is_newest = move || self.search_generation.try_get_value() == Some(number);
         spawn_local(async move {
@@ -331,7 +332,7 @@ impl LogReader {
                 return;
             };
             if is_newest() {
-                self.update_search(move |found| found.advance(here, line, backward));
+                self.update_search(move |found| found.advance(current_line, line, backward));
                 self.select_match(line);
             }
         });
@@ -375,8 +376,8 @@ impl LogReader {
         self.search_generation.get_value()
     }
 
-    fn update_search(self, what: impl FnOnce(&mut LogSearchState)) -> bool {
-        self.search.try_update(|found| found.as_mut().map(what)).is_some()
+    fn update_search(self, update: impl FnOnce(&mut LogSearchState)) -> bool {
+        self.search.try_update(|found| found.as_mut().map(update)).is_some()
     }
 
     /// Sets the search terms to mark, and invalidates the lines if they have other marks.

@@ -7,7 +7,7 @@ use crate::ui::locales::Language;
 /// Returns a summary as a sentence.
 pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> String {
     let words = &language.blockers;
-    let steps = summary.steps.iter().enumerate().map(|(place, step)| describe_step(language, step, place == 0));
+    let steps = summary.steps.iter().enumerate().map(|(index, step)| describe_step(language, step, index == 0));
     let steps: Vec<_> = steps.collect();
     words.summary.with(&[&words.workers.of(summary.workers), &steps.join(words.and_of_them)])
 }
@@ -16,10 +16,10 @@ pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> Str
 fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> String {
     let words = &language.blockers;
     let number = language.format_integer(step.remaining);
-    let who = if is_first { words.some.of(number) } else { words.of_them.of(number) };
+    let workers = if is_first { words.some.of(number) } else { words.of_them.of(number) };
     let wanted = step.wanted.as_deref().unwrap_or("–");
     let gpus = |count: u64| words.gpus.of(count);
-    let has = |thing: &str| words.left_has.about(step.remaining, &who, thing);
+    let has = |thing: &str| words.left_has.about(step.remaining, &workers, thing);
     let state = match step.requirement {
         JobRequirementCode::Target if wanted == "local" => words.left_own,
         JobRequirementCode::Target => words.left_remote,
@@ -36,7 +36,7 @@ fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> Str
         JobRequirementCode::Paths => return has(&words.asked_paths.of(wanted)),
         JobRequirementCode::NewerAgent => return has(words.asked_agent),
     };
-    state.about(step.remaining, &who, "")
+    state.about(step.remaining, &workers, "")
 }
 
 #[cfg(test)]

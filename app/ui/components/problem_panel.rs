@@ -24,13 +24,13 @@ pub(crate) fn ProblemPanel(problem: Problem) -> impl IntoView {
         404 => (words.not_found, words.not_found_text.to_owned()),
         _ => (words.title, problem.detail.clone()),
     };
-    let (here, login) = (use_current_url(), use_login_url());
+    let (current_url, login) = (use_current_url(), use_login_url());
     let next = move || match problem.status {
         401 => (login.get(), words.sign_in),
         // A retry would not help, so the link leads to the overview page, which every user can see.
         403 | 404 => ("/".to_owned(), words.home),
         // The browser loads the page again, which also helps if the script in the browser is stuck.
-        _ => (here.get(), words.retry),
+        _ => (current_url.get(), words.retry),
     };
     view! {
         <div class="panel empty" role="alert">
@@ -87,8 +87,8 @@ pub(crate) fn use_current_url() -> Signal<String> {
 
 /// Returns the URL of the sign-in page that leads back to this page.
 pub(crate) fn use_login_url() -> Signal<String> {
-    let here = use_current_url();
-    Signal::derive(move || format!("/login{}", query_string(&[("next", Some(here.get()))])))
+    let current_url = use_current_url();
+    Signal::derive(move || format!("/login{}", query_string(&[("next", Some(current_url.get()))])))
 }
 
 #[cfg(all(test, feature = "ssr"))]

@@ -14,7 +14,7 @@ use crate::ui::samples::{Direction, SampleImage, neighbor};
 
 /// Returns whether this is a left click without modifier keys, and then prevents its default action. With a modifier
 /// key, the browser opens the link in a tab or window as usual.
-fn take_plain_click(event: &leptos::ev::MouseEvent) -> bool {
+fn handle_plain_click(event: &leptos::ev::MouseEvent) -> bool {
     let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
     if plain {
         event.prevent_default();
@@ -24,10 +24,10 @@ fn take_plain_click(event: &leptos::ev::MouseEvent) -> bool {
 
 /// Renders a sample as a tile that opens the viewer.
 pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>, sample: &SampleImage) -> AnyView {
-    let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
+    let index = all.with_untracked(|all| all.iter().position(|other| other == sample));
     let show = Callback::new(move |event| {
-        if take_plain_click(&event) {
-            open.set(place);
+        if handle_plain_click(&event) {
+            open.set(index);
         }
     });
     view! { <SampleTile sample=sample.clone() open=show/> }.into_erased()
@@ -55,7 +55,7 @@ pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<us
         event.prevent_default();
         go(direction);
     };
-    let shown = Memo::new(move |_| all.with(|all| open.get().and_then(|place| all.get(place).cloned())));
+    let shown = Memo::new(move |_| all.with(|all| open.get().and_then(|index| all.get(index).cloned())));
     let image = move || {
         shown.get().map(|sample| {
             let url = SafeUrl::from_data(&sample.file.url).into_string();

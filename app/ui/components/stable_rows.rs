@@ -24,8 +24,8 @@ where
             catch_up();
         }
     });
-    let set_hovered = move |here| move |_: ev::PointerEvent| is_hovered.set(here);
-    let set_focus = move |here| move |_: ev::FocusEvent| has_focus.set(here);
+    let set_hovered = move |is_inside| move |_: ev::PointerEvent| is_hovered.set(is_inside);
+    let set_focus = move |is_inside| move |_: ev::FocusEvent| has_focus.set(is_inside);
     let body = view! {
         <tbody role="rowgroup" on:pointerenter=set_hovered(true) on:pointerleave=set_hovered(false) on:focusin=set_focus(true) on:focusout=set_focus(false)>
             <For each=move || shown.get() key=Clone::clone children=row/>

@@ -14,17 +14,18 @@ use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Status as StatusWords;
 use crate::ui::status_style::StatusStyle;
 
-/// Returns the style of a worker's status; `was_here` distinguishes an offline worker from one that never connected.
-pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was_here: bool) -> StatusStyle {
-    let (class, glyph, word) = match status {
+/// Returns the style of a worker's status; `was_connected` distinguishes an offline worker from one that never
+/// connected.
+pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was_connected: bool) -> StatusStyle {
+    let (class, glyph, label) = match status {
         WorkerStatus::Connecting => ("status status-wait", Glyph::Dotted, words.connecting),
         WorkerStatus::Idle => ("status status-good", Glyph::Filled, words.idle),
         WorkerStatus::Busy => ("status status-active status-spin", Glyph::Spinner, words.busy),
         WorkerStatus::Draining => ("status status-warn", Glyph::Drain, words.draining),
-        WorkerStatus::Offline if was_here => ("status status-bad", Glyph::CrossCircle, words.offline),
+        WorkerStatus::Offline if was_connected => ("status status-bad", Glyph::CrossCircle, words.offline),
         WorkerStatus::Offline => ("status status-off", Glyph::Ring, words.never_connected),
     };
-    StatusStyle { class, glyph, label: word }
+    StatusStyle { class, glyph, label }
 }
 
 /// Returns the style of a worker's status, with its own label if the connection was lost.
@@ -41,7 +42,7 @@ pub(super) fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusSt
 
 /// Returns the style of an attempt's outcome; `outcome` is none while the attempt is active.
 pub(crate) fn outcome_style(words: &StatusWords, outcome: Option<&str>) -> StatusStyle {
-    let (class, glyph, word) = match outcome {
+    let (class, glyph, label) = match outcome {
         None => ("status status-active status-spin", Glyph::Spinner, words.running),
         Some("completed") => ("status status-good", Glyph::CheckCircle, words.completed),
         Some("failed") => ("status status-bad", Glyph::CrossCircle, words.failed),
@@ -49,7 +50,7 @@ pub(crate) fn outcome_style(words: &StatusWords, outcome: Option<&str>) -> Statu
         Some("expired") => ("status status-off", Glyph::HalfCircle, words.expired),
         Some(_) => ("status status-off", Glyph::StopCircle, words.cancelled),
     };
-    StatusStyle { class, glyph, label: word }
+    StatusStyle { class, glyph, label }
 }
 
 /// Returns the label of a worker's type; `kind` is none until the agent has set it.

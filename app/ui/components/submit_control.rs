@@ -37,8 +37,8 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
         }
         .into_erased(),
         Control::Select(options) => {
-            let option = |(word, label): &(&'static str, Label)| {
-                view! { <option value={*word} selected={value == *word}>{label(t())}</option> }
+            let option = |(option_value, label): &(&'static str, Label)| {
+                view! { <option value={*option_value} selected={value == *option_value}>{label(t())}</option> }
             };
             let options = options.iter().map(option).collect_view();
             view! {

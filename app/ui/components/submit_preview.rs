@@ -62,12 +62,12 @@ fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
     let explanation = &preview.explanation;
     let in_line =
         !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
-    let place = preview.queue_position.filter(|_| in_line);
+    let position = preview.queue_position.filter(|_| in_line);
     view! {
         {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_text(t(), summary)}</p> })}
         <p class="text-muted">
             {describe_verdict(explanation)}
-            {place.map(|place| format!(" {}", words.place.of(t().format_integer(place))))}
+            {position.map(|position| format!(" {}", words.place.of(t().format_integer(position))))}
         </p>
     }
     .into_erased()

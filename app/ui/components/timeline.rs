@@ -123,8 +123,8 @@ fn draw_lane(
     let end = attempt.and_then(|attempt| attempt.ended_at.map(|at| (at, attempt.outcome.clone())));
     let end = end.map(|(at, outcome)| {
         let style = outcome_style(&words.status, outcome.as_deref());
-        let place = format!("translate({:.1} {:.1})", canvas.x_at(timeline, at) + 3.0, top + BAR_GEOMETRY.0 - 2.0);
-        view! { <path class=outcome_class(style.glyph) transform=place d=style.glyph.path()></path> }
+        let transform = format!("translate({:.1} {:.1})", canvas.x_at(timeline, at) + 3.0, top + BAR_GEOMETRY.0 - 2.0);
+        view! { <path class=outcome_class(style.glyph) transform=transform d=style.glyph.path()></path> }
     });
     view! {
         <text

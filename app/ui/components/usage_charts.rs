@@ -17,23 +17,23 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     let words = &language.server_pages().usage;
     let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_available.unwrap_or(0.0))).fold(0.0, f64::max);
     let height = |hours: f64| if most > 0.0 { hours / most * CHART_HEIGHT } else { 0.0 };
-    let bar = |(place, day): (usize, &UsageDay)| {
+    let bar = |(index, day): (usize, &UsageDay)| {
         let rect = |class: &'static str, hours: f64| {
-            let (x, y) = (format!("{place}.12"), format!("{:.2}", CHART_HEIGHT - height(hours)));
+            let (x, y) = (format!("{index}.12"), format!("{:.2}", CHART_HEIGHT - height(hours)));
             view! { <rect class=class x=x y=y width="0.76" height=format!("{:.2}", height(hours))></rect> }
         };
-        view! { {day.gpu_hours_available.map(|there| rect("bar-there", there))} {rect("bar-held", day.gpu_hours)} }
+        view! { {day.gpu_hours_available.map(|hours| rect("bar-there", hours))} {rect("bar-held", day.gpu_hours)} }
     };
     let bars = days.iter().enumerate().map(bar).collect_view();
     let date = |day: &UsageDay| clock.format_day(day.day);
     let (first, last) = (days.first().map(date), days.last().map(date));
-    let there = days.iter().any(|day| day.gpu_hours_available.is_some());
+    let has_available = days.iter().any(|day| day.gpu_hours_available.is_some());
     let row = |day: &UsageDay| {
-        let there = there.then(|| {
+        let available = has_available.then(|| {
             let hours = day.gpu_hours_available.map_or_else(|| "–".to_owned(), |hours| language.format_hours(hours));
             view! { <td class="num">{hours}</td> }
         });
-        view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.format_hours(day.gpu_hours)}</td>{there}</tr> }
+        view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.format_hours(day.gpu_hours)}</td>{available}</tr> }
     };
     let rows = days.iter().map(row).collect_view();
     view! {
@@ -42,7 +42,7 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
                 <h2 id="days">{words.per_day}</h2>
                 <ul class="legend">
                     <li><span class="legend-mark is-held"></span>{words.held}</li>
-                    {there.then(|| view! { <li><span class="legend-mark is-there"></span>{words.there}</li> })}
+                    {has_available.then(|| view! { <li><span class="legend-mark is-there"></span>{words.there}</li> })}
                 </ul>
             </div>
             <figure class="day-bars" aria-hidden="true">
@@ -58,7 +58,7 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
                         <tr>
                             <th scope="col">{words.day}" ("{clock.zone_name()}")"</th>
                             <th scope="col" class="num">{words.held}</th>
-                            {there.then(|| view! { <th scope="col" class="num">{words.there}</th> })}
+                            {has_available.then(|| view! { <th scope="col" class="num">{words.there}</th> })}
                         </tr>
                     </thead>
                     <tbody>{rows}</tbody>
@@ -106,8 +106,8 @@ pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
 fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
     let language = t();
     let (share, text) = match hour.gpu_hours_available {
-        Some(there) if there > 0.0 => {
-            let share = hour.gpu_hours / there;
+        Some(available) if available > 0.0 => {
+            let share = hour.gpu_hours / available;
             (share, language.format_percent(share * 100.0))
         }
         Some(_) => return view! { <td class="heat-none"><span class="sr-only">"–"</span></td> }.into_erased(),

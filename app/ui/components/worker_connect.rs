@@ -92,7 +92,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
     });
     let rejected =
         Memo::new(move |_| worker.with(|worker| worker.last_rejection.clone()).filter(|_| !is_connected.get()));
-    let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
+    let worker_url = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
         if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), TROUBLESHOOTING_DELAY) {
             on_cleanup(move || handle.clear());
@@ -106,7 +106,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
                 <p class="text-muted">{move || if is_connected.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
                 {move || rejected.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
-                    <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.check_in_new_tab}</a></p>
+                    <p class="no-js-only"><a class="quiet-link" href=worker_url target="_blank" rel="noopener">{words.check_in_new_tab}</a></p>
                 })}
                 {move || (late.get() && !is_connected.get()).then(|| view! {
                     <div class="mt-3">
@@ -187,7 +187,7 @@ mod tests {
             let worker: WorkerView = serde_json::from_value(worker).expect("a worker");
             Owner::new().with(|| view! { <FirstContact worker=RwSignal::new(worker) token_shown=true/> }.to_html())
         };
-        for (registered, token_created, here) in [
+        for (registered, token_created, is_connected) in [
             (None, Some("10:00:00"), false),
             (Some("09:59:59.999"), Some("10:00:00"), false),
             (Some("10:00:00"), Some("10:00:00"), true),
@@ -195,9 +195,10 @@ mod tests {
             (Some("10:00:07"), None, true),
         ] {
             let page = page(registered, token_created);
-            let says = |words: &str| page.contains(&format!(">{words}<"));
-            let shown = (page.contains("contact is-here"), says(t().worker.connected), says(t().worker.waiting));
-            assert_eq!(shown, (here, here, !here), "{registered:?}, {token_created:?}: {page}");
+            let has_text = |words: &str| page.contains(&format!(">{words}<"));
+            let shown =
+                (page.contains("contact is-here"), has_text(t().worker.connected), has_text(t().worker.waiting));
+            assert_eq!(shown, (is_connected, is_connected, !is_connected), "{registered:?}, {token_created:?}: {page}");
         }
     }
 

@@ -116,7 +116,7 @@ fn row_cells(worker: &WorkerView, picks: bool) -> impl IntoView + use<> {
 /// Returns the GPUs by model, such as `2 × A100-SXM4-80GB`, or that there are none; a dash if nothing is reported yet.
 pub(crate) fn describe_gpus(words: &Workers, worker: &WorkerView) -> String {
     let some = |count: u32, model: &str| format!("{count}\u{a0}×\u{a0}{model}");
-    let parts: Vec<_> = worker.gpu_models.iter().map(|of| some(of.count, &of.name)).collect();
+    let parts: Vec<_> = worker.gpu_models.iter().map(|model| some(model.count, &model.name)).collect();
     match (worker.gpu_count, parts.is_empty()) {
         (0, _) if worker.accelerator_type.is_none() => "–".to_owned(),
         (0, _) => words.no_gpu.to_owned(),

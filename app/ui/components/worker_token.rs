@@ -113,9 +113,9 @@ const EXPIRY_WARNING: Millis = Millis::from_secs(7 * 86_400);
 pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
     let words = &t().token;
     let clock = use_clock();
-    let warning = |word, title: String| {
+    let warning = |label, title: String| {
         view! {
-            <span class="status status-bad" title=title><Icon glyph=Glyph::Warning/><span>{word}</span></span>
+            <span class="status status-bad" title=title><Icon glyph=Glyph::Warning/><span>{label}</span></span>
         }
         .into_erased()
     };

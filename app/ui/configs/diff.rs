@@ -135,9 +135,9 @@ mod tests {
         #[test]
         fn no_changed_line_is_missing(old in "[ab\n]{0,30}", new in "[ab\n]{0,30}") {
             let lines: Vec<DiffLine> = hunks(&old, &new).into_iter().flatten().collect();
-            let goes = lines.iter().filter(|line| line.change == LineChange::Removed).count();
-            let comes = lines.iter().filter(|line| line.change == LineChange::Added).count();
-            prop_assert_eq!(new.lines().count() + goes, old.lines().count() + comes);
+            let removed = lines.iter().filter(|line| line.change == LineChange::Removed).count();
+            let added = lines.iter().filter(|line| line.change == LineChange::Added).count();
+            prop_assert_eq!(new.lines().count() + removed, old.lines().count() + added);
             for line in &lines {
                 if let Some(old_number) = line.old {
                     prop_assert_eq!(text(line), old.lines().nth(old_number - 1).unwrap_or_default());

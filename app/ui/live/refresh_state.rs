@@ -178,7 +178,7 @@ mod tests {
         // come.
         let kinds = [RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Failed { again: true }];
         for number in 0..4_usize.pow(6) {
-            let events: Vec<RefreshEvent> = (0..6).map(|place| kinds[number / 4_usize.pow(place) % 4]).collect();
+            let events: Vec<RefreshEvent> = (0..6).map(|digit| kinds[number / 4_usize.pow(digit) % 4]).collect();
             let ending = [SHOWN, RefreshEvent::TimerElapsed, SHOWN, RefreshEvent::TimerElapsed];
             let all: Vec<RefreshEvent> = events.iter().copied().chain(ending).collect();
             let actions = done(&all);

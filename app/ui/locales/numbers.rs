@@ -27,8 +27,8 @@ impl Locale {
             return digits;
         }
         let mut text = String::with_capacity(digits.len() + digits.len() / 2);
-        for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && self.begins_group(digits.len() - place) {
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && self.begins_group(digits.len() - index) {
                 text.push(self.separator());
             }
             text.push(digit);

@@ -45,12 +45,12 @@ impl Count {
     }
 
     /// The sentence about so many, who are called so, which is `{0}`, and something else, which is `{1}`.
-    pub fn about(self, count: u64, who: &str, thing: &str) -> String {
+    pub fn about(self, count: u64, subject: &str, thing: &str) -> String {
         let mut forms = self.forms.split('\t');
         let first = forms.next().unwrap_or_default();
-        let place = plurals::form(self.locale, count);
-        let form = place.checked_sub(1).and_then(|place| forms.nth(place)).filter(|form| !form.is_empty());
-        fill(form.unwrap_or(first), &[who, thing])
+        let index = plurals::form(self.locale, count);
+        let form = index.checked_sub(1).and_then(|index| forms.nth(index)).filter(|form| !form.is_empty());
+        fill(form.unwrap_or(first), &[subject, thing])
     }
 }
 
@@ -59,8 +59,8 @@ fn fill(pattern: &str, things: &[&str]) -> String {
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
-        let (place, behind) = after.split_once('}').unwrap_or((after, ""));
-        text.push_str(place.parse().ok().and_then(|place: usize| things.get(place)).copied().unwrap_or_default());
+        let (index, behind) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(index.parse().ok().and_then(|index: usize| things.get(index)).copied().unwrap_or_default());
         rest = behind;
     }
     text.push_str(rest);

@@ -47,11 +47,11 @@ impl LineCache {
             if page.generation != self.generation {
                 *page = CachePage { last_insertion: self.insertions, generation: self.generation, lines: Vec::new() };
             }
-            let place = usize::try_from(at % PAGE_LINES).unwrap_or_default();
-            if page.lines.len() <= place {
-                page.lines.resize(place + 1, None);
+            let index = usize::try_from(at % PAGE_LINES).unwrap_or_default();
+            if page.lines.len() <= index {
+                page.lines.resize(index + 1, None);
             }
-            let held = &mut page.lines[place];
+            let held = &mut page.lines[index];
             if held.as_ref().is_none_or(|held| *held.line != line) {
                 *held = Some(CachedLine { revision: self.insertions, line: Arc::new(line) });
             }

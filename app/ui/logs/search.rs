@@ -28,12 +28,12 @@ pub(crate) struct LogSearchState {
 }
 
 impl LogSearchState {
-    /// Moves from `here` to another match; the search may have wrapped around.
-    pub fn advance(&mut self, here: u64, line: u64, backward: bool) {
-        let rank = self.rank.filter(|_| self.line == Some(here));
-        let is_round = line != here && (line < here) != backward;
+    /// Moves from `current` to another match; the search may have wrapped around.
+    pub fn advance(&mut self, current: u64, line: u64, backward: bool) {
+        let rank = self.rank.filter(|_| self.line == Some(current));
+        let is_round = line != current && (line < current) != backward;
         self.rank = match (is_round, backward) {
-            _ if line == here => rank,
+            _ if line == current => rank,
             (false, false) => rank.map(|rank| rank + 1),
             (false, true) => rank.and_then(|rank| rank.checked_sub(1)),
             (true, false) => Some(1),

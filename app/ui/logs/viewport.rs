@@ -55,8 +55,8 @@ impl LogViewport {
     pub fn visible_lines(self, total: u64, scrolled: f64) -> VisibleLines {
         let reach = self.max_scroll(total);
         let part = if reach > 0.0 { (scrolled / reach).clamp(0.0, 1.0) } else { 0.0 };
-        let place = part * to_f64(total);
-        let anchor = floor_to_u64(place).min(total.saturating_sub(1));
+        let position = part * to_f64(total);
+        let anchor = floor_to_u64(position).min(total.saturating_sub(1));
         let at = part * self.height;
         let above = floor_to_u64((at / self.row_height).ceil()) + OVERSCAN;
         let below = floor_to_u64(((self.height - at) / self.row_height).ceil()) + OVERSCAN + 1;
@@ -64,7 +64,7 @@ impl LogViewport {
             first: anchor.saturating_sub(above),
             end: (anchor + below).min(total),
             anchor,
-            anchor_fraction: place - to_f64(anchor),
+            anchor_fraction: position - to_f64(anchor),
             anchor_offset: at,
         }
     }
@@ -131,9 +131,9 @@ mod tests {
             prop_assert!(end == total || lower >= FRAME.height, "nor below");
             prop_assert!((upper - (to_f64(first) * FRAME.row_height - scrolled * FRAME.scroll_factor(total))).abs() < 0.1, "as the sheet would lie");
             let line = line % total;
-            let there = FRAME.scroll_for_line(total, line);
-            prop_assert!(FRAME.is_line_visible(total, there, line));
-            let view = FRAME.visible_lines(total, there);
+            let scroll = FRAME.scroll_for_line(total, line);
+            prop_assert!(FRAME.is_line_visible(total, scroll, line));
+            let view = FRAME.visible_lines(total, scroll);
             prop_assert!((view.first..view.end).contains(&line));
         }
     }

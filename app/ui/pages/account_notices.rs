@@ -37,8 +37,8 @@ fn NoticeRow(notice: NoticeView) -> impl IntoView {
     let words = &t().server_pages().notices;
     let sentence = notice_sentence(&notice.kind);
     let reader = notice.session.is_none().then(|| words.by.of(&notice.actor));
-    let place = [notice.agent, notice.host, reader.unwrap_or_default()];
-    let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    let origin = [notice.agent, notice.host, reader.unwrap_or_default()];
+    let origin: Vec<String> = origin.into_iter().filter(|part| !part.is_empty()).collect();
     let end = notice.session.map(|session| {
         view! {
             <ConfirmedForm action=format!("/ui/account/sessions/{session}/end") label=words.end text=words.end_text
@@ -49,7 +49,7 @@ fn NoticeRow(notice: NoticeView) -> impl IntoView {
         <li class="fleet-row">
             <span class="min-w-0">
                 <span class="font-medium">{sentence}</span>
-                <span class="row-sub break-words">{place.join(" · ")}</span>
+                <span class="row-sub break-words">{origin.join(" · ")}</span>
                 <span class="row-sub"><RelativeTime at=notice.at/></span>
             </span>
             {end}

@@ -119,8 +119,8 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
         view! { <optgroup label=area>{all}{each.collect_view()}</optgroup> }
     });
     let groups = groups.collect_view();
-    let is_known = chosen.as_ref().is_none_or(|word| word.ends_with('.') || action_sentence(word).is_some());
-    let unknown_option = chosen.clone().filter(|_| !is_known).map(|word| option(word.clone(), word));
+    let is_known = chosen.as_ref().is_none_or(|action| action.ends_with('.') || action_sentence(action).is_some());
+    let unknown_option = chosen.clone().filter(|_| !is_known).map(|action| option(action.clone(), action));
     view! {
         <select class="select select-sm" id="action" name="action">
             <option value="">{words.any_action}</option>
@@ -182,7 +182,7 @@ fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
         serde_json::Value::Object(fields) if fields.is_empty() => None,
         detail => serde_json::to_string_pretty(detail).ok().map(|text| escape_lines(&text).into_owned()),
     };
-    let place =
+    let origin =
         words.entry.with(&[&language.format_integer(entry.seq.unsigned_abs()), &escape(&entry.chain).into_owned()]);
     let actor = || subject_link(audit_log, &entry.actor);
     let target = || subject_link(audit_log, &entry.target);
@@ -199,9 +199,9 @@ fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
             <td role="cell" class="max-lg:hidden">{target()}</td>
             <td role="cell" class="audit-log-detail">
                 <details class="fold">
-                    <summary aria-label=format!("{}: {place}", words.detail)>{words.detail}</summary>
+                    <summary aria-label=format!("{}: {origin}", words.detail)>{words.detail}</summary>
                     {particulars.map(|text| view! { <pre><code>{text}</code></pre> })}
-                    <span class="row-sub">{place}</span>
+                    <span class="row-sub">{origin}</span>
                     <code class="row-sub" title=entry.hash.clone()>{entry.hash.chars().take(16).collect::<String>()}</code>
                     {request}
                 </details>

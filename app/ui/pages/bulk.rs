@@ -38,7 +38,7 @@ struct BulkQuery {
 impl BulkQuery {
     /// Returns none if the action does not exist or does not apply to this list.
     fn from_params(listed: BulkTarget, params: &ParamsMap) -> Option<Self> {
-        let action = params.get("action").and_then(|word| BulkAction::parse(&word))?;
+        let action = params.get("action").and_then(|name| BulkAction::parse(&name))?;
         let mut ids = params.get_all("id").unwrap_or_default();
         ids.sort_unstable();
         ids.dedup();

@@ -172,8 +172,8 @@ fn file_sections(shown: ConfigDetail) -> impl IntoView {
 #[component]
 fn ViewSwitch(page_query: ConfigPageQuery) -> impl IntoView {
     let words = &t().server_pages().configs;
-    let link = |to: ConfigPageQuery, label: &'static str, here: bool| {
-        view! { <li><a class="filter" href=to.url() aria-current=here.then_some("true")>{label}</a></li> }
+    let link = |to: ConfigPageQuery, label: &'static str, is_current: bool| {
+        view! { <li><a class="filter" href=to.url() aria-current=is_current.then_some("true")>{label}</a></li> }
     };
     let split = page_query.split;
     view! {
@@ -203,11 +203,11 @@ pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bo
         })
         .collect();
     let changed = pairs.into_iter().filter(|(_, before, after)| before != after).map(|(name, before, after)| {
-        let word = if !old.contains_key(&name) { Some(words.came) } else if !new.contains_key(&name) { Some(words.went) } else { None };
+        let change = if !old.contains_key(&name) { Some(words.came) } else if !new.contains_key(&name) { Some(words.went) } else { None };
         let label = name.clone();
         view! {
             <section class="panel" aria-label=label>
-                <h3 class="panel-head font-mono"><span class="grow wrap-anywhere">{name.clone()}</span><span class="panel-note">{word}</span></h3>
+                <h3 class="panel-head font-mono"><span class="grow wrap-anywhere">{name.clone()}</span><span class="panel-note">{change}</span></h3>
                 <DiffTable name=name old=before new=after split=split/>
             </section>
         }
@@ -307,7 +307,7 @@ fn RevisionList(page: RevisionsPage, page_query: ConfigPageQuery) -> impl IntoVi
 fn RevisionRow(revision: RevisionView, first: u32, page_query: ConfigPageQuery) -> impl IntoView {
     let words = &t().server_pages().configs;
     let number = revision.revision;
-    let here = page_query.revision == Some(number);
+    let is_current = page_query.revision == Some(number);
     let to = ConfigPageQuery { revision: Some(number), against: None, split: false, ..page_query.clone() }.url();
     let changed = (number > first).then(|| {
         let name = format!("{}: {}", words.what_changed, t().server_pages().train.revision.of(number));
@@ -317,9 +317,9 @@ fn RevisionRow(revision: RevisionView, first: u32, page_query: ConfigPageQuery) 
     let active = (revision.active_jobs > 0)
         .then(|| view! { <span class="row-sub">{words.active.of(revision.active_jobs)}</span> });
     view! {
-        <tr class=if here { "is-here" } else { "" }>
+        <tr class=if is_current { "is-here" } else { "" }>
             <th scope="row">
-                <a class="row-link revision-number" href=to aria-current=here.then_some("true")>{number}</a>
+                <a class="row-link revision-number" href=to aria-current=is_current.then_some("true")>{number}</a>
                 {changed}
             </th>
             <td><RelativeTime at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>

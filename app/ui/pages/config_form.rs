@@ -62,7 +62,7 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
     let words = &t().server_pages().configs;
     let name = typed.get("name").cloned().unwrap_or_default();
     let is_taken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
-    let taken = is_taken.then(|| {
+    let taken_error = is_taken.then(|| {
         let that_one = format!("{}/edit", config_url(&name));
         view! {
             <p class="field-error" id="name-error" role="alert">{words.taken}" "<a class="quiet-link" href=that_one>{name.clone()}</a></p>
@@ -82,7 +82,7 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
                     <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off" spellcheck="false"
                         aria-invalid=is_wrong.then_some("true") aria-describedby=is_wrong.then(|| error_id("name"))
                         autofocus={is_taken || errors.is_first("name")} value=name.clone()/>
-                    {taken}
+                    {taken_error}
                 </Field>
             </section>
             <FileSections files=files errors=errors/>
@@ -204,8 +204,8 @@ impl FormFile {
 
 /// The files as the user entered them, if the form was rejected.
 fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
-    let file = |place: usize| {
-        let field = |what: &str| typed.get(&format!("{what}.{place}")).cloned();
+    let file = |index: usize| {
+        let field = |name: &str| typed.get(&format!("{name}.{index}")).cloned();
         Some(FormFile {
             name: field("file")?,
             text: field("text").unwrap_or_default(),
@@ -221,9 +221,9 @@ fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
 
 /// Assigns a problem to the name of the configuration, the name of a file, or the text of the main file.
 fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
-    let field = |(place, file): (usize, &FormFile)| {
+    let field = |(index, file): (usize, &FormFile)| {
         let control = if file.name == MAIN_FILE { "text" } else { "file" };
-        (format!("{control}.{place}"), file_field(&file.name))
+        (format!("{control}.{index}"), file_field(&file.name))
     };
     let fields: Vec<(String, String)> = files.iter().enumerate().map(field).collect();
     let named: Vec<[&str; 1]> = fields.iter().map(|(_, name)| [name.as_str()]).collect();
@@ -236,20 +236,20 @@ fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
 /// The files, and empty sections to add more.
 #[component]
 fn FileSections(files: Vec<FormFile>, errors: FormErrors) -> impl IntoView {
-    let there = files.len();
+    let existing = files.len();
     let all = files.into_iter().chain(std::iter::repeat_with(FormFile::default).take(EXTRA_FILES)).enumerate();
-    let sections = all.map(|(place, file)| {
-        view! { <FileSection place=place file=file is_new={place >= there} errors=errors/> }
+    let sections = all.map(|(index, file)| {
+        view! { <FileSection index=index file=file is_new={index >= existing} errors=errors/> }
     });
     sections.collect_view().into_erased()
 }
 
 #[component]
-fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -> impl IntoView {
+fn FileSection(index: usize, file: FormFile, is_new: bool, errors: FormErrors) -> impl IntoView {
     let words = &t().server_pages().configs;
-    let id = |what: &str| format!("{what}.{place}");
-    let error_message = |what: &str| {
-        let field_id = id(what);
+    let id = |control: &str| format!("{control}.{index}");
+    let error_message = |control: &str| {
+        let field_id = id(control);
         errors
             .message(&field_id)
             .map(|error| view! { <p class="field-error" id=error_id(&field_id) role="alert">{error}</p> })

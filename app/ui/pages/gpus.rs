@@ -57,7 +57,7 @@ struct GpuFilters {
 impl GpuFilters {
     fn from_params(params: &ParamsMap) -> Self {
         let GpusQuery { state, q, group, cursor, .. } = from_params(params);
-        let is = |key: &str, word: &str| params.get_str(key) == Some(word);
+        let is = |key: &str, value: &str| params.get_str(key) == Some(value);
         let lately = if is("range", "day") { HistoryRange::Day } else { HistoryRange::Hour };
         let form = match params.get_str("view") {
             Some("table") => GpuLayout::Table,
@@ -163,8 +163,9 @@ fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
 
 #[component]
 fn GpuSearch(filters: GpuFilters) -> impl IntoView {
-    let keeps = filters.url_params().to_vec();
-    view! { <ListSearch action="/gpus" q=filters.q keeps=keeps hint=t().workers.search_hint/> }.into_erased()
+    let hidden_fields = filters.url_params().to_vec();
+    view! { <ListSearch action="/gpus" q=filters.q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
+        .into_erased()
 }
 
 #[component]
@@ -181,7 +182,7 @@ fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl
     let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
     let body = move || match (parts.with(|parts| parts.iter().all(Vec::is_empty)), is_narrowed) {
         (false, _) => {
-            let part = |(place, ids)| view! { <WorkerGroup place=place ids=ids key=key.clone() page=page form=form/> };
+            let part = |(index, ids)| view! { <WorkerGroup index=index ids=ids key=key.clone() page=page form=form/> };
             let each = parts.get().into_iter().enumerate().map(part);
             view! {
                 {(form == GpuLayout::Squares).then(|| view! { <GpuLegend/> })}
@@ -271,8 +272,9 @@ fn group_workers(page: &GpusPage) -> Vec<Vec<WorkerId>> {
 #[component]
 fn GroupBySelect(filters: GpuFilters, keys: Vec<String>) -> impl IntoView {
     let words = &t().gpus;
-    let keeps = [("q", filters.q.clone())].into_iter().chain(filters.url_params()).filter(|(name, _)| *name != "group");
-    let keeps = keeps
+    let hidden_fields =
+        [("q", filters.q.clone())].into_iter().chain(filters.url_params()).filter(|(name, _)| *name != "group");
+    let hidden_fields = hidden_fields
         .filter_map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }))
         .collect_view();
     let option = |key: String| {
@@ -284,7 +286,7 @@ fn GroupBySelect(filters: GpuFilters, keys: Vec<String>) -> impl IntoView {
     any.then(|| {
         view! {
             <form method="get" action="/gpus" class="gpu-by">
-                {keeps}
+                {hidden_fields}
                 <label for="group">{words.group_by}</label>
                 <select class="select select-sm" id="group" name="group">
                     <option value="">{t().jobs.worker}</option>
@@ -300,7 +302,7 @@ fn GroupBySelect(filters: GpuFilters, keys: Vec<String>) -> impl IntoView {
 /// The workers of one group, below its name and GPU counts; without groups there is no heading.
 #[component]
 fn WorkerGroup(
-    place: usize,
+    index: usize,
     ids: Vec<WorkerId>,
     key: Option<String>,
     page: RwSignal<GpusPage>,
@@ -308,7 +310,7 @@ fn WorkerGroup(
 ) -> impl IntoView {
     let grouped = key.is_some();
     let head = key.map(|key| {
-        let group = Memo::new(move |_| page.with(|page| page.groups.get(place).cloned().unwrap_or_default()));
+        let group = Memo::new(move |_| page.with(|page| page.groups.get(index).cloned().unwrap_or_default()));
         move || {
             let (name, note) = group_heading(key.trim_start_matches("label."), &group.get());
             view! { <h2 class="gpu-group"><bdi class="wrap-anywhere">{name}</bdi><span>{note}</span></h2> }
@@ -330,28 +332,30 @@ fn group_heading(key: &str, group: &GpuGroup) -> (String, String) {
     let states = GpuState::ALL.iter().filter(|state| group.counts.count(**state) > 0);
     let states = states
         .map(|state| format!("{} {}", gpu_state_style(*state).label, t().format_integer(group.counts.count(*state))));
-    let here = (group.shown < group.total).then(|| words.here.of(t().format_integer(group.shown)));
-    let note = std::iter::once(t().workers.total.of(group.total)).chain(here).chain(states);
+    let shown_here = (group.shown < group.total).then(|| words.here.of(t().format_integer(group.shown)));
+    let note = std::iter::once(t().workers.total.of(group.total)).chain(shown_here).chain(states);
     (name, note.collect::<Vec<_>>().join(" · "))
 }
 
 /// The GPUs of one worker, rendered again only when this worker changes.
 #[component]
 fn WorkerGpusPanel(id: WorkerId, page: RwSignal<GpusPage>, form: GpuLayout, grouped: bool) -> impl IntoView {
-    let (name_id, of) = (format!("gpus-{id}"), id.clone());
+    let (name_id, worker_id) = (format!("gpus-{id}"), id.clone());
     let worker = Memo::new(move |_| page.with(|page| page.workers.iter().find(|worker| worker.id == id).cloned()));
     let shown = move || {
         let worker: WorkerView = worker.get()?;
         let (rows, name) = (gpu_entries(&worker), worker.name.clone());
         let body = match form {
             GpuLayout::Table => view! { <GpuRows rows=rows/> }.into_erased(),
-            GpuLayout::Tiles => view! { <GpuTiles worker=of.clone() rows=rows/> }.into_erased(),
-            GpuLayout::Squares => view! { <GpuSquares worker=of.clone() name=name.clone() rows=rows/> }.into_erased(),
+            GpuLayout::Tiles => view! { <GpuTiles worker=worker_id.clone() rows=rows/> }.into_erased(),
+            GpuLayout::Squares => {
+                view! { <GpuSquares worker=worker_id.clone() name=name.clone() rows=rows/> }.into_erased()
+            }
         };
         let (panel, head) = if form == GpuLayout::Squares { ("", "gpu-host-name") } else { ("panel", "panel-head") };
         let badge = (form != GpuLayout::Squares)
             .then(|| view! { <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span> });
-        let title = view! { <a class="row-link" href=format!("/admin/workers/{of}")>{name}</a>{badge} };
+        let title = view! { <a class="row-link" href=format!("/admin/workers/{worker_id}")>{name}</a>{badge} };
         // Below the heading of the group.
         let head = if grouped {
             view! { <h3 id=name_id.clone() class=head>{title}</h3> }.into_erased()

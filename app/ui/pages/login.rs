@@ -85,7 +85,7 @@ fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
     let words = &t().server_pages().login;
     let name = if name.is_empty() { "admin".to_owned() } else { name };
     let code = use_query_map().with_untracked(|query| query.get("setup"));
-    let begins = |here: bool, id| errors.is_first(id) || (errors.is_empty() && here);
+    let begins = |is_default: bool, id| errors.is_first(id) || (errors.is_empty() && is_default);
     let (at_code, at_password) = (begins(code.is_none(), "code"), begins(code.is_some(), "password"));
     view! {
         <form method="post" action="/ui/setup" class="space-y-4">

@@ -64,22 +64,22 @@ struct VisibleSections {
     audit: bool,
 }
 
-fn fetch_overview(backend: &SharedBackend, sees: VisibleSections) -> BackendFuture<Snapshot> {
+fn fetch_overview(backend: &SharedBackend, sections: VisibleSections) -> BackendFuture<Snapshot> {
     let backend = backend.clone();
     let jobs = |phase, limit| JobsQuery { phase, limit: Some(limit), ..JobsQuery::default() };
     Box::pin(async move {
         Ok(Snapshot {
-            fleet: if sees.workers { Some(backend.overview().await?) } else { None },
+            fleet: if sections.workers { Some(backend.overview().await?) } else { None },
             running: backend.jobs(jobs(Some(JobPhase::Running), MAX_RUNNING)).await?,
             recent: backend.jobs(jobs(None, FETCH_LIMIT)).await?,
-            events: if sees.audit { Some(backend.latest_events(MAX_EVENTS).await?) } else { None },
+            events: if sections.audit { Some(backend.latest_events(MAX_EVENTS).await?) } else { None },
         })
     })
 }
 
 /// Returns the topics that change the page. A rejected request is an event, but changes no worker and no job.
-const fn page_topics(sees: VisibleSections) -> &'static [Topic] {
-    if sees.audit { &[Topic::AuditLog, Topic::Jobs, Topic::Workers] } else { &[Topic::Jobs, Topic::Workers] }
+const fn page_topics(sections: VisibleSections) -> &'static [Topic] {
+    if sections.audit { &[Topic::AuditLog, Topic::Jobs, Topic::Workers] } else { &[Topic::Jobs, Topic::Workers] }
 }
 
 #[component]
@@ -87,17 +87,17 @@ pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
     let backend = use_backend();
     let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission));
-    let sees = VisibleSections { workers: may(Permission::AdminWorkers), audit: may(Permission::AdminAudit) };
+    let sections = VisibleSections { workers: may(Permission::AdminWorkers), audit: may(Permission::AdminAudit) };
     let snapshot = Resource::new(|| (), {
         let backend = backend.clone();
-        move |()| fetch_overview(&backend, sees)
+        move |()| fetch_overview(&backend, sections)
     });
     let shown = move || {
         let backend = backend.clone();
         Suspend::new(async move {
             let snapshot: Result<Snapshot, Problem> = snapshot.await;
             match snapshot {
-                Ok(first) => view! { <OverviewContent first=first sees=sees backend=backend/> }.into_erased(),
+                Ok(first) => view! { <OverviewContent first=first sections=sections backend=backend/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -110,17 +110,17 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 }
 
 #[component]
-fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBackend) -> impl IntoView {
-    let sees_workers = sees.workers;
-    let now = live_signal(first, page_topics(sees), move || fetch_overview(&backend, sees));
+fn OverviewContent(first: Snapshot, sections: VisibleSections, backend: SharedBackend) -> impl IntoView {
+    let sees_workers = sections.workers;
+    let now = live_signal(first, page_topics(sections), move || fetch_overview(&backend, sections));
     let workers =
         Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
     // The first steps are for users who may create workers.
     let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
     let has_worker = Memo::new(move |_| workers.get() > 0);
     let has_contact = Memo::new(move |_| {
-        let here = |fleet: &OverviewView| fleet.fleet.iter().any(|worker| worker.last_heartbeat.is_some());
-        now.with(|now| now.fleet.as_ref().is_some_and(here))
+        let has_heartbeat = |fleet: &OverviewView| fleet.fleet.iter().any(|worker| worker.last_heartbeat.is_some());
+        now.with(|now| now.fleet.as_ref().is_some_and(has_heartbeat))
     });
     let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
     let gpus = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map(fleet_gpus).unwrap_or_default()));
@@ -142,7 +142,7 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBacken
                     {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
                     {sees_workers.then(|| view! { <FleetPanel now=now/> })}
                 </div>
-                {sees.audit.then(|| view! { <LatestEvents audit_log=audit_log/> })}
+                {sections.audit.then(|| view! { <LatestEvents audit_log=audit_log/> })}
             </div>
         })}
     }

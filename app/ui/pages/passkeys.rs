@@ -58,8 +58,8 @@ pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'stat
 #[component]
 pub(super) fn AddPasskey() -> impl IntoView {
     let words = &t().server_pages().passkeys;
-    let here = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.base_url);
-    match PasskeyOrigin::from_url(&here.unwrap_or_default()) {
+    let base_url = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.base_url);
+    match PasskeyOrigin::from_url(&base_url.unwrap_or_default()) {
         Ok(_) => view! {
             <form method="post" action="/ui/account/passkeys">
                 <button class="btn"><Icon glyph=Glyph::Plus/>{words.add}</button>

@@ -48,10 +48,10 @@ type SegmentOptions = Vec<(&'static str, Text, bool)>;
 fn options<C: Copy + PartialEq>(
     all: [C; 2],
     chosen: C,
-    word: fn(C) -> &'static str,
+    value_of: fn(C) -> &'static str,
     labels: [Text; 2],
 ) -> SegmentOptions {
-    all.into_iter().zip(labels).map(|(choice, label)| (word(choice), label, choice == chosen)).collect()
+    all.into_iter().zip(labels).map(|(choice, label)| (value_of(choice), label, choice == chosen)).collect()
 }
 
 /// A select box of all languages, each with its own name.
@@ -78,10 +78,10 @@ fn RadioSegments(
     #[prop(into)] hint: String,
     options: SegmentOptions,
 ) -> impl IntoView {
-    let option = |(word, label, chosen): (&'static str, Text, bool)| {
+    let option = |(value, label, chosen): (&'static str, Text, bool)| {
         view! {
             <label>
-                <input type="radio" class="radio radio-sm radio-primary" name=name value=word checked=chosen/>
+                <input type="radio" class="radio radio-sm radio-primary" name=name value=value checked=chosen/>
                 {label}
             </label>
         }

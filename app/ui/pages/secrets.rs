@@ -76,7 +76,7 @@ fn SecretList(
 #[component]
 fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
     let words = &t().server_pages().secrets;
-    let given = match secret.delivered_at {
+    let delivered = match secret.delivered_at {
         Some(at) => view! { {words.last_given}" "<RelativeTime at=at/> }.into_erased(),
         None => view! { {words.never_given} }.into_erased(),
     };
@@ -93,7 +93,7 @@ fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
         <li class="fleet-row">
             <span class="min-w-0">
                 <span class="font-mono break-all">{secret.name.clone()}</span>
-                <span class="row-sub">{words.set}" "<RelativeTime at=secret.updated_at/>" ("{secret.updated_by}"), "{given}</span>
+                <span class="row-sub">{words.set}" "<RelativeTime at=secret.updated_at/>" ("{secret.updated_by}"), "{delivered}</span>
             </span>
             {remove}
         </li>

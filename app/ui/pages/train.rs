@@ -132,11 +132,11 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
     let newer = newer.map(|((ran, newest), pinned)| view! { <RevisionChoice pinned=pinned ran=ran newest=newest/> });
     let name = fields.text("config");
     let of_chosen = selected.as_ref().map(|selected| &selected.config);
-    let choices = configs.configs.into_iter().enumerate().map(|(place, config)| {
+    let choices = configs.configs.into_iter().enumerate().map(|(index, config)| {
         let checked = config.name == name;
         // The selected revision may not be the newest one.
         let config = of_chosen.filter(|_| checked).cloned().unwrap_or(config);
-        view! { <ConfigChoice place=place config=config checked=checked/> }
+        view! { <ConfigChoice index=index config=config checked=checked/> }
     });
     let choices = choices.collect_view();
     view! {
@@ -169,7 +169,7 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
 }
 
 #[component]
-fn ConfigChoice(place: usize, config: ConfigView, checked: bool) -> impl IntoView {
+fn ConfigChoice(index: usize, config: ConfigView, checked: bool) -> impl IntoView {
     let words = &t().server_pages().train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
@@ -178,7 +178,7 @@ fn ConfigChoice(place: usize, config: ConfigView, checked: bool) -> impl IntoVie
     view! {
         <div class="config-choice">
             <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name="config" value=config.name.clone() checked=checked required=true/>
-            <label for=id data-part=format!("choice-{place}")>
+            <label for=id data-part=format!("choice-{index}")>
                 <span class="flex flex-wrap items-baseline justify-between gap-x-3">
                     <span class="font-medium">{config.name.clone()}</span>
                     <span class="text-xs text-muted">

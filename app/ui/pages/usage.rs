@@ -43,7 +43,7 @@ impl UsagePageQuery {
     fn from_params(params: &ParamsMap) -> Self {
         let text = |name| params.get(name).filter(|text| !text.is_empty());
         let days = text("days").and_then(|days| days.parse().ok()).filter(|days| RANGES.contains(days));
-        let by = text("by").and_then(|word| UsageBy::parse(&word)).unwrap_or_default();
+        let by = text("by").and_then(|name| UsageBy::parse(&name)).unwrap_or_default();
         Self { days, from: text("from"), to: text("to"), by }
     }
 
@@ -183,8 +183,8 @@ fn UsageFigures(report: UsageReport) -> impl IntoView {
         )
     });
     let of_fleet = match fleet {
-        Some((used, there, idle)) => view! {
-            <StatTile name=words.utilisation value=used note=there/>
+        Some((used, note, idle)) => view! {
+            <StatTile name=words.utilisation value=used note=note/>
             <StatTile name=words.idle value=idle hint=words.idle_hint/>
         }
         .into_erased(),

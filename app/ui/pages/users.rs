@@ -85,9 +85,9 @@ fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
 
 fn search_form(query: &UsersQuery) -> AnyView {
     let role = query.role.map(|role| role.as_str().to_owned());
-    let keeps = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
-    view! { <ListSearch action="/admin/users" q=query.q.clone() keeps=keeps hint=t().server_pages().login.name/> }
-        .into_erased()
+    let hidden_fields = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
+    let hint = t().server_pages().login.name;
+    view! { <ListSearch action="/admin/users" q=query.q.clone() hidden_fields=hidden_fields hint=hint/> }.into_erased()
 }
 
 #[component]

@@ -164,13 +164,13 @@ fn LabelFields(
 }
 
 /// The reported labels, each with the reason if it has no effect.
-fn reported_labels(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
+fn reported_labels(reported: Labels, admin_labels: &Labels, ignored: bool) -> AnyView {
     let words = &t().server_pages().worker;
     if reported.0.is_empty() {
         return view! { <p class="text-muted">{words.none_reported}</p> }.into_erased();
     }
     let row = |(key, value): (String, String)| {
-        let why = match given.0.get(&key) {
+        let why = match admin_labels.0.get(&key) {
             _ if ignored => Some(words.not_counted.to_owned()),
             Some(own) if *own != value => Some(words.overridden.of(own)),
             _ => None,

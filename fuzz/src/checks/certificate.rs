@@ -41,11 +41,11 @@ fn encode_files(chain: &[u8], key: &[u8]) -> CertificateFiles {
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let Some((how, data)) = data.split_first() else { return };
+    let Some((change, data)) = data.split_first() else { return };
     let original = parse(&encode_files(&PAIR.chain, &PAIR.key), NOW).expect("nothing was changed");
     assert!(!original.is_ca_signed);
     assert_doctor_reads(data);
-    let changed = match how % 3 {
+    let changed = match change % 3 {
         // What stands for itself.
         0 => {
             let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
@@ -78,8 +78,8 @@ fn apply_patches(original: &[u8], patches: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for patch in patches.chunks_exact(4) {
         let at = usize::from(u16::from_be_bytes([patch[0], patch[1]])) % (bytes.len() + 1);
-        let gone = usize::from(patch[2] % 4).min(bytes.len() - at);
-        bytes.splice(at..at + gone, [patch[3]]);
+        let removed = usize::from(patch[2] % 4).min(bytes.len() - at);
+        bytes.splice(at..at + removed, [patch[3]]);
     }
     bytes
 }

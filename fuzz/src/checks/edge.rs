@@ -97,15 +97,15 @@ fn authorization(line: &[u8]) {
 
 /// As a browser reads addresses.
 fn leads_nowhere_else(text: &str) {
-    let here = Url::parse("https://here.example:8001/jobs").expect("an address");
-    let there = |path: &str| here.join(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    assert_eq!(there(local_path(text)).origin(), here.origin(), "{text:?}");
-    let next = there(&format!("/confirm?next={}", percent_escaped(text)));
-    assert_eq!((next.path(), next.origin(), next.fragment()), ("/confirm", here.origin(), None), "{text:?}");
+    let base = Url::parse("https://here.example:8001/jobs").expect("an address");
+    let resolve = |path: &str| base.join(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    assert_eq!(resolve(local_path(text)).origin(), base.origin(), "{text:?}");
+    let next = resolve(&format!("/confirm?next={}", percent_escaped(text)));
+    assert_eq!((next.path(), next.origin(), next.fragment()), ("/confirm", base.origin(), None), "{text:?}");
     let shown = SafeUrl::from_data(text).into_string();
-    if let Ok(address) = here.join(&shown) {
+    if let Ok(address) = base.join(&shown) {
         assert!(["http", "https"].contains(&address.scheme()), "{text:?}");
-        assert!(!shown.starts_with('/') || address.origin() == here.origin(), "{text:?}");
+        assert!(!shown.starts_with('/') || address.origin() == base.origin(), "{text:?}");
     }
 }
 

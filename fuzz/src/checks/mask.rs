@@ -25,9 +25,9 @@ fn assert_masked(secrets: &[&str], log: &[u8], masked: &[u8]) {
     // Control characters are passed over, also those of a secret.
     let plain = |secret: &&&str| !secret.chars().any(char::is_control);
     for secret in secrets.iter().filter(|secret| secret.len() >= app::domain::secret::MIN_VALUE_BYTES).filter(plain) {
-        for (place, found) in log.windows(secret.len()).enumerate() {
-            let gone = || masked[place..place + secret.len()].iter().all(|byte| *byte == b'*');
-            assert!(found != secret.as_bytes() || gone(), "{secret:?} at {place}");
+        for (offset, found) in log.windows(secret.len()).enumerate() {
+            let is_masked = || masked[offset..offset + secret.len()].iter().all(|byte| *byte == b'*');
+            assert!(found != secret.as_bytes() || is_masked(), "{secret:?} at {offset}");
         }
     }
 }

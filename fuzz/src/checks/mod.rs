@@ -27,6 +27,6 @@ fn cuts(line: &[u8]) -> impl Iterator<Item = usize> + '_ {
 /// A directory of its own, in memory where there is such a thing.
 fn directory() -> tempfile::TempDir {
     let memory = std::path::Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("a directory")
+    let created = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    created.expect("a directory")
 }

@@ -17,7 +17,7 @@ const LIMIT: usize = 64;
 pub fn check(data: &[u8]) {
     let (cuts, body) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
     let Some(body) = body.get(1..) else { return };
-    let whole = read_events(vec![Bytes::copy_from_slice(body)]);
+    let uncut = read_events(vec![Bytes::copy_from_slice(body)]);
     let mut cuts = super::cuts(cuts);
     let (mut pieces, mut rest) = (Vec::new(), body);
     while !rest.is_empty() {
@@ -25,8 +25,8 @@ pub fn check(data: &[u8]) {
         pieces.push(Bytes::copy_from_slice(piece));
         rest = tail;
     }
-    assert_eq!(format!("{whole:?}"), format!("{:?}", read_events(pieces)), "cuts change nothing");
-    for event in &whole {
+    assert_eq!(format!("{uncut:?}"), format!("{:?}", read_events(pieces)), "cuts change nothing");
+    for event in &uncut {
         let data = event.data.as_deref().unwrap_or_default();
         let _: Result<WorkerEvent, _> = serde_json::from_str(data);
     }

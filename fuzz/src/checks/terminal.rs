@@ -10,13 +10,13 @@ use crate::tail::{LineContent, TailBuffer, TailLine};
 /// See the module.
 pub fn check(data: &[u8]) {
     let Some((cuts, log)) = super::first_line(data) else { return };
-    let whole = tail_buffer([(0, log)].into_iter());
+    let uncut = tail_buffer([(0, log)].into_iter());
     let pieced = tail_buffer(pieces(log, super::cuts(cuts.as_bytes())).into_iter());
-    assert_eq!(texts(&whole), texts(&pieced), "cuts change nothing");
-    assert_eq!(whole.next_offset(), Some(log.len() as u64));
-    assert!(whole.iter().zip(whole.iter().skip(1)).all(|(one, next)| next.number == one.number + 1));
+    assert_eq!(texts(&uncut), texts(&pieced), "cuts change nothing");
+    assert_eq!(uncut.next_offset(), Some(log.len() as u64));
+    assert!(uncut.iter().zip(uncut.iter().skip(1)).all(|(one, next)| next.number == one.number + 1));
     let mut left = log.chars();
-    for line in whole.iter() {
+    for line in uncut.iter() {
         let LineContent::Text(spans) = &line.content else { panic!("nothing is missing") };
         assert!(spans.iter().all(|span| !span.text.is_empty()));
         assert!(spans.windows(2).all(|pair| pair[0].style != pair[1].style));

@@ -109,7 +109,7 @@ impl JobApi {
         let url = self.url(&["secrets"], &format!("attempt={}", self.key.attempt))?;
         self.send_json::<JobSecrets>(|| self.api.http.post(url.clone()).timeout(REQUEST_TIMEOUT))
             .await
-            .map(|given| given.secrets)
+            .map(|response| response.secrets)
     }
 
     /// `PUT …/artifacts/{path}`: the whole file in one request. `body` is called for each try.
@@ -161,9 +161,9 @@ impl JobApi {
     }
 
     /// `POST …/checkpoint`: all files of a checkpoint were sent.
-    pub async fn complete_checkpoint(&self, whole: &CompletedCheckpoint) -> Result<(), OrchestratorError> {
+    pub async fn complete_checkpoint(&self, manifest: &CompletedCheckpoint) -> Result<(), OrchestratorError> {
         let url = self.url(&["checkpoint"], &format!("attempt={}", self.key.attempt))?;
-        self.send_json::<ReportResponse>(|| self.api.http.post(url.clone()).json(whole).timeout(REQUEST_TIMEOUT * 3))
+        self.send_json::<ReportResponse>(|| self.api.http.post(url.clone()).json(manifest).timeout(REQUEST_TIMEOUT * 3))
             .await
             .map(drop)
     }

@@ -153,7 +153,7 @@ impl Api {
     }
 
     /// `POST /api/workers/job/{id}/status` for an attempt of which this host has nothing, not even its token.
-    pub async fn report_gone(&self, job: &JobId, report: &StatusReport) -> Result<(), OrchestratorError> {
+    pub async fn report_unknown_attempt(&self, job: &JobId, report: &StatusReport) -> Result<(), OrchestratorError> {
         self.post::<serde::de::IgnoredAny>(&format!("api/workers/job/{job}/status"), report).await.map(drop)
     }
 

@@ -40,7 +40,7 @@ impl ReconnectSignal {
 /// Those that are not retryable.
 pub async fn retry_until_answered<T, F>(
     online: &ReconnectSignal,
-    what: &str,
+    operation: &str,
     mut call: F,
 ) -> Result<T, OrchestratorError>
 where
@@ -61,7 +61,7 @@ where
             answered => return answered,
         };
         let wait = backoff.next_delay_after(clock::random_u64(), after);
-        tracing::warn!("{what}: {error}; retrying in {} s", wait.as_secs_f32().round());
+        tracing::warn!("{operation}: {error}; retrying in {} s", wait.as_secs_f32().round());
         online.wait_or_reconnect(wait).await;
     }
 }

@@ -30,8 +30,8 @@ impl LogFormat {
     ///
     /// # Errors
     /// The valid values.
-    pub fn parse(word: &str) -> Result<Self, String> {
-        match word {
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
             "auto" => Ok(Self::Auto),
             other => LogLineFormat::parse(other).map(Self::Explicit).map_err(|_| "use auto, text or json".to_owned()),
         }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn terminal_gets_text_unless_configured() {
-        let on = |word: &str, terminal| LogFormat::parse(word).map(|format| format.resolve(terminal));
+        let on = |name: &str, terminal| LogFormat::parse(name).map(|format| format.resolve(terminal));
         assert_eq!((on("auto", true), on("auto", false)), (Ok(LogLineFormat::Text), Ok(LogLineFormat::Json)));
         assert_eq!((on("json", true), on("text", false)), (Ok(LogLineFormat::Json), Ok(LogLineFormat::Text)));
         assert!(on("xml", true).is_err_and(|why| why.contains("auto")));

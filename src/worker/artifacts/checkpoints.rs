@@ -90,28 +90,32 @@ pub fn group_by_step(files: Vec<Artifact>) -> CheckpointsByStep {
 
 /// The steps of complete checkpoints. Some trainers report completion. For others a checkpoint is complete once it has
 /// not changed for a while and the trainer has moved on: to a later step, a later checkpoint, or its exit.
-pub fn complete_steps(found: &CheckpointsByStep, said: &ReportedCheckpoints, trainer: TrainerState) -> BTreeSet<u64> {
+pub fn complete_steps(
+    found: &CheckpointsByStep,
+    reported: &ReportedCheckpoints,
+    trainer: TrainerState,
+) -> BTreeSet<u64> {
     let newest = found.keys().next_back().copied();
-    let is_whole = |(step, checkpoint): &(&u64, &LocalCheckpoint)| {
+    let is_complete = |(step, checkpoint): &(&u64, &LocalCheckpoint)| {
         let (now, went_on) = match trainer {
             TrainerState::Ended => return true,
-            TrainerState::Running(now) => (now, said.step > **step || newest > Some(**step)),
+            TrainerState::Running(now) => (now, reported.step > **step || newest > Some(**step)),
             TrainerState::Interrupted(at) => (at, true),
         };
-        said.finished.contains(&checkpoint.name) || (went_on && now - checkpoint.modified_ms > STABLE_AFTER_MS)
+        reported.finished.contains(&checkpoint.name) || (went_on && now - checkpoint.modified_ms > STABLE_AFTER_MS)
     };
-    found.iter().filter(is_whole).map(|(step, _)| *step).collect()
+    found.iter().filter(is_complete).map(|(step, _)| *step).collect()
 }
 
 /// The complete checkpoints to upload, the most useful one first. `sent` are names.
 pub fn pending_uploads(
     found: &CheckpointsByStep,
-    whole: &BTreeSet<u64>,
+    complete: &BTreeSet<u64>,
     policy: CheckpointPolicy,
     sent: &BTreeSet<String>,
 ) -> Vec<u64> {
     let is_sent = |step: &u64| found.get(step).is_some_and(|checkpoint| sent.contains(&checkpoint.name));
-    let newest_first = whole.iter().rev().copied();
+    let newest_first = complete.iter().rev().copied();
     match policy {
         CheckpointPolicy::None => Vec::new(),
         // A checkpoint that a newer one has replaced is useless, even if the newer one was deleted here.
@@ -178,25 +182,25 @@ mod tests {
     #[test]
     fn checkpoint_is_complete_when_reported_or_trainer_moved_on() {
         let found = files(&[("checkpoint-5/a", 1_000), ("checkpoint-10/a", 10_000)]);
-        let said = |finished: &[&str], step| ReportedCheckpoints {
+        let reported = |finished: &[&str], step| ReportedCheckpoints {
             finished: finished.iter().map(|name| (*name).to_owned()).collect(),
             step,
         };
-        for (said, trainer, expected) in [
-            (said(&[], 0), TrainerState::Running(6_000), &[][..]),
-            (said(&[], 0), TrainerState::Running(6_001), &[5]),
-            (said(&[], 10), TrainerState::Running(15_001), &[5]),
-            (said(&[], 11), TrainerState::Running(15_000), &[5]),
-            (said(&[], 11), TrainerState::Running(15_001), &[5, 10]),
-            (said(&["checkpoint-10"], 0), TrainerState::Running(10_000), &[5, 10]),
-            (said(&["checkpoint-10"], 0), TrainerState::Running(2_000), &[10]),
-            (said(&[], 0), TrainerState::Ended, &[5, 10]),
-            (said(&[], 0), TrainerState::Interrupted(10_500), &[5]),
-            (said(&[], 0), TrainerState::Interrupted(15_001), &[5, 10]),
-            (said(&["checkpoint-10"], 0), TrainerState::Interrupted(10_500), &[5, 10]),
+        for (reported, trainer, expected) in [
+            (reported(&[], 0), TrainerState::Running(6_000), &[][..]),
+            (reported(&[], 0), TrainerState::Running(6_001), &[5]),
+            (reported(&[], 10), TrainerState::Running(15_001), &[5]),
+            (reported(&[], 11), TrainerState::Running(15_000), &[5]),
+            (reported(&[], 11), TrainerState::Running(15_001), &[5, 10]),
+            (reported(&["checkpoint-10"], 0), TrainerState::Running(10_000), &[5, 10]),
+            (reported(&["checkpoint-10"], 0), TrainerState::Running(2_000), &[10]),
+            (reported(&[], 0), TrainerState::Ended, &[5, 10]),
+            (reported(&[], 0), TrainerState::Interrupted(10_500), &[5]),
+            (reported(&[], 0), TrainerState::Interrupted(15_001), &[5, 10]),
+            (reported(&["checkpoint-10"], 0), TrainerState::Interrupted(10_500), &[5, 10]),
         ] {
-            let steps: Vec<_> = complete_steps(&found, &said, trainer).into_iter().collect();
-            assert_eq!(steps, expected, "{said:?} {trainer:?}");
+            let steps: Vec<_> = complete_steps(&found, &reported, trainer).into_iter().collect();
+            assert_eq!(steps, expected, "{reported:?} {trainer:?}");
         }
     }
 

@@ -24,9 +24,9 @@ pub fn remove_duplicates(output: &Path, files: &mut Vec<Artifact>) -> io::Result
     let samples = files.iter().filter(|artifact| artifact.kind == ArtifactKind::Sample).cloned();
     let (copies, own): (Vec<_>, Vec<_>) =
         samples.partition(|artifact| artifact.file.path.starts_with(EVENT_MEDIA_PREFIX));
-    let mut look = SampleMatcher { output, trainer_samples: &own, compared: 0, matched: BTreeSet::new() };
+    let mut matcher = SampleMatcher { output, trainer_samples: &own, compared: 0, matched: BTreeSet::new() };
     for copy in copies.iter().filter(|copy| copy.file.size <= MAX_COPY_BYTES) {
-        if look.has_same_bytes(copy) || look.has_same_picture(copy) {
+        if matcher.has_same_bytes(copy) || matcher.has_same_picture(copy) {
             nofollow::remove(output, &copy.file.path)?;
             files.retain(|artifact| artifact.file.path != copy.file.path);
         }
@@ -62,13 +62,13 @@ impl SampleMatcher<'_> {
         let distance = |own: &Artifact| own.file.modified_ms.abs_diff(copy.file.modified_ms);
         let mut near: Vec<_> =
             own.iter().enumerate().filter(|(_, own)| distance(own) <= SAME_IMAGE_WINDOW_MS).collect();
-        near.retain(|(place, own)| file_extension(own) != file_extension(copy) && !self.matched.contains(place));
+        near.retain(|(index, own)| file_extension(own) != file_extension(copy) && !self.matched.contains(index));
         near.sort_by_key(|(_, own)| distance(own));
         let Some(size) = near.first().and_then(|_| image_dimensions(self.output, copy)) else { return false };
         let found = near
             .into_iter()
             .find(|(_, own)| self.can_compare() && self::image_dimensions(self.output, own) == Some(size));
-        found.is_some_and(|(place, _)| self.matched.insert(place))
+        found.is_some_and(|(index, _)| self.matched.insert(index))
     }
 }
 

@@ -53,10 +53,10 @@ impl CheckpointEventReader {
 impl AttemptRunner {
     /// Reads the events added since the last call.
     pub(super) async fn read_events(&self, events: &mut CheckpointEventReader) {
-        let (dir, mut taken) = (self.dir.clone(), std::mem::take(events));
+        let (dir, mut reader) = (self.dir.clone(), std::mem::take(events));
         let read = move || {
-            taken.read_new(&dir);
-            Ok(taken)
+            reader.read_new(&dir);
+            Ok(reader)
         };
         // If the thread fails, they are read again from the start.
         *events = run_blocking(read).await.unwrap_or_default();

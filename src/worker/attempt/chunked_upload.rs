@@ -47,28 +47,28 @@ impl From<io::Error> for FileUploadError {
 impl AttemptRunner {
     /// Uploads a file as it is now, and records that.
     pub(super) async fn upload_file(&self, artifact: &Artifact) -> Result<(), FileUploadError> {
-        let what = format!("uploading {} of {}", artifact.file.path, self.key());
+        let operation = format!("uploading {} of {}", artifact.file.path, self.key());
         let mut tries = 0;
         let (size, sha256) = loop {
             tries += 1;
             let (output, path) = (self.dir.output_dir(), artifact.file.path.clone());
             let wanted = Arc::new(());
             let still = Arc::downgrade(&wanted);
-            let look = move || digest(nofollow::open(&output, &path)?, || still.strong_count() > 0);
-            let (size, sha256) = run_blocking(look).await?;
+            let compute_digest = move || digest(nofollow::open(&output, &path)?, || still.strong_count() > 0);
+            let (size, sha256) = run_blocking(compute_digest).await?;
             drop(wanted);
             let file = FileUpload { path: &artifact.file.path, kind: artifact.kind, size, sha256: &sha256 };
             let sent = if size > CHUNK_BYTES {
-                self.upload_chunks(&file, &what).await
+                self.upload_chunks(&file, &operation).await
             } else {
-                self.upload_whole(&file, &what).await
+                self.upload_in_one_request(&file, &operation).await
             };
             match sent {
                 Ok(()) => break (size, sha256),
                 // Most likely the file was written to between its digest and its upload.
                 Err(OrchestratorError::Rejected { .. }) if tries < MAX_TRIES => tokio::time::sleep(RETRY_DELAY).await,
                 Err(error) => {
-                    self.handle_error(&what, &error);
+                    self.handle_error(&operation, &error);
                     return Err(error.into());
                 }
             }
@@ -78,18 +78,18 @@ impl AttemptRunner {
         Ok(())
     }
 
-    async fn upload_whole(&self, file: &FileUpload<'_>, what: &str) -> Result<(), OrchestratorError> {
+    async fn upload_in_one_request(&self, file: &FileUpload<'_>, operation: &str) -> Result<(), OrchestratorError> {
         let send = async || {
             self.check_unchanged(file).await?;
             self.api.upload_artifact(file, || file_body(&self.dir.output_dir(), file.path, (0, file.size))).await
         };
-        retry_until_answered(&self.context.reconnect_signal, what, send).await.map(drop)
+        retry_until_answered(&self.context.reconnect_signal, operation, send).await.map(drop)
     }
 
     /// Resumes an upload, also one that an earlier agent began.
-    async fn upload_chunks(&self, file: &FileUpload<'_>, what: &str) -> Result<(), OrchestratorError> {
+    async fn upload_chunks(&self, file: &FileUpload<'_>, operation: &str) -> Result<(), OrchestratorError> {
         let online = &self.context.reconnect_signal;
-        let mut offset = retry_until_answered(online, what, async || self.api.fetch_received_bytes(file).await)
+        let mut offset = retry_until_answered(online, operation, async || self.api.fetch_received_bytes(file).await)
             .await?
             .min(file.size);
         let mut stalls = 0;
@@ -100,7 +100,7 @@ impl AttemptRunner {
                 self.check_unchanged(file).await?;
                 self.api.upload_chunk(file, piece, || file_body(&self.dir.output_dir(), file.path, piece)).await
             };
-            let received = match retry_until_answered(online, what, send).await {
+            let received = match retry_until_answered(online, operation, send).await {
                 Ok(ChunkAck { received: None }) => return Ok(()),
                 Ok(ChunkAck { received: Some(received) }) => received,
                 // The server has less than it reported: its disk was changed.

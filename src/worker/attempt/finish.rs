@@ -40,8 +40,8 @@ impl AttemptRunner {
         if self.is_superseded() {
             return None;
         }
-        let (dir, given) = (self.dir.clone(), Arc::clone(self.job_secrets()));
-        let end = run_blocking(move || LogTail::read(&dir, &given.mask)).await.unwrap_or_default();
+        let (dir, secrets) = (self.dir.clone(), Arc::clone(self.job_secrets()));
+        let end = run_blocking(move || LogTail::read(&dir, &secrets.mask)).await.unwrap_or_default();
         let mut report = outcome::status_report(self.key(), &exit, &end.text)?;
         report.error_line = report.error_line.zip(end.lines_before).map(|(line, before)| before + line);
         if exit.stopped == Some(StopCause::Requeue) {
@@ -60,12 +60,12 @@ impl AttemptRunner {
     /// Reports the end. Returns whether the orchestrator accepted the report from this worker.
     pub(super) async fn report_end(&self, mut report: StatusReport) -> bool {
         self.update(true, |state| state.terminal = Some(report.clone())).await;
-        let what = format!("reporting {} of {}", report.status, self.key());
+        let operation = format!("reporting {} of {}", report.status, self.key());
         loop {
-            let answer = retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            let answer = retry_until_answered(&self.context.reconnect_signal, &operation, async || {
                 self.api.report_status(&report).await
             });
-            let taken = match self.unless_superseded(answer).await {
+            let is_accepted = match self.unless_superseded(answer).await {
                 Some(Ok(())) => {
                     let error = report.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
                     if report.status == "failed" {
@@ -78,23 +78,23 @@ impl AttemptRunner {
                 }
                 // The error text may be the reason for the rejection.
                 Some(Err(OrchestratorError::Rejected { status, detail })) if report.error.is_some() => {
-                    tracing::warn!("{what}: {detail} ({status}); retrying without the error's text");
+                    tracing::warn!("{operation}: {detail} ({status}); retrying without the error's text");
                     report.error = None;
                     continue;
                 }
                 // The next agent with a valid token reports it.
                 Some(Err(OrchestratorError::Unauthorized(sentence))) => {
-                    tracing::error!("{what}: {sentence}");
+                    tracing::error!("{operation}: {sentence}");
                     return false;
                 }
                 Some(Err(error)) => {
-                    tracing::warn!("{what}: {error}");
+                    tracing::warn!("{operation}: {error}");
                     false
                 }
                 None => false,
             };
             self.mark_delivered().await;
-            return taken;
+            return is_accepted;
         }
     }
 }
@@ -118,8 +118,8 @@ impl LogTail {
         let count = file.read_at(&mut bytes, start)?;
         mask.mask_bytes(&mut bytes[..count]);
         let end = bytes[..count].get(usize::try_from(from - start).unwrap_or_default()..).unwrap_or_default();
-        let is_whole = from <= MAX_COUNTED_BYTES && dir.truncation_offsets().log == 0;
-        let before = if is_whole { Some(count_lines(&file, from)?) } else { None };
+        let can_count = from <= MAX_COUNTED_BYTES && dir.truncation_offsets().log == 0;
+        let before = if can_count { Some(count_lines(&file, from)?) } else { None };
         Ok(Self { text: String::from_utf8_lossy(end).into_owned(), lines_before: before })
     }
 }

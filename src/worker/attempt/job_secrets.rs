@@ -49,11 +49,12 @@ impl AttemptRunner {
     /// # Errors
     /// From the orchestrator or the disk.
     pub(super) async fn fetch_secrets(&self) -> Result<(), OrchestratorError> {
-        let what = format!("fetching the secrets of {}", self.key());
-        let taken =
-            retry_until_answered(&self.context.reconnect_signal, &what, async || self.api.fetch_secrets().await)
+        let operation = format!("fetching the secrets of {}", self.key());
+        let fetched =
+            retry_until_answered(&self.context.reconnect_signal, &operation, async || self.api.fetch_secrets().await)
                 .await?;
-        let mut variables: BTreeMap<String, Secret> = taken.iter().map(|(n, v)| (n.clone(), Secret::new(v))).collect();
+        let mut variables: BTreeMap<String, Secret> =
+            fetched.iter().map(|(n, v)| (n.clone(), Secret::new(v))).collect();
         if let Some(token) = &self.secrets.hf_token {
             variables.entry("HF_TOKEN".to_owned()).or_insert_with(|| token.clone());
         }

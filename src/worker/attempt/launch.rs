@@ -28,7 +28,7 @@ pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<
     let at = module_position(trainer).filter(|_| launch.processes > 1)?;
     let (python, rest) = trainer.split_at(at);
     let mut command = python.to_vec();
-    let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
+    let mut add = |arguments: &[&str]| command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     add(&["-m", "accelerate.commands.launch", "--num_processes", &launch.processes.to_string(), "--num_machines", "1"]);
     if let Some(precision) = launch.mixed_precision.filter(|precision| PRECISIONS.contains(precision)) {
         add(&["--mixed_precision", precision]);

@@ -77,11 +77,11 @@ impl AttemptRunner {
 
     /// Sends what follows an offset. Returns how many bytes the orchestrator then has.
     async fn send_chunk(&self, offset: u64, tail: TailState) -> Result<u64, OrchestratorError> {
-        let (given, dir) = (Arc::clone(self.job_secrets()), self.dir.clone());
-        let piece = match run_blocking(move || MaskedChunk::read(&dir, offset, &given.mask, tail)).await {
+        let (secrets, dir) = (Arc::clone(self.job_secrets()), self.dir.clone());
+        let chunk = match run_blocking(move || MaskedChunk::read(&dir, offset, &secrets.mask, tail)).await {
             // Possibly the beginning of a secret: wait for the rest.
-            Ok(piece) if piece.bytes.is_empty() => return Ok(offset),
-            Ok(piece) => piece,
+            Ok(chunk) if chunk.bytes.is_empty() => return Ok(offset),
+            Ok(chunk) => chunk,
             // Nothing more follows, and the end must be reported.
             Err(error) if tail == TailState::Complete => {
                 return Err(OrchestratorError::InvalidResponse(format!(
@@ -93,16 +93,16 @@ impl AttemptRunner {
                 return Ok(offset);
             }
         };
-        let what = format!("uploading the log of {}", self.key());
-        let dropped = piece.offset - offset;
+        let operation = format!("uploading the log of {}", self.key());
+        let dropped = chunk.offset - offset;
         if dropped > 0 {
             tracing::warn!(
                 "{}: dropped {dropped} bytes of its log, because the disk has no space for more",
                 self.key()
             );
         }
-        let send = async || self.api.upload_log(piece.offset, dropped, piece.bytes.clone()).await;
-        match retry_until_answered(&self.context.reconnect_signal, &what, send).await {
+        let send = async || self.api.upload_log(chunk.offset, dropped, chunk.bytes.clone()).await;
+        match retry_until_answered(&self.context.reconnect_signal, &operation, send).await {
             Ok(LogAck { durable }) => Ok(durable),
             // The server has less (a restored backup) or more (a response was lost). If it has exactly what was
             // expected but rejects the gap, retrying would never make progress.

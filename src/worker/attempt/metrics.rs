@@ -72,8 +72,8 @@ impl AttemptRunner {
             if points.is_empty() { vec![&points[..]] } else { points.chunks(MAX_BATCH_POINTS).collect() };
         for batch in batches {
             let report = ProgressReport { attempt: self.key().attempt, points: batch.to_vec() };
-            let what = format!("sending the progress of {}", self.key());
-            if let Err(error) = retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            let operation = format!("sending the progress of {}", self.key());
+            if let Err(error) = retry_until_answered(&self.context.reconnect_signal, &operation, async || {
                 self.api.report_progress(&report).await
             })
             .await

@@ -96,7 +96,7 @@ impl AttemptRunner {
         let host_boot = crate::process::host_boot_id();
         let trainer = context.config.trainer.clone();
         let cwd = context.config.trainer_cwd.as_ref().map(|dir| dir.path.clone());
-        let (limits, place) = (context.config.attempt_limits(), context.limits.job_cgroup().cloned());
+        let (limits, cgroup) = (context.config.attempt_limits(), context.limits.job_cgroup().cloned());
         let mut spec = AttemptSpec {
             version: VERSION,
             key,
@@ -106,7 +106,7 @@ impl AttemptRunner {
             host_boot,
             resume: false,
             limits,
-            place,
+            cgroup,
             disk: None,
         };
         let home = users::home_dir(&context.config.work_dir, &users::owner_name(&spec));
@@ -213,16 +213,16 @@ impl AttemptRunner {
     }
 
     /// Handles an error for which a retry does not help.
-    fn handle_error(&self, what: &str, error: &OrchestratorError) {
+    fn handle_error(&self, operation: &str, error: &OrchestratorError) {
         match error {
             OrchestratorError::Conflict { .. } | OrchestratorError::NotFound(_) => {
                 tracing::warn!(
-                    "{}: {what}: {error}: stopping, because it is no longer assigned to this worker",
+                    "{}: {operation}: {error}: stopping, because it is no longer assigned to this worker",
                     self.key()
                 );
                 self.stop(StopCause::Superseded);
             }
-            _ => tracing::warn!("{}: {what}: {error}", self.key()),
+            _ => tracing::warn!("{}: {operation}: {error}", self.key()),
         }
     }
 

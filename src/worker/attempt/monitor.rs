@@ -198,8 +198,8 @@ impl AttemptRunner {
         }
         let report =
             StatusReport { resumed_from_step: self.state().resumed_from_step, ..self.key().status_report("running") };
-        let what = format!("reporting {} as running", self.key());
-        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+        let operation = format!("reporting {} as running", self.key());
+        match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
             self.api.report_status(&report).await
         })
         .await

@@ -74,9 +74,9 @@ impl PersistedState {
         self.record_uploaded(UploadedFile { path: path.to_owned(), ..UploadedFile::default() }).await;
     }
 
-    fn log_write_error(&self, what: &str, written: io::Result<()>) {
+    fn log_write_error(&self, file: &str, written: io::Result<()>) {
         if let Err(error) = written {
-            tracing::error!("{}: cannot write {what}: {error}", self.dir.path().display());
+            tracing::error!("{}: cannot write {file}: {error}", self.dir.path().display());
         }
     }
 }

@@ -23,8 +23,8 @@ impl AttemptRunner {
     /// Whether this or an earlier agent has started a supervisor.
     pub(super) async fn has_supervisor(&self) -> bool {
         let dir = self.dir.clone();
-        let look = move || Ok(dir.join("supervisor.json").exists() || dir.join("exit.json").exists());
-        run_blocking(look).await.unwrap_or_default()
+        let is_started = move || Ok(dir.join("supervisor.json").exists() || dir.join("exit.json").exists());
+        run_blocking(is_started).await.unwrap_or_default()
     }
 
     /// Prepares the attempt until a supervisor runs.
@@ -87,8 +87,8 @@ impl AttemptRunner {
             return Ok(());
         }
         let report = self.key().status_report("starting");
-        let what = format!("accepting {}", self.key());
-        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+        let operation = format!("accepting {}", self.key());
+        match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
             self.api.report_status(&report).await
         })
         .await
@@ -99,7 +99,7 @@ impl AttemptRunner {
             }
             Err(error) => {
                 // The attempt belongs to another worker, or was cancelled; it never started.
-                tracing::info!("{what}: {error}");
+                tracing::info!("{operation}: {error}");
                 self.stop(StopCause::Superseded);
                 Err(AttemptExit { stopped: Some(StopCause::Superseded), ..exit_now() })
             }
@@ -108,11 +108,11 @@ impl AttemptRunner {
 
     async fn fetch_bundle(&self) -> Result<(), AttemptExit> {
         let offered = &self.spec.offer.bundle;
-        let what = format!("fetching the configuration of {}", self.key());
+        let operation = format!("fetching the configuration of {}", self.key());
         let mut tries = 0;
         loop {
             tries += 1;
-            let body = match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            let body = match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
                 self.api.fetch_bundle(offered).await
             })
             .await
@@ -142,12 +142,12 @@ impl AttemptRunner {
     /// Replaces placeholders in the configuration by directories of this host.
     async fn resolve_placeholders(&self) -> Result<(), AttemptExit> {
         let named = self.context.config.host_directories.iter();
-        let mut places: Placeholders = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
+        let mut values: Placeholders = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
         let own = [self.dir.output_dir(), PathBuf::from(self.key().job_id.as_str())];
-        places.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(own));
+        values.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(own));
         let bundle = self.dir.bundle_dir();
         let disk = |error| host_fault_exit(&format!("cannot write the configuration's files: {error}"));
-        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &places))).await.map_err(disk)? {
+        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &values))).await.map_err(disk)? {
             Err(PlaceholderError::Write(error)) => Err(disk(error)),
             Err(error @ PlaceholderError::Unknown { .. }) => Err(error_exit(error.to_string())),
             Ok(()) => Ok(()),
@@ -166,8 +166,8 @@ impl AttemptRunner {
     }
 
     /// The exit of a superseded attempt.
-    fn superseded_exit(&self, what: &str, error: &OrchestratorError) -> AttemptExit {
-        self.handle_error(what, error);
+    fn superseded_exit(&self, operation: &str, error: &OrchestratorError) -> AttemptExit {
+        self.handle_error(operation, error);
         AttemptExit { stopped: Some(StopCause::Superseded), ..exit_now() }
     }
 
@@ -192,7 +192,7 @@ impl AttemptRunner {
             secrets: &self.job_secrets().variables,
             visible_devices: &visible,
             num_processes: self.process_count(),
-            is_module: self.spec.trainer.iter().any(|word| word == "-m"),
+            is_module: self.spec.trainer.iter().any(|argument| argument == "-m"),
             trace: self.trace.as_ref(),
         };
         let own =

@@ -42,12 +42,12 @@ fn from_attempt(earlier: AttemptDir) -> io::Result<Option<PreviousCheckpoint>> {
     let mut events = CheckpointEventReader::default();
     events.read_new(&earlier);
     let exit: AttemptExit = earlier.read_json("exit.json").ok().flatten().unwrap_or_default();
-    let whole = checkpoints::complete_steps(
+    let complete = checkpoints::complete_steps(
         &found,
         &events.reported,
         TrainerState::from_exit(&exit, earlier.last_activity_ms()),
     );
-    found.retain(|step, _| whole.contains(step));
+    found.retain(|step, _| complete.contains(step));
     let files =
         found.values().flat_map(|checkpoint| &checkpoint.files).map(|artifact| artifact.file.path.clone()).collect();
     let Some((step, LocalCheckpoint { name, .. })) = found.pop_last() else { return Ok(None) };

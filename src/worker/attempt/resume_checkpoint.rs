@@ -97,8 +97,8 @@ impl AttemptRunner {
         }
     }
 
-    async fn record_resume(&self, step: u64, name: &str, is_sent: bool, whence: &str) {
-        tracing::info!("{} resumes at step {step}, with {name} {whence}", self.key());
+    async fn record_resume(&self, step: u64, name: &str, is_sent: bool, origin: &str) {
+        tracing::info!("{} resumes at step {step}, with {name} {origin}", self.key());
         self.update(true, |state| {
             state.resumed_from_step = Some(step);
             if is_sent {
@@ -110,8 +110,8 @@ impl AttemptRunner {
 
     /// The checkpoint that the orchestrator has.
     async fn fetch_offered_checkpoint(&self) -> Result<Option<ResumeCheckpoint>, OrchestratorError> {
-        let what = format!("asking for earlier checkpoints of {}", self.key());
-        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+        let operation = format!("asking for earlier checkpoints of {}", self.key());
+        match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
             self.api.fetch_resume_checkpoint().await
         })
         .await
@@ -119,7 +119,7 @@ impl AttemptRunner {
             Ok(found) => Ok((!found.files.is_empty()).then_some(found)),
             Err(error @ OrchestratorError::Conflict { .. }) => Err(error),
             Err(error) => {
-                tracing::warn!("{what}: {error}");
+                tracing::warn!("{operation}: {error}");
                 Ok(None)
             }
         }
@@ -129,8 +129,8 @@ impl AttemptRunner {
     /// download.
     async fn fetch_checkpoint(&self, sent: &ResumeCheckpoint) -> Result<(), ResumeError> {
         validate_paths(sent)?;
-        let (aside, place) = (self.dir.join(INCOMING_DIR), self.dir.output_dir().join(&sent.name));
-        if place.is_dir() {
+        let (download_dir, target) = (self.dir.join(INCOMING_DIR), self.dir.output_dir().join(&sent.name));
+        if target.is_dir() {
             return Ok(());
         }
         let bytes = sent.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size_bytes));
@@ -138,21 +138,21 @@ impl AttemptRunner {
         tracing::info!("{}: fetching {} ({} files, {bytes} bytes)", self.key(), sent.name, sent.files.len());
         let fetched = async {
             for file in &sent.files {
-                self.fetch_file(file, &aside.join(&file.path)).await?;
+                self.fetch_file(file, &download_dir.join(&file.path)).await?;
             }
-            tokio::fs::rename(aside.join(&sent.name), place).await.map_err(ResumeError::from)
+            tokio::fs::rename(download_dir.join(&sent.name), target).await.map_err(ResumeError::from)
         };
         let fetched = fetched.await;
         // Removes a download that is not needed.
-        let _ = tokio::fs::remove_dir_all(&aside).await;
+        let _ = tokio::fs::remove_dir_all(&download_dir).await;
         fetched
     }
 
     /// The download may only use space that a job may use. Bytes of a broken download count twice.
     async fn check_free_space(&self, bytes: u64) -> Result<(), ResumeError> {
-        let (dir, keep) = (self.dir.path().to_owned(), self.context.config.min_free_space);
+        let (dir, min_free) = (self.dir.path().to_owned(), self.context.config.min_free_space);
         let usable = run_blocking(move || {
-            Ok(read_disk_space(&dir).map(|space| space.free.saturating_sub(keep.bytes(space.total))))
+            Ok(read_disk_space(&dir).map(|space| space.free.saturating_sub(min_free.bytes(space.total))))
         });
         match usable.await? {
             Some(usable) if bytes > usable => {
@@ -166,13 +166,13 @@ impl AttemptRunner {
         if let Some(parent) = path.parent() {
             tokio::fs::create_dir_all(parent).await?;
         }
-        let what = format!("fetching {} for {}", file.path, self.key());
+        let operation = format!("fetching {} for {}", file.path, self.key());
         for _ in 0..MAX_TRIES {
-            let mut heard = Instant::now();
-            let append = async || self.resume_download(file, path, &mut heard).await;
-            retry_until_answered(&self.context.reconnect_signal, &what, append).await?;
-            let whole = path.to_owned();
-            let (size, sha256) = run_blocking(move || digest(std::fs::File::open(whole)?, || true)).await?;
+            let mut received_at = Instant::now();
+            let append = async || self.resume_download(file, path, &mut received_at).await;
+            retry_until_answered(&self.context.reconnect_signal, &operation, append).await?;
+            let downloaded = path.to_owned();
+            let (size, sha256) = run_blocking(move || digest(std::fs::File::open(downloaded)?, || true)).await?;
             if size == file.size_bytes && sha256.eq_ignore_ascii_case(&file.sha256) {
                 return Ok(());
             }
@@ -186,36 +186,38 @@ impl AttemptRunner {
         &self,
         file: &CheckpointFile,
         path: &Path,
-        heard: &mut Instant,
+        received_at: &mut Instant,
     ) -> Result<(), OrchestratorError> {
         let disk = |error: io::Error| OrchestratorError::Rejected {
             status: 507,
             detail: format!("{}: {error}", path.display()),
         };
         let mut part = File::options().append(true).create(true).open(path).await.map_err(disk)?;
-        let mut there = part.metadata().await.map_err(disk)?.len();
-        if there == file.size_bytes {
+        let mut received = part.metadata().await.map_err(disk)?.len();
+        if received == file.size_bytes {
             return Ok(());
         }
-        if there > file.size_bytes {
+        if received > file.size_bytes {
             part.set_len(0).await.map_err(disk)?;
-            there = 0;
+            received = 0;
         }
-        let given_up = heard.elapsed() > DOWNLOAD_TIMEOUT;
-        let patient = |error: OrchestratorError| match error {
-            OrchestratorError::Transient { sentence, .. } if given_up => {
+        let is_timed_out = received_at.elapsed() > DOWNLOAD_TIMEOUT;
+        let until_timeout = |error: OrchestratorError| match error {
+            OrchestratorError::Transient { sentence, .. } if is_timed_out => {
                 OrchestratorError::Rejected { status: 504, detail: sentence }
             }
             error => error,
         };
-        let mut answer = self.api.download_checkpoint_file(&file.path, there).await.map_err(patient)?;
-        if there > 0 && answer.status() != StatusCode::PARTIAL_CONTENT {
+        let mut answer = self.api.download_checkpoint_file(&file.path, received).await.map_err(until_timeout)?;
+        if received > 0 && answer.status() != StatusCode::PARTIAL_CONTENT {
             part.set_len(0).await.map_err(disk)?;
-            there = 0;
+            received = 0;
         }
-        while there < file.size_bytes {
+        while received < file.size_bytes {
             let broken = |why: &str| {
-                patient(OrchestratorError::transient(format!("the download was interrupted at {there}: {why}")))
+                until_timeout(OrchestratorError::transient(format!(
+                    "the download was interrupted at {received}: {why}"
+                )))
             };
             let chunk = match tokio::time::timeout(STALL_TIMEOUT, answer.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
@@ -224,11 +226,11 @@ impl AttemptRunner {
                 Err(_) => return Err(broken("no data")),
             };
             // Reads no more than was announced; the digest verifies the content.
-            let room = usize::try_from(file.size_bytes - there).unwrap_or(usize::MAX);
-            let chunk = &chunk[..chunk.len().min(room)];
+            let remaining = usize::try_from(file.size_bytes - received).unwrap_or(usize::MAX);
+            let chunk = &chunk[..chunk.len().min(remaining)];
             part.write_all(chunk).await.map_err(disk)?;
-            there += chunk.len() as u64;
-            *heard = Instant::now();
+            received += chunk.len() as u64;
+            *received_at = Instant::now();
         }
         part.flush().await.map_err(disk)
     }

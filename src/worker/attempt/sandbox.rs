@@ -32,8 +32,8 @@ impl AttemptRunner {
                 "this host supports sandbox level {most} at most, not {wanted}: {why}"
             )));
         }
-        let given = self.context.config.exposed_directories().into_values();
-        let (write, read): (Vec<_>, Vec<_>) = given.partition(|dir| dir.writable);
+        let exposed = self.context.config.exposed_directories().into_values();
+        let (write, read): (Vec<_>, Vec<_>) = exposed.partition(|dir| dir.writable);
         let only_paths = |dirs: Vec<HostDirectory>| dirs.into_iter().map(|dir| dir.path).collect();
         let granted = self.spec.offer.gpus.clone();
         let grant = SandboxGrant {

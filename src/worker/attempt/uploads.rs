@@ -124,15 +124,15 @@ impl AttemptRunner {
     /// Complete checkpoints to upload, the most useful one first.
     async fn pending_checkpoints(&self, events: &CheckpointEventReader, trainer: TrainerState) -> Vec<LocalCheckpoint> {
         let mut found = checkpoints::group_by_step(self.list_output().await);
-        let whole = checkpoints::complete_steps(&found, &events.reported, trainer);
+        let complete = checkpoints::complete_steps(&found, &events.reported, trainer);
         let sent = self.state().checkpoints.clone();
-        let due = checkpoints::pending_uploads(&found, &whole, self.spec.offer.checkpoints, &sent);
+        let due = checkpoints::pending_uploads(&found, &complete, self.spec.offer.checkpoints, &sent);
         due.into_iter().filter_map(|step| found.remove(&step)).collect()
     }
 
     /// Uploads all missing files of a checkpoint, and reports it as complete.
     async fn upload_checkpoint(&self, checkpoint: &LocalCheckpoint) -> Result<(), FileUploadError> {
-        let what = format!("reporting {} of {} as complete", checkpoint.name, self.key());
+        let operation = format!("reporting {} of {} as complete", checkpoint.name, self.key());
         let mut tries = 0;
         loop {
             tries += 1;
@@ -141,9 +141,9 @@ impl AttemptRunner {
                     self.upload_file(artifact).await?;
                 }
             }
-            let whole = self.checkpoint_manifest(checkpoint);
-            let tell = async || self.api.complete_checkpoint(&whole).await;
-            let error = match retry_until_answered(&self.context.reconnect_signal, &what, tell).await {
+            let manifest = self.checkpoint_manifest(checkpoint);
+            let report = async || self.api.complete_checkpoint(&manifest).await;
+            let error = match retry_until_answered(&self.context.reconnect_signal, &operation, report).await {
                 Ok(()) => break,
                 Err(error) => error,
             };
@@ -156,7 +156,7 @@ impl AttemptRunner {
                         continue;
                     }
                 }
-                _ => self.handle_error(&what, &error),
+                _ => self.handle_error(&operation, &error),
             }
             return Err(error.into());
         }

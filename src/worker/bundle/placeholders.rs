@@ -47,12 +47,12 @@ fn variable_name(name: &str) -> String {
 ///
 /// # Errors
 /// The first unknown placeholder, or an I/O error.
-pub fn resolve_in_files(bundle: &Path, places: &Placeholders) -> Result<(), PlaceholderError> {
+pub fn resolve_in_files(bundle: &Path, placeholders: &Placeholders) -> Result<(), PlaceholderError> {
     for file in json_files(bundle)? {
         let text = std::fs::read(&file)?;
         let Ok(mut content) = serde_json::from_slice::<Value>(&text) else { continue };
         let before = content.clone();
-        replace_all(&mut content, "", places).map_err(|(name, value)| PlaceholderError::Unknown {
+        replace_all(&mut content, "", placeholders).map_err(|(name, value)| PlaceholderError::Unknown {
             name,
             value: value.chars().take(200).collect(),
             file: file.strip_prefix(bundle).unwrap_or(&file).display().to_string(),
@@ -82,37 +82,37 @@ fn json_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// An unknown name, and the value that contains it.
 type UnknownPlaceholder = (String, String);
 
-fn replace_all(value: &mut Value, key: &str, places: &Placeholders) -> Result<(), UnknownPlaceholder> {
+fn replace_all(value: &mut Value, key: &str, values: &Placeholders) -> Result<(), UnknownPlaceholder> {
     match value {
         Value::String(text) => {
-            if let Some(name) = placeholders(key, text).find(|name| !places.contains_key(*name)) {
+            if let Some(name) = placeholders(key, text).find(|name| !values.contains_key(*name)) {
                 return Err((name.to_owned(), text.clone()));
             }
-            *text = replace_known(text, places);
+            *text = replace_known(text, values);
             Ok(())
         }
-        Value::Array(list) => list.iter_mut().try_for_each(|entry| replace_all(entry, key, places)),
-        Value::Object(map) => map.iter_mut().try_for_each(|(key, entry)| replace_all(entry, key, places)),
+        Value::Array(list) => list.iter_mut().try_for_each(|entry| replace_all(entry, key, values)),
+        Value::Object(map) => map.iter_mut().try_for_each(|(key, entry)| replace_all(entry, key, values)),
         _ => Ok(()),
     }
 }
 
 /// Replaces known names once: the inserted directory is not searched again.
-fn replace_known(text: &str, places: &Placeholders) -> String {
+fn replace_known(text: &str, values: &Placeholders) -> String {
     let mut rest = text;
-    let mut whole = String::with_capacity(text.len());
+    let mut replaced = String::with_capacity(text.len());
     while let Some((before, after)) = rest.split_once('{') {
-        whole.push_str(before);
-        let known = after.split_once('}').and_then(|(name, behind)| Some((places.get(name)?, behind)));
+        replaced.push_str(before);
+        let known = after.split_once('}').and_then(|(name, behind)| Some((values.get(name)?, behind)));
         if let Some((dir, behind)) = known {
-            whole.push_str(&dir.to_string_lossy());
+            replaced.push_str(&dir.to_string_lossy());
             rest = behind;
         } else {
-            whole.push('{');
+            replaced.push('{');
             rest = after;
         }
     }
-    whole + rest
+    replaced + rest
 }
 
 #[cfg(test)]
@@ -120,16 +120,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn places() -> Placeholders {
+    fn values() -> Placeholders {
         [("data_root", "/mnt/d"), ("cache", "/c {data_root}"), ("output_dir", "/o"), ("job_id", "j_1")]
             .into_iter()
             .map(|(name, dir)| (name.to_owned(), PathBuf::from(dir)))
             .collect()
     }
 
-    fn result(key: &str, text: &str, places: &Placeholders) -> Result<Value, String> {
+    fn result(key: &str, text: &str, values: &Placeholders) -> Result<Value, String> {
         let mut value = json!(text);
-        replace_all(&mut value, key, places).map(|()| value).map_err(|(name, _)| name)
+        replace_all(&mut value, key, values).map(|()| value).map_err(|(name, _)| name)
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
             ("plain", "plain"),
             ("", ""),
         ] {
-            assert_eq!(result("k", text, &places()), Ok(json!(expected)), "{text}");
+            assert_eq!(result("k", text, &values()), Ok(json!(expected)), "{text}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
             ("x", "}{"),
             ("--caption_template", "{a}, {b:>3}"),
         ] {
-            assert_eq!(result(key, text, &places()), Ok(json!(text)), "{text}");
+            assert_eq!(result(key, text, &values()), Ok(json!(text)), "{text}");
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         write("same.json", "{\"a\":1.50}")?;
         write("prompts.txt", "{data_root}")?;
         write("broken.json", "{data_root}")?;
-        resolve_in_files(temp.path(), &places()).map_err(io::Error::other)?;
+        resolve_in_files(temp.path(), &values()).map_err(io::Error::other)?;
         assert!(read("config.json")?.contains("\"d\": \"/mnt/d/x\"") && read("sub/b.json")?.contains("\"/mnt/d\""));
         assert_eq!(
             [read("same.json")?, read("prompts.txt")?, read("broken.json")?],
@@ -199,10 +199,10 @@ mod tests {
         );
 
         write("sub/b.json", r#"{"dir": "{weights}/x"}"#)?;
-        let why = resolve_in_files(temp.path(), &places()).map_err(|why| why.to_string());
+        let why = resolve_in_files(temp.path(), &values()).map_err(|why| why.to_string());
         let why = why.err().unwrap_or_default();
-        for word in ["sub/b.json", "{weights}", "--path weights=DIR", "SIMPLETUNER_PATHS=weights=DIR"] {
-            assert!(why.contains(word), "{word} is not in {why}");
+        for part in ["sub/b.json", "{weights}", "--path weights=DIR", "SIMPLETUNER_PATHS=weights=DIR"] {
+            assert!(why.contains(part), "{part} is not in {why}");
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ pub enum MinFreeSpace {
 }
 
 impl MinFreeSpace {
-    pub fn from_flag(told: Option<DiskFloor>) -> Self {
-        told.map_or(Self::Auto, Self::Explicit)
+    pub fn from_flag(floor: Option<DiskFloor>) -> Self {
+        floor.map_or(Self::Auto, Self::Explicit)
     }
 
     /// In bytes, on a disk of this size.
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn small_disk_has_a_lower_default_minimum() {
-        for (told, total, bytes) in [
+        for (floor, total, bytes) in [
             (None, 4_000 * GIB, 10 * GIB),
             (None, 200 * GIB, 10 * GIB),
             (None, 40 * GIB, 2 * GIB),
@@ -52,7 +52,7 @@ mod tests {
             (Some(DiskFloor::Percent(50)), 4_000, 2_000),
             (Some(DiskFloor::Bytes(0)), 40 * GIB, 0),
         ] {
-            assert_eq!(MinFreeSpace::from_flag(told).bytes(total), bytes, "{told:?} of {total}");
+            assert_eq!(MinFreeSpace::from_flag(floor).bytes(total), bytes, "{floor:?} of {total}");
         }
     }
 

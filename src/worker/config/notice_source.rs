@@ -21,8 +21,8 @@ impl NoticeSource {
     ///
     /// # Errors
     /// The valid values.
-    pub fn parse(word: &str) -> Result<Option<Self>, String> {
-        Ok(Some(match word.trim() {
+    pub fn parse(value: &str) -> Result<Option<Self>, String> {
+        Ok(Some(match value.trim() {
             "off" | "" => return Ok(None),
             "auto" => Self::Auto,
             "aws" => Self::Aws,
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn spot_notice_values_are_parsed() {
-        let read = |word: &str| NoticeSource::parse(word);
+        let read = |value: &str| NoticeSource::parse(value);
         assert_eq!(read("off"), Ok(None));
         assert_eq!(read(" aws "), Ok(Some(NoticeSource::Aws)));
         assert_eq!(read("file:/run/gone"), Ok(Some(NoticeSource::File("/run/gone".into()))));

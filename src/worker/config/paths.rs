@@ -53,15 +53,15 @@ fn insert_pair(paths: &mut HostDirectories, flag: &str, pair: &str) -> Result<()
 const READ_ONLY: &str = "ro";
 const READ_WRITE: &str = "rw";
 
-fn is_access(word: &str) -> bool {
-    [READ_ONLY, READ_WRITE].contains(&word)
+fn is_access(text: &str) -> bool {
+    [READ_ONLY, READ_WRITE].contains(&text)
 }
 
 /// Splits the directory from its access mode.
-fn split_access(given: &str) -> (&Path, &str) {
-    match given.rsplit_once(':') {
+fn split_access(argument: &str) -> (&Path, &str) {
+    match argument.rsplit_once(':') {
         Some((dir, access)) if is_access(access) => (Path::new(dir), access),
-        _ => (Path::new(given), READ_ONLY),
+        _ => (Path::new(argument), READ_ONLY),
     }
 }
 
@@ -69,16 +69,16 @@ fn split_access(given: &str) -> (&Path, &str) {
 ///
 /// # Errors
 /// If the directory does not exist.
-pub fn trainer_cwd(given: &Path) -> Result<HostDirectory, String> {
-    let given = given.to_string_lossy();
-    let (dir, access) = split_access(&given);
+pub fn trainer_cwd(argument: &Path) -> Result<HostDirectory, String> {
+    let argument = argument.to_string_lossy();
+    let (dir, access) = split_access(&argument);
     let path = dir.canonicalize().ok().filter(|path| path.is_dir());
     let path = path.ok_or_else(|| format!("--trainer-cwd: {} is not a directory", dir.display()))?;
     Ok(HostDirectory { path, writable: access == READ_WRITE })
 }
 
-fn insert(paths: &mut HostDirectories, flag: &str, name: &str, given: &str) -> Result<(), String> {
-    let (dir, access) = split_access(given);
+fn insert(paths: &mut HostDirectories, flag: &str, name: &str, argument: &str) -> Result<(), String> {
+    let (dir, access) = split_access(argument);
     if !is_placeholder_name(name) {
         return Err(format!(
             "{flag}: {name:?} is not a valid name: use letters, digits and '_', not starting with a digit"
@@ -104,11 +104,11 @@ fn insert(paths: &mut HostDirectories, flag: &str, name: &str, given: &str) -> R
 /// # Errors
 /// A message that names a directory, possibly the agent's own, inside one that jobs may change.
 pub fn check_nesting(paths: &HostDirectories, work_dir: &Path) -> Result<(), String> {
-    let given = paths.iter().map(|(name, dir)| (format!("{{{name}}}"), dir.path.as_path()));
-    for (what, path) in given.chain([("the work directory".to_owned(), work_dir)]) {
+    let directories = paths.iter().map(|(name, dir)| (format!("{{{name}}}"), dir.path.as_path()));
+    for (label, path) in directories.chain([("the work directory".to_owned(), work_dir)]) {
         if let Some((name, outer)) = writable_ancestor(paths, path) {
             return Err(format!(
-                "{what} is {}, inside {{{name}}}, {}, which jobs may change (:rw): a job could replace it by a \
+                "{label} is {}, inside {{{name}}}, {}, which jobs may change (:rw): a job could replace it by a \
                 link. Remove :rw there, or move one of them",
                 path.display(),
                 outer.display()
@@ -162,34 +162,34 @@ mod tests {
             std::fs::create_dir_all(path(dir))?;
         }
         std::os::unix::fs::symlink(path("data"), path("link"))?;
-        let checked = |given: &[(&str, &str)], work: &str| {
-            let flags: Vec<_> = given.iter().map(|(name, dir)| format!("{name}={}", path(dir))).collect();
+        let checked = |directories: &[(&str, &str)], work: &str| {
+            let flags: Vec<_> = directories.iter().map(|(name, dir)| format!("{name}={}", path(dir))).collect();
             parse(None, &flags, None).and_then(|paths| check_nesting(&paths, Path::new(&path(work))))
         };
-        for (given, work) in [
+        for (directories, work) in [
             (&[("a", "data"), ("b", "data/models")][..], "work"),
             (&[("a", "data"), ("b", "data/models:rw")], "work"),
             (&[("a", "data:rw"), ("b", "data:rw")], "work"),
             (&[("a", "data:rw"), ("b", "database")], "work"),
             (&[("a", "data")], "data/models"),
         ] {
-            assert_eq!(checked(given, work), Ok(()), "{given:?}");
+            assert_eq!(checked(directories, work), Ok(()), "{directories:?}");
         }
-        for (given, work, word) in [
+        for (directories, work, sentence_part) in [
             (&[("a", "data:rw"), ("b", "data/models")][..], "work", "{b}"),
             (&[("a", "link:rw"), ("b", "data/models:rw")], "work", "{b}"),
             (&[("a", "data:rw"), ("b", "link/models")], "work", "{b}"),
             (&[("a", "data:rw")], "data/models", "work directory"),
             (&[("a", "data:rw")], "data/not/there", "work directory"),
         ] {
-            assert!(checked(given, work).is_err_and(|why| why.contains(word)), "{given:?} {work}");
+            assert!(checked(directories, work).is_err_and(|why| why.contains(sentence_part)), "{directories:?} {work}");
         }
         Ok(())
     }
 
     #[test]
     fn invalid_paths_are_named_in_the_error() {
-        for (pair, word) in [
+        for (pair, sentence_part) in [
             ("data", "'='"),
             ("1a=/x", "not a valid name"),
             ("a-b=/x", "not a valid name"),
@@ -197,7 +197,7 @@ mod tests {
             ("a=", "directory"),
         ] {
             assert!(
-                parsed(None, &[pair], None).is_err_and(|why| why.contains("--path") && why.contains(word)),
+                parsed(None, &[pair], None).is_err_and(|why| why.contains("--path") && why.contains(sentence_part)),
                 "{pair}"
             );
             let why = parsed(Some(pair), &[], None);

@@ -51,10 +51,10 @@ pub fn run_as_init(matches: &ArgMatches) -> Result<u8, FatalError> {
                 command.arg("--on-stop=requeue");
             }
             let mut start = || i32::try_from(command.spawn()?.id()).map_err(std::io::Error::other);
-            let (mut agent, mut asked) = (start()?, false);
+            let (mut agent, mut is_stopping) = (start()?, false);
             loop {
                 match reap_children(agent) {
-                    Some(AgentExit { was_killed: true, code }) if !asked => {
+                    Some(AgentExit { was_killed: true, code }) if !is_stopping => {
                         tracing::error!("the agent was killed (exit code {code}); restarting it to adopt its jobs");
                         tokio::time::sleep(RESTART_DELAY).await;
                         agent = start()?;
@@ -65,7 +65,7 @@ pub fn run_as_init(matches: &ArgMatches) -> Result<u8, FatalError> {
                 tokio::select! {
                     _ = ends.recv() => {}
                     Some(signal) = signals.recv() => {
-                        asked = true;
+                        is_stopping = true;
                         // It may have exited just now; then that is noticed next.
                         let _ = kill(Pid::from_raw(agent), signal);
                     }

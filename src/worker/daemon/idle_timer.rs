@@ -46,7 +46,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut idle = IdleTimer::new(Duration::from_secs(10), start);
-        let looks = [
+        let checks = [
             (9, false, false),
             (9, true, false),
             // Never while a job runs, however long.
@@ -56,7 +56,7 @@ mod tests {
             (511, false, false),
             (520, false, true),
         ];
-        for (seconds, busy, over) in looks {
+        for (seconds, busy, over) in checks {
             assert_eq!(idle.update(busy, at(seconds)), over, "{seconds} s, {busy}");
         }
     }

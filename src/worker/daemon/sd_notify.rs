@@ -85,9 +85,9 @@ mod tests {
         let name = format!("simpletuner-worker-test-{}", std::process::id());
         let manager = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         ServiceNotifier { socket: connect(OsStr::new(&format!("@{name}")))?, watchdog: None }.send("READY=1");
-        let mut heard = [0; 64];
-        let length = manager.recv(&mut heard)?;
-        assert_eq!(&heard[..length], b"READY=1");
+        let mut message = [0; 64];
+        let length = manager.recv(&mut message)?;
+        assert_eq!(&message[..length], b"READY=1");
         assert!(connect(OsStr::new("/does/not/exist")).is_err());
         Ok(())
     }

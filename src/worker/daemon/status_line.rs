@@ -47,8 +47,8 @@ fn format_job(key: &AttemptKey, progress: JobProgress, with_progress: bool) -> S
         (None, _) => None,
     };
     let loss = progress.loss.map(|loss| format!("loss {loss:.4}"));
-    let said: Vec<String> = step.into_iter().chain(loss).filter(|_| with_progress).collect();
-    if said.is_empty() { key.job_id.to_string() } else { format!("{} ({})", key.job_id, said.join(", ")) }
+    let details: Vec<String> = step.into_iter().chain(loss).filter(|_| with_progress).collect();
+    if details.is_empty() { key.job_id.to_string() } else { format!("{} ({})", key.job_id, details.join(", ")) }
 }
 
 /// `23:04:05 UTC`

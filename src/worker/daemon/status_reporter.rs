@@ -45,14 +45,14 @@ impl StatusReporter {
         let manager = ServiceNotifier::from_environment();
         // Twice within the watchdog's timeout.
         let watchdog = manager.as_ref().and_then(|manager| manager.watchdog).map(|limit| limit / 3);
-        let calm = manager.as_ref().map(|_| IDLE_INTERVAL);
+        let idle_interval = manager.as_ref().map(|_| IDLE_INTERVAL);
         let live = terminal::is_enabled().then_some(LIVE_INTERVAL);
         Self {
             idle: context.config.shutdown.max_idle.map(|limit| IdleTimer::new(limit, now)),
             context,
             orchestrator_reach: reach,
             manager,
-            period: [watchdog, calm, live].into_iter().flatten().min(),
+            period: [watchdog, idle_interval, live].into_iter().flatten().min(),
             last_update: now,
             ready: false,
             is_stopping: false,

@@ -23,8 +23,8 @@ pub struct CertificateInfo {
 impl CertificateInfo {
     /// Parses DER; `None` if it is invalid.
     pub fn parse(der: &[u8]) -> Option<Self> {
-        let mut whole = DerReader(der).enter(SEQUENCE)?;
-        let mut body = whole.enter(SEQUENCE)?;
+        let mut certificate = DerReader(der).enter(SEQUENCE)?;
+        let mut body = certificate.enter(SEQUENCE)?;
         if body.peek() == Some(VERSION) {
             body.next()?;
         }

@@ -92,11 +92,11 @@ pub async fn probe(url: &Url, trust: &ServerTrust, token: Option<&Secret>) -> Re
         // Only to read the certificate: nothing secret is sent.
         probe.certificate = fetch(&build_client(&ServerTrust::AcceptAny, url)?, url, "healthz", None).await.1;
     }
-    let heard = health.is_ok();
+    let is_healthy = health.is_ok();
     probe.health = Some(health);
-    if let Some(token) = token.filter(|_| heard) {
+    if let Some(token) = token.filter(|_| is_healthy) {
         let answer = fetch(&asking, url, "api/workers/queue", Some(token)).await.0;
-        probe.queue = Some(answer.map_err(|unheard| match unheard {
+        probe.queue = Some(answer.map_err(|error| match error {
             ProbeError::Untrusted(sentence) | ProbeError::Network(sentence) => sentence,
         }));
     }

@@ -44,14 +44,14 @@ impl Diagnostic {
 
     /// For users. Control characters are removed, because it contains text from others.
     pub fn render(&self, colours: bool) -> String {
-        let (word, colour) = match self.verdict {
+        let (label, colour) = match self.verdict {
             DiagnosticLevel::Ok => ("ok  ", 32),
             DiagnosticLevel::Warn => ("warn", 33),
             DiagnosticLevel::Fail => ("fail", 31),
         };
-        let word = if colours { format!("\u{1b}[{colour}m{word}\u{1b}[0m") } else { word.to_owned() };
+        let label = if colours { format!("\u{1b}[{colour}m{label}\u{1b}[0m") } else { label.to_owned() };
         let advice = self.advice.as_ref().map(|advice| format!(" — {advice}")).unwrap_or_default();
-        format!("{word}  {}", escape(&format!("{}: {}{advice}", self.what, self.found)))
+        format!("{label}  {}", escape(&format!("{}: {}{advice}", self.what, self.found)))
     }
 }
 

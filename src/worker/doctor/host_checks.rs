@@ -170,8 +170,8 @@ pub fn check_trainer(trainer: &TrainerFacts) -> Vec<Diagnostic> {
             then the agent accepts no jobs",
         ),
     }];
-    lines.extend(trainer.accelerate.map(|there| {
-        if there {
+    lines.extend(trainer.accelerate.map(|is_installed| {
+        if is_installed {
             Diagnostic::ok("accelerate", "installed, for jobs on several GPUs")
         } else {
             Diagnostic::warn(
@@ -199,8 +199,8 @@ pub fn check_cgroup(cgroup: &CgroupFacts) -> Diagnostic {
 
 /// Checks the limits of a job.
 pub fn check_job_limits(limits: &JobLimits) -> Diagnostic {
-    let of = |limit: Option<String>| limit.unwrap_or_else(|| "unlimited".to_owned());
-    let memory = of(limits.memory_bytes.map(format_gib));
+    let or_unlimited = |limit: Option<String>| limit.unwrap_or_else(|| "unlimited".to_owned());
+    let memory = or_unlimited(limits.memory_bytes.map(format_gib));
     let processes = limits.processes.map_or_else(|| "unlimited".to_owned(), |count| count.to_string());
     let found = format!("limits per job: memory {memory}, processes {processes}");
     match &limits.why_not {

@@ -22,15 +22,15 @@ use crate::trainer_program::{can_start, find_missing};
 const PROBE_FILE_BYTES: usize = 64 * 1024;
 
 /// Inspects the work directory, or its deepest existing parent.
-pub fn inspect_disk(work_dir: &Path, keep: MinFreeSpace) -> DiskFacts {
-    let there = work_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
-    let (room, space) = (read_disk_space(there), statvfs(there).ok());
-    let writable = probe_write(there);
+pub fn inspect_disk(work_dir: &Path, min_free: MinFreeSpace) -> DiskFacts {
+    let existing_dir = work_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let (disk, space) = (read_disk_space(existing_dir), statvfs(existing_dir).ok());
+    let writable = probe_write(existing_dir);
     DiskFacts {
         dir: work_dir.to_owned(),
-        existing_dir: there.to_owned(),
-        free_bytes: room.map(|room| room.free),
-        min_free_bytes: room.map(|room| keep.bytes(room.total)).unwrap_or_default(),
+        existing_dir: existing_dir.to_owned(),
+        free_bytes: disk.map(|disk| disk.free),
+        min_free_bytes: disk.map(|disk| min_free.bytes(disk.total)).unwrap_or_default(),
         // Some file systems do not count files.
         free_inodes: space.filter(|space| space.files() > 0).map(|space| space.files_available()),
         can_punch_holes: writable.as_ref().ok().copied(),

@@ -61,7 +61,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Diagnostic>, Fat
         ServerTrust::from_flags(agent.ssl_no_verify, agent.ca_file.clone(), agent.orchestrator_fingerprint.as_deref());
     let work_dir = config::work_dir(agent);
     let command = config::parse_trainer(&agent.trainer);
-    let keep = MinFreeSpace::from_flag(agent.disk.keep_free);
+    let min_free = MinFreeSpace::from_flag(agent.disk.keep_free);
 
     let mut lines = vec![match &url {
         Ok(url) => Diagnostic::ok("url", url.to_string()),
@@ -79,7 +79,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Diagnostic>, Fat
     }
     lines.extend(token.as_ref().err().map(|fatal| Diagnostic::fail_with_sentence("token", &fatal.sentence)));
     match &work_dir {
-        Ok(dir) => lines.extend(host_checks::check_disk(&host_facts::inspect_disk(dir, keep))),
+        Ok(dir) => lines.extend(host_checks::check_disk(&host_facts::inspect_disk(dir, min_free))),
         Err(fatal) => lines.push(Diagnostic::fail_with_sentence("work directory", &fatal.sentence)),
     }
     let parts_are_well = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();
@@ -110,11 +110,11 @@ fn orchestrator_diagnostics(
 ) -> Result<Vec<Diagnostic>, FatalError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| FatalError::error(format!("cannot start: {error}")))?;
-    let walked = runtime.block_on(connection_probe::probe(url, trust, token));
+    let probed = runtime.block_on(connection_probe::probe(url, trust, token));
     // A pending name lookup does not delay the report.
     runtime.shutdown_background();
-    Ok(match walked {
-        Ok(way) => network_checks::check_connection(url, trust, &way),
+    Ok(match probed {
+        Ok(probe) => network_checks::check_connection(url, trust, &probe),
         Err(fatal) => vec![Diagnostic::fail_with_sentence("tls", fatal.sentence)],
     })
 }

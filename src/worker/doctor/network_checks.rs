@@ -28,7 +28,7 @@ pub fn check_connection(url: &Url, trust: &ServerTrust, probe: &ConnectionProbe)
                 trust,
                 health.as_ref().err(),
                 probe.certificate.as_ref(),
-                health.as_ref().ok().map(|heard| heard.received_at),
+                health.as_ref().ok().map(|response| response.received_at),
             ));
         }
         let untrusted = matches!(health, Err(ProbeError::Untrusted(_)));
@@ -129,21 +129,21 @@ fn check_orchestrator(
     queue: Option<&Result<ProbeResponse, String>>,
 ) -> Diagnostic {
     let advice = "check --orchestrator-url, and any path that a proxy adds";
-    let heard = match health {
-        Ok(heard) => heard,
+    let response = match health {
+        Ok(response) => response,
         Err(ProbeError::Network(sentence) | ProbeError::Untrusted(sentence)) => {
             return Diagnostic::fail_with_sentence("orchestrator", sentence);
         }
     };
     // Some firewalls allow only the paths of agents.
     let by_queue =
-        matches!(queue, Some(Ok(heard)) if heard.body["has_jobs"].is_boolean() || heard.body["code"].is_string());
-    match heard.status {
+        matches!(queue, Some(Ok(answer)) if answer.body["has_jobs"].is_boolean() || answer.body["code"].is_string());
+    match response.status {
         _ if by_queue => Diagnostic::ok("orchestrator", format!("found at {url}")),
-        200 if heard.body["status"] == "ok" => Diagnostic::ok("orchestrator", format!("found at {url}")),
+        200 if response.body["status"] == "ok" => Diagnostic::ok("orchestrator", format!("found at {url}")),
         300..=399 => Diagnostic::fail(
             "orchestrator",
-            format!("{url} redirects to {}", heard.location.as_deref().unwrap_or("another address")),
+            format!("{url} redirects to {}", response.location.as_deref().unwrap_or("another address")),
             "set that address with --orchestrator-url",
         ),
         status => Diagnostic::fail(
@@ -157,9 +157,9 @@ fn check_orchestrator(
 fn check_clock(response: &ProbeResponse) -> Option<Diagnostic> {
     let difference = response.received_at - response.date?;
     let seconds = difference.0.abs() / 1_000;
-    let way = if difference.0 < 0 { "behind" } else { "ahead of" };
+    let direction = if difference.0 < 0 { "behind" } else { "ahead of" };
     Some(if difference.0.abs() > MAX_CLOCK_SKEW.0 {
-        let found = format!("this host is {seconds} s {way} the orchestrator");
+        let found = format!("this host is {seconds} s {direction} the orchestrator");
         Diagnostic::warn(
             "clock",
             found,
@@ -171,13 +171,13 @@ fn check_clock(response: &ProbeResponse) -> Option<Diagnostic> {
 }
 
 fn check_token(queue: &Result<ProbeResponse, String>) -> Diagnostic {
-    let heard = match queue {
-        Ok(heard) => heard,
+    let response = match queue {
+        Ok(response) => response,
         Err(sentence) => return Diagnostic::fail_with_sentence("token", sentence),
     };
-    let detail = heard.body["detail"].as_str().unwrap_or("no reason given");
-    match heard.status {
-        200 if heard.body["has_jobs"].is_boolean() => Diagnostic::ok("token", "accepted by the orchestrator"),
+    let detail = response.body["detail"].as_str().unwrap_or("no reason given");
+    match response.status {
+        200 if response.body["has_jobs"].is_boolean() => Diagnostic::ok("token", "accepted by the orchestrator"),
         401 => Diagnostic::fail(
             "token",
             if detail.starts_with("Invalid token") { detail.to_owned() } else { format!("Invalid token ({detail})") },
@@ -186,7 +186,7 @@ fn check_token(queue: &Result<ProbeResponse, String>) -> Diagnostic {
         403 => Diagnostic::fail("token", detail, "ask the orchestrator's admin"),
         408 | 425 | 429 | 500..=599 => Diagnostic::warn(
             "token",
-            format!("the orchestrator cannot answer now ({}: {detail})", heard.status),
+            format!("the orchestrator cannot answer now ({}: {detail})", response.status),
             "retry in a moment",
         ),
         status => Diagnostic::fail(

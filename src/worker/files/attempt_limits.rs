@@ -155,10 +155,10 @@ mod tests {
         let temp = tempfile::tempdir()?;
         let dir = AttemptDir::from_path(temp.path());
         let full = || Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull));
-        let when_given_up = || if dir.reserve_path().exists() { full() } else { Ok(()) };
+        let fail_with_reserve = || if dir.reserve_path().exists() { full() } else { Ok(()) };
         dir.allocate_reserve()?;
         assert!(fs::metadata(dir.reserve_path())?.len() == 64 * 1024);
-        dir.with_reserve(when_given_up)?;
+        dir.with_reserve(fail_with_reserve)?;
         assert!(dir.with_reserve(full).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));
         dir.allocate_reserve()?;
         assert!(dir.with_reserve(|| Err::<(), _>(io::Error::from(io::ErrorKind::PermissionDenied))).is_err());

@@ -98,8 +98,8 @@ pub struct AttemptSpec {
     #[serde(default)]
     pub limits: AttemptLimits,
     /// Where its control group is created; `None`: wherever possible, without limits.
-    #[serde(default)]
-    pub place: Option<JobCgroup>,
+    #[serde(default, rename = "place")]
+    pub cgroup: Option<JobCgroup>,
     /// Its disk limit; `None`: unlimited.
     pub disk: Option<JobDiskLimit>,
 }

@@ -48,11 +48,11 @@ impl AmdProvider {
         let (domain, bus, function) = card.pci_address()?;
         list_dir(&self.kfd_dir().join("topology/nodes")).into_iter().find_map(|(_, dir)| {
             let properties = read_text(&dir.join("properties"))?;
-            let says = |word| number_after(&properties, word);
-            let here = says("location_id")? == u64::from(bus << 8 | function)
-                && says("domain").unwrap_or_default() == u64::from(domain);
-            let has_cpu = says("cpu_cores_count").unwrap_or_default() > 0;
-            here.then(|| Some(KfdNode { id: read_number(&dir.join("gpu_id"))?, has_cpu }))?
+            let property = |name| number_after(&properties, name);
+            let is_node = property("location_id")? == u64::from(bus << 8 | function)
+                && property("domain").unwrap_or_default() == u64::from(domain);
+            let has_cpu = property("cpu_cores_count").unwrap_or_default() > 0;
+            is_node.then(|| Some(KfdNode { id: read_number(&dir.join("gpu_id"))?, has_cpu }))?
         })
     }
 
@@ -108,8 +108,8 @@ impl GpuProvider for AmdProvider {
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
-        let there = self.gpus.iter().filter(|known| known.card.device_file("vendor").exists());
-        Ok(there
+        let present = self.gpus.iter().filter(|known| known.card.device_file("vendor").exists());
+        Ok(present
             .map(|known| GpuSnapshot { reading: read_gpu(known), processes: self.processes(known), faults: Vec::new() })
             .collect())
     }

@@ -50,12 +50,12 @@ fn nvidia_files(root: &Path, hardware: &Hardware, gpus: &[&Gpu]) -> Vec<PathBuf>
 /// A GPU's UUID and the minor number of its device file, from the driver's description.
 fn parse_minor(information: &Path) -> Option<(String, String)> {
     let text = read_text(information)?;
-    let says = |name: &str| {
+    let field = |name: &str| {
         text.lines().find_map(|line| {
             line.strip_prefix(name)?.trim_start().strip_prefix(':').map(|value| value.trim().to_owned())
         })
     };
-    Some((says("GPU UUID")?, says("Device Minor")?))
+    Some((field("GPU UUID")?, field("Device Minor")?))
 }
 
 /// The kernel's files of a graphics card: one for display, one for compute.
@@ -100,10 +100,10 @@ mod tests {
              proc/driver/nvidia/gpus/0000:01:00.0/information = Model:   A\\nGPU UUID:   GPU-a\\nDevice Minor:   1\n\
              proc/driver/nvidia/gpus/0000:02:00.0/information = Model:   A\\nGPU UUID:   GPU-b\\nDevice Minor:   0\n",
         )?;
-        let of = |granted: &[&str]| names(root.path(), "cuda", &["GPU-a", "GPU-b"], granted);
-        assert_eq!(of(&["GPU-a"]), ["nvidia-uvm", "nvidia1", "nvidiactl"]);
-        assert_eq!(of(&["GPU-b", "GPU-a"]), ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]);
-        assert!(of(&[]).is_empty() && of(&["GPU-c"]).is_empty());
+        let granted_files = |granted: &[&str]| names(root.path(), "cuda", &["GPU-a", "GPU-b"], granted);
+        assert_eq!(granted_files(&["GPU-a"]), ["nvidia-uvm", "nvidia1", "nvidiactl"]);
+        assert_eq!(granted_files(&["GPU-b", "GPU-a"]), ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]);
+        assert!(granted_files(&[]).is_empty() && granted_files(&["GPU-c"]).is_empty());
         Ok(())
     }
 
@@ -126,21 +126,27 @@ mod tests {
             access("0/mig/gi1", 7),
         ))?;
         let part = |uuid: &str| Gpu { uuid: uuid.to_owned(), part_of: Some("GPU-a".to_owned()), ..Gpu::default() };
-        let whole = Gpu { uuid: "GPU-b".to_owned(), ..Gpu::default() };
+        let unpartitioned = Gpu { uuid: "GPU-b".to_owned(), ..Gpu::default() };
         let instances = |gpu, compute| mig::MigInstances { gpu, compute };
         let parts = [("MIG-1".to_owned(), instances(1, 0)), ("MIG-2".to_owned(), instances(2, 1))].into();
-        let gpus = vec![part("MIG-1"), part("MIG-2"), part("MIG-3"), whole];
+        let gpus = vec![part("MIG-1"), part("MIG-2"), part("MIG-3"), unpartitioned];
         Ok((root, Hardware { gpus, parts, accelerator: "cuda".to_owned(), ..Hardware::default() }))
     }
 
     #[test]
     fn mig_partition_gets_only_its_own_files() -> io::Result<()> {
         let (root, hardware) = parted()?;
-        let of = |granted: &[&str]| shown(root.path(), &hardware, granted);
-        assert_eq!(of(&["MIG-1"]), ["nvidia-caps/nvidia-cap3", "nvidia-caps/nvidia-cap4", "nvidia1", "nvidiactl"]);
-        assert_eq!(of(&["MIG-2"]), ["nvidia-caps/nvidia-cap5", "nvidia-caps/nvidia-cap6", "nvidia1", "nvidiactl"]);
-        assert_eq!(of(&["MIG-3"]), ["nvidia1", "nvidiactl"], "unknown without its parent device");
-        assert_eq!(of(&["GPU-b"]), ["nvidia0", "nvidiactl"]);
+        let granted_files = |granted: &[&str]| shown(root.path(), &hardware, granted);
+        assert_eq!(
+            granted_files(&["MIG-1"]),
+            ["nvidia-caps/nvidia-cap3", "nvidia-caps/nvidia-cap4", "nvidia1", "nvidiactl"]
+        );
+        assert_eq!(
+            granted_files(&["MIG-2"]),
+            ["nvidia-caps/nvidia-cap5", "nvidia-caps/nvidia-cap6", "nvidia1", "nvidiactl"]
+        );
+        assert_eq!(granted_files(&["MIG-3"]), ["nvidia1", "nvidiactl"], "unknown without its parent device");
+        assert_eq!(granted_files(&["GPU-b"]), ["nvidia0", "nvidiactl"]);
         Ok(())
     }
 
@@ -151,10 +157,11 @@ mod tests {
                     sys/class/drm/card1/device/drm/card1/dev = 226:1\nsys/class/drm/card1/device/drm/renderD128/dev = 226:128\n\
                     sys/class/drm/card2/device/drm/renderD129/dev = 226:129\n";
         let root = unpack_recorded(&format!("{recorded}{more}"))?;
-        let of = |granted: &[&str]| names(root.path(), "rocm", &["GPU-da5b6cd7d5d4b1e1", "PCI-0000:83:00.0"], granted);
-        assert_eq!(of(&["GPU-da5b6cd7d5d4b1e1"]), ["dri/card1", "dri/renderD128", "kfd"]);
-        assert_eq!(of(&["PCI-0000:83:00.0"]), ["dri/renderD129", "kfd"]);
-        assert!(of(&[]).is_empty());
+        let granted_files =
+            |granted: &[&str]| names(root.path(), "rocm", &["GPU-da5b6cd7d5d4b1e1", "PCI-0000:83:00.0"], granted);
+        assert_eq!(granted_files(&["GPU-da5b6cd7d5d4b1e1"]), ["dri/card1", "dri/renderD128", "kfd"]);
+        assert_eq!(granted_files(&["PCI-0000:83:00.0"]), ["dri/renderD129", "kfd"]);
+        assert!(granted_files(&[]).is_empty());
         Ok(())
     }
 }

@@ -101,18 +101,18 @@ impl FakeProvider {
         }
     }
 
-    fn take_snapshot(&mut self, made: FakeGpu) -> GpuSnapshot {
-        let told = self.reported_xids.insert(made.uuid.clone(), made.xids.len()).unwrap_or_default();
-        let xids = made.xids.iter().skip(told).copied().map(GpuFault::Xid);
-        let mut reading = made.reading;
-        reading.insert("uuid".to_owned(), made.uuid.as_str().into());
+    fn snapshot(&mut self, gpu: FakeGpu) -> GpuSnapshot {
+        let reported = self.reported_xids.insert(gpu.uuid.clone(), gpu.xids.len()).unwrap_or_default();
+        let xids = gpu.xids.iter().skip(reported).copied().map(GpuFault::Xid);
+        let mut reading = gpu.reading;
+        reading.insert("uuid".to_owned(), gpu.uuid.as_str().into());
         let reading = serde_json::from_value(reading.into())
-            .unwrap_or_else(|_| GpuReading { uuid: made.uuid, ..GpuReading::default() });
+            .unwrap_or_else(|_| GpuReading { uuid: gpu.uuid, ..GpuReading::default() });
         let user = |process: FakeProcess| GpuProcess { pid: process.pid, name: process.name };
         GpuSnapshot {
             reading,
-            processes: made.processes.map(|all| all.into_iter().map(user).collect()),
-            faults: xids.chain(made.lost.map(GpuFault::Lost)).collect(),
+            processes: gpu.processes.map(|all| all.into_iter().map(user).collect()),
+            faults: xids.chain(gpu.lost.map(GpuFault::Lost)).collect(),
         }
     }
 }
@@ -120,13 +120,13 @@ impl FakeProvider {
 impl GpuProvider for FakeProvider {
     fn detect(&mut self) -> Result<Hardware, String> {
         let file = self.read()?;
-        let gpu = |(index, made): (u32, FakeGpu)| Gpu {
+        let gpu = |(index, fake): (u32, FakeGpu)| Gpu {
             index,
-            uuid: made.uuid,
-            name: made.name,
-            vram_gb: made.vram_gb,
-            memory_kind: made.memory_kind,
-            part_of: made.part_of,
+            uuid: fake.uuid,
+            name: fake.name,
+            vram_gb: fake.vram_gb,
+            memory_kind: fake.memory_kind,
+            part_of: fake.part_of,
             unavailable: None,
         };
         Ok(Hardware {
@@ -139,7 +139,7 @@ impl GpuProvider for FakeProvider {
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
-        Ok(self.read()?.gpus.into_iter().map(|made| self.take_snapshot(made)).collect())
+        Ok(self.read()?.gpus.into_iter().map(|gpu| self.snapshot(gpu)).collect())
     }
 }
 

@@ -155,9 +155,9 @@ impl GpuMonitor {
 
     /// Polls now. `None` if no thread is polling.
     pub(super) async fn poll_now(&self) -> Option<GpuPoll> {
-        let (answer, looked) = oneshot::channel();
+        let (answer, polled) = oneshot::channel();
         self.poll_requests.send(answer).ok()?;
-        looked.await.ok()
+        polled.await.ok()
     }
 
     /// Why a GPU is in quarantine.
@@ -312,11 +312,11 @@ fn run(mut provider: Box<dyn GpuProvider>, shared: &MonitorShared, requests: &Re
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let held = shared.reserved_uuids();
-        let look = mark_missing_as_lost(provider.poll(), &shared.known_uuids);
-        shared.record(&look, held, clock::now(), request.is_none());
+        let poll = mark_missing_as_lost(provider.poll(), &shared.known_uuids);
+        shared.record(&poll, held, clock::now(), request.is_none());
         match request {
             // The receiver may be gone.
-            Some(request) => drop(request.send(look)),
+            Some(request) => drop(request.send(poll)),
             None => next = Instant::now() + POLL_INTERVAL,
         }
     }

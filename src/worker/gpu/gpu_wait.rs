@@ -19,7 +19,7 @@ pub fn can_appear(hardware: &Hardware, config: &AgentConfig) -> bool {
 }
 
 /// Searches periodically until all senders are gone, and reports new GPUs.
-pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<GpuPoll>>, tell: impl Fn()) {
+pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<GpuPoll>>, notify: impl Fn()) {
     loop {
         match requests.recv_timeout(POLL_INTERVAL) {
             // There is nothing to poll.
@@ -29,7 +29,7 @@ pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<G
                 let (_, found) =
                     provider::detect_provider_with(|kind, why| tracing::debug!("still no {kind} GPUs: {why}"));
                 if !apply_restrictions(found, &config.gpu, &config.hostname).gpus.is_empty() {
-                    tell();
+                    notify();
                 }
             }
         }

@@ -84,7 +84,7 @@ fn failure_reason(uuid: &str, fault: &GpuFault) -> Option<String> {
     match fault {
         GpuFault::Lost(why) => Some(format!("it no longer responds: {why}")),
         GpuFault::Xid(xid) => match classify_xid(*xid) {
-            XidSeverity::GpuFailure(what) => Some(format!("XID {xid}: {what}")),
+            XidSeverity::GpuFailure(description) => Some(format!("XID {xid}: {description}")),
             XidSeverity::ApplicationError => {
                 tracing::warn!("{uuid}: XID {xid}, an application error");
                 None
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn severe_errors_and_rising_counts_quarantine_a_gpu() {
         let (none_held, mut health) = (BTreeSet::new(), GpuHealth::default());
-        let mut details = |look: &GpuPoll| {
-            health.record(look, &none_held).into_iter().map(|broken| broken.detail).collect::<Vec<_>>()
+        let mut details = |poll: &GpuPoll| {
+            health.record(poll, &none_held).into_iter().map(|broken| broken.detail).collect::<Vec<_>>()
         };
         assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(31), GpuFault::Xid(63)])), [""; 0]);
         assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(79)])), ["XID 79: it has fallen off the bus"]);

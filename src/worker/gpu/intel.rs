@@ -40,15 +40,15 @@ impl GpuProvider for IntelProvider {
     fn detect(&mut self) -> Result<Hardware, String> {
         // Integrated graphics are on the CPU's own bus.
         let is_card = |card: &DrmCard| card.pci_address().is_some_and(|(_, bus, _)| bus != 0);
-        let given: Vec<(DrmCard, PathBuf)> = list_cards(&self.root, VENDOR)
+        let cards: Vec<(DrmCard, PathBuf)> = list_cards(&self.root, VENDOR)
             .into_iter()
             .filter(is_card)
             .filter_map(|card| self.render_node(&card).map(|node| (card, node)))
             .collect();
-        if let Some((_, node)) = given.iter().find(|(_, node)| !(self.can_open)(node)) {
+        if let Some((_, node)) = cards.iter().find(|(_, node)| !(self.can_open)(node)) {
             return Err(format!("this user may not open {}: {GROUP_HINT}", node.display()));
         }
-        let found: Vec<DrmCard> = given.into_iter().map(|(card, _)| card).collect();
+        let found: Vec<DrmCard> = cards.into_iter().map(|(card, _)| card).collect();
         let gpus: Vec<Gpu> = (0..).zip(&found).map(|(index, card)| to_gpu(index, card)).collect();
         let driver = found.first().and_then(driver);
         self.gpus = gpus.iter().map(|gpu| gpu.uuid.clone()).zip(found).collect();
@@ -59,9 +59,9 @@ impl GpuProvider for IntelProvider {
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
-        let there = self.gpus.iter().filter(|(_, card)| card.device_file("vendor").exists());
+        let present = self.gpus.iter().filter(|(_, card)| card.device_file("vendor").exists());
         let mut seen = Vec::new();
-        for known in there {
+        for known in present {
             let now = energy_microjoules(&known.1).map(|used| (used, Instant::now()));
             let before = self.energy_uj.get(&known.0).copied();
             let reading = GpuReading {

@@ -38,11 +38,11 @@ impl GpuMonitor {
         if ours.is_empty() {
             return Ok(());
         }
-        let look = match tokio::time::timeout(PREFLIGHT_TIMEOUT, self.poll_now()).await {
-            Ok(look) => Some(look.unwrap_or_else(|| Err("the GPU monitor has stopped".to_owned()))),
+        let poll = match tokio::time::timeout(PREFLIGHT_TIMEOUT, self.poll_now()).await {
+            Ok(poll) => Some(poll.unwrap_or_else(|| Err("the GPU monitor has stopped".to_owned()))),
             Err(_) => None,
         };
-        let findings = find_issues(&ours, look.as_ref(), |uuid| self.quarantine_reason(uuid));
+        let findings = find_issues(&ours, poll.as_ref(), |uuid| self.quarantine_reason(uuid));
         if findings.is_empty() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl GpuMonitor {
             match tokio::time::timeout_at(deadline, self.poll_now()).await {
                 // No thread is polling.
                 Ok(None) => return,
-                Ok(Some(look)) => remaining = RemainingProcesses::from_poll(&ours, &look, &is_unrelated),
+                Ok(Some(poll)) => remaining = RemainingProcesses::from_poll(&ours, &poll, &is_unrelated),
                 Err(_) => remaining = RemainingProcesses::Unknown,
             }
             if remaining == RemainingProcesses::Free {
@@ -128,7 +128,7 @@ fn find_issues(
     poll: Option<&GpuPoll>,
     quarantined: impl Fn(&str) -> Option<String>,
 ) -> Vec<PreflightIssue> {
-    let of = |uuid: &String| -> Option<PreflightIssue> {
+    let find_issue = |uuid: &String| -> Option<PreflightIssue> {
         if let Some(detail) = quarantined(uuid) {
             let unavailable = Unavailable { reason: UnavailableReason::Quarantined, detail };
             return Some(PreflightIssue::AlreadyUnavailable(uuid.clone(), unavailable));
@@ -146,7 +146,7 @@ fn find_issues(
         let users = seen.processes.clone().filter(|users| !users.is_empty())?;
         Some(PreflightIssue::InUse(uuid.clone(), users))
     };
-    ours.iter().filter_map(of).collect()
+    ours.iter().filter_map(find_issue).collect()
 }
 
 fn describe_issues(findings: &[PreflightIssue]) -> String {
@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn preflight_issues_are_found() {
         let ours = ["GPU-1".to_owned()];
-        let said = |look: Option<GpuPoll>| describe_issues(&find_issues(&ours, look.as_ref(), |_| None));
-        let passes = |look: GpuPoll| find_issues(&ours, Some(&look), |_| None).is_empty();
+        let issues = |poll: Option<GpuPoll>| describe_issues(&find_issues(&ours, poll.as_ref(), |_| None));
+        let passes = |poll: GpuPoll| find_issues(&ours, Some(&poll), |_| None).is_empty();
         assert!(passes(poll_result(Some(&[]), &[])) && passes(poll_result(None, &[GpuFault::Xid(31)])));
-        assert!(said(None).ends_with("GPU-1: it did not respond within 5 s before a job"));
-        assert!(said(Some(Err("mismatch".to_owned()))).ends_with("the driver does not respond: mismatch"));
-        assert!(said(Some(poll_result(Some(&[7]), &[]))).ends_with("GPU-1 is used by process 7"));
-        assert!(said(Some(poll_result(None, &[GpuFault::Lost("gone".to_owned())]))).ends_with("before a job: gone"));
-        assert!(said(Some(Ok(Vec::new()))).ends_with("it was missing before a job"));
+        assert!(issues(None).ends_with("GPU-1: it did not respond within 5 s before a job"));
+        assert!(issues(Some(Err("mismatch".to_owned()))).ends_with("the driver does not respond: mismatch"));
+        assert!(issues(Some(poll_result(Some(&[7]), &[]))).ends_with("GPU-1 is used by process 7"));
+        assert!(issues(Some(poll_result(None, &[GpuFault::Lost("gone".to_owned())]))).ends_with("before a job: gone"));
+        assert!(issues(Some(Ok(Vec::new()))).ends_with("it was missing before a job"));
         let known = find_issues(&ours, Some(&poll_result(Some(&[]), &[])), |_| Some("XID 79".to_owned()));
         assert!(describe_issues(&known).ends_with("GPU-1 is in quarantine: XID 79"));
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn remaining_processes_after_a_job_are_found() {
         let ours = ["GPU-1".to_owned()];
-        let remaining = |look: GpuPoll| RemainingProcesses::from_poll(&ours, &look, |pid| pid == 9);
+        let remaining = |poll: GpuPoll| RemainingProcesses::from_poll(&ours, &poll, |pid| pid == 9);
         assert_eq!(remaining(poll_result(Some(&[]), &[])), RemainingProcesses::Free);
         assert_eq!(remaining(poll_result(None, &[])), RemainingProcesses::Free);
         assert_eq!(remaining(poll_result(Some(&[9]), &[])), RemainingProcesses::Free);

@@ -33,13 +33,13 @@ pub fn find_instances(parts: &[MigDevice]) -> BTreeMap<String, MigInstances> {
     if parts.is_empty() {
         return BTreeMap::new();
     }
-    let asked = Command::new("nvidia-smi").args(["-q", "-x"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let told = asked.map(|output| parse_smi_xml(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default();
+    let output = Command::new("nvidia-smi").args(["-q", "-x"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let instances = output.map(|output| parse_smi_xml(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default();
     let found: BTreeMap<_, _> = parts
         .iter()
         .filter_map(|part| {
             let known =
-                parse_legacy_id(&part.uuid).or_else(|| told.get(&(part.parent_uuid.clone(), part.index)).copied());
+                parse_legacy_id(&part.uuid).or_else(|| instances.get(&(part.parent_uuid.clone(), part.index)).copied());
             Some((part.uuid.clone(), known?))
         })
         .collect();
@@ -68,8 +68,8 @@ fn parse_smi_xml(xml: &str) -> BTreeMap<(String, u32), MigInstances> {
         let Some(uuid) = xml_element(before, "uuid").or_else(|| xml_element(after, "uuid")) else { continue };
         for part in parts.split("<mig_device>").skip(1) {
             let number = |name| xml_element(part, name)?.parse().ok();
-            let told = (number("index"), number("gpu_instance_id"), number("compute_instance_id"));
-            if let (Some(index), Some(gpu), Some(compute)) = told {
+            let ids = (number("index"), number("gpu_instance_id"), number("compute_instance_id"));
+            if let (Some(index), Some(gpu), Some(compute)) = ids {
                 all.insert((uuid.to_owned(), index), MigInstances { gpu, compute });
             }
         }
@@ -101,10 +101,14 @@ mod tests {
 
     #[test]
     fn nvidia_smi_output_is_parsed() {
-        let told = parse_smi_xml(include_str!("recorded/mig.xml"));
-        let of = |uuid: &str, index| told.get(&(uuid.to_owned(), index)).map(|found| (found.gpu, found.compute));
-        assert_eq!((of("GPU-a", 0), of("GPU-a", 1), of("GPU-a", 2)), (Some((1, 0)), Some((2, 1)), None));
-        assert_eq!((of("GPU-b", 0), told.len()), (Some((7, 0)), 3), "{told:?}");
+        let instances = parse_smi_xml(include_str!("recorded/mig.xml"));
+        let instance =
+            |uuid: &str, index| instances.get(&(uuid.to_owned(), index)).map(|found| (found.gpu, found.compute));
+        assert_eq!(
+            (instance("GPU-a", 0), instance("GPU-a", 1), instance("GPU-a", 2)),
+            (Some((1, 0)), Some((2, 1)), None)
+        );
+        assert_eq!((instance("GPU-b", 0), instances.len()), (Some((7, 0)), 3), "{instances:?}");
         assert!(super::parse_smi_xml("").is_empty() && super::parse_smi_xml("<gpu id=<uuid>").is_empty());
     }
 

@@ -150,9 +150,9 @@ mod tests {
     fn overrides_win_over_detection() {
         assert_eq!(apply_overrides(two(), &GpuOverrides::default(), "h"), two());
         let three = GpuOverrides { count: Some(3), vram_gb: Some(24.0), ..GpuOverrides::default() };
-        let got = apply_overrides(two(), &three, "h");
-        assert_eq!(uuids(&got), ["GPU-0abc", "GPU-1abc", "h-gpu-2"]);
-        assert!(got.gpus.iter().all(|gpu| gpu.vram_gb == Some(24.0)));
+        let actual = apply_overrides(two(), &three, "h");
+        assert_eq!(uuids(&actual), ["GPU-0abc", "GPU-1abc", "h-gpu-2"]);
+        assert!(actual.gpus.iter().all(|gpu| gpu.vram_gb == Some(24.0)));
         let none = apply_overrides(two(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
         assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
         let rocm = Hardware { accelerator: "rocm".to_owned(), ..two() };

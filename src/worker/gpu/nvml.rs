@@ -108,8 +108,8 @@ impl GpuProvider for NvidiaProvider {
             self.session = None;
             read = self.read_all()?;
         }
-        let thrown = self.session.iter().filter_map(|session| session.xids.as_ref()).flat_map(XidListener::drain);
-        let thrown: Vec<(String, u64)> = thrown.collect();
+        let xids = self.session.iter().filter_map(|session| session.xids.as_ref()).flat_map(XidListener::drain);
+        let xids: Vec<(String, u64)> = xids.collect();
         let mut seen = Vec::new();
         for (known, read) in self.devices.iter().zip(read) {
             if read.is_ok() {
@@ -120,7 +120,7 @@ impl GpuProvider for NvidiaProvider {
                 let reading = GpuReading { uuid: known.uuid.clone(), ..GpuReading::default() };
                 GpuSnapshot { reading, processes: None, faults: vec![GpuFault::Lost(error.to_string())] }
             });
-            let own = thrown.iter().filter(|(device, _)| device == known.device_uuid());
+            let own = xids.iter().filter(|(device, _)| device == known.device_uuid());
             gpu.faults.extend(own.map(|(_, xid)| GpuFault::Xid(*xid)));
             seen.push(gpu);
         }
@@ -138,19 +138,22 @@ fn is_lost(error: &NvmlError) -> bool {
 
 fn add_device(device: &Device, gpus: &mut Vec<Gpu>, parts: &mut Vec<MigDevice>) {
     // A partitioned GPU cannot be used as a whole, and CUDA identifies its partitions by their own IDs.
-    let whole = device.uuid().ok();
+    let device_uuid = device.uuid().ok();
     let most = device.mig_device_count().unwrap_or(0);
     let before = gpus.len();
     for (index, part) in (0..most).filter_map(|index| Some((index, device.mig_device_by_index(index).ok()?))) {
-        push_gpu(&part, whole.clone(), gpus);
-        let told = part.uuid().ok().zip(whole.clone());
-        parts.extend(told.map(|(uuid, of)| MigDevice { uuid, parent_uuid: of, index }));
+        push_gpu(&part, device_uuid.clone(), gpus);
+        let uuids = part.uuid().ok().zip(device_uuid.clone());
+        parts.extend(uuids.map(|(uuid, parent_uuid)| MigDevice { uuid, parent_uuid, index }));
     }
     if gpus.len() > before {
         return;
     }
     if device.mig_mode().is_ok_and(|mode| mode.current == MIG_ON) {
-        tracing::warn!("{} has MIG enabled but no partition, so nothing can run on it", whole.unwrap_or_default());
+        tracing::warn!(
+            "{} has MIG enabled but no partition, so nothing can run on it",
+            device_uuid.unwrap_or_default()
+        );
         return;
     }
     push_gpu(device, None, gpus);

@@ -81,8 +81,8 @@ pub fn detect_provider() -> (Box<dyn GpuProvider>, Hardware) {
     detect_provider_with(|kind, why| tracing::warn!("cannot use {kind} GPUs: {why}"))
 }
 
-/// The same; calls `say` for kinds that cannot be used.
-pub fn detect_provider_with(say: impl Fn(&str, &str)) -> (Box<dyn GpuProvider>, Hardware) {
+/// The same; calls `report_failure` for kinds that cannot be used.
+pub fn detect_provider_with(report_failure: impl Fn(&str, &str)) -> (Box<dyn GpuProvider>, Hardware) {
     let kinds: Vec<(&str, Box<dyn GpuProvider>)> = match fake::FakeProvider::from_environment() {
         Some(fake) => vec![("made-up", Box::new(fake))],
         None => vec![
@@ -96,7 +96,7 @@ pub fn detect_provider_with(say: impl Fn(&str, &str)) -> (Box<dyn GpuProvider>, 
         match provider.detect() {
             Ok(found) if !found.gpus.is_empty() => return (provider, found),
             Ok(_) => {}
-            Err(why) => say(kind, &why),
+            Err(why) => report_failure(kind, &why),
         }
     }
     (Box::new(NoGpuProvider), Hardware::cpu_only())

@@ -126,8 +126,9 @@ mod tests {
         agent.add(&broken("GPU-2", "XID 48"), Timestamp(7))?;
         // Another start of the container, in the same boot.
         let mut next = Quarantine::open(temp.path(), "boot-1/99");
-        let said: Vec<_> = next.entries().iter().map(|(uuid, entry)| (uuid.as_str(), entry.reason.as_str())).collect();
-        assert_eq!(said, [("GPU-1", "XID 79"), ("GPU-2", "XID 48")]);
+        let reasons: Vec<_> =
+            next.entries().iter().map(|(uuid, entry)| (uuid.as_str(), entry.reason.as_str())).collect();
+        assert_eq!(reasons, [("GPU-1", "XID 79"), ("GPU-2", "XID 48")]);
         assert!(next.release("GPU-1")? && !next.release("GPU-1")?);
         assert_eq!(agent.entries().keys().collect::<Vec<_>>(), ["GPU-2"]);
         assert!(Quarantine::open(temp.path(), "boot-2/77").entries().is_empty());

@@ -12,28 +12,28 @@ const LEVEL_ZERO: &str = "ZE_AFFINITY_MASK";
 /// Keeps the GPUs that the agent's own variables show, in their order.
 pub fn filter_visible(mut found: Hardware, variable: impl Fn(&str) -> Option<String>) -> Hardware {
     // Each variable numbers the GPUs that the previous one left.
-    let asked: Vec<Option<String>> = match found.accelerator.as_str() {
+    let lists: Vec<Option<String>> = match found.accelerator.as_str() {
         "cuda" => vec![variable(CUDA)],
         "rocm" => vec![variable(ROCR), variable(HIP).or_else(|| variable(CUDA))],
         // `1.0` is a part of GPU 1.
         "xpu" => vec![variable(LEVEL_ZERO).map(|mask| mask.replace(".0", ""))],
         _ => Vec::new(),
     };
-    let was_there = !found.gpus.is_empty();
-    for list in asked.into_iter().flatten() {
-        let mut kept = Vec::new();
+    let had_gpus = !found.gpus.is_empty();
+    for list in lists.into_iter().flatten() {
+        let mut visible = Vec::new();
         for wanted in list.split(',').map(str::trim) {
-            let place = wanted.parse::<usize>().ok();
-            let is_meant =
-                |(at, uuid): (usize, &str)| Some(at) == place || (wanted.len() >= 5 && uuid.starts_with(wanted));
-            let at = (0..found.gpus.len()).find(|at| is_meant((*at, &found.gpus[*at].uuid)));
+            let index = wanted.parse::<usize>().ok();
+            let matches =
+                |(at, uuid): (usize, &str)| Some(at) == index || (wanted.len() >= 5 && uuid.starts_with(wanted));
+            let at = (0..found.gpus.len()).find(|at| matches((*at, &found.gpus[*at].uuid)));
             // As in CUDA, the first unknown one ends the list.
             let Some(at) = at else { break };
-            kept.push(found.gpus[at].clone());
+            visible.push(found.gpus[at].clone());
         }
-        found.gpus = kept;
+        found.gpus = visible;
     }
-    if was_there && found.gpus.is_empty() {
+    if had_gpus && found.gpus.is_empty() {
         "cpu".clone_into(&mut found.accelerator);
     }
     found
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn trainer_sees_only_granted_gpus() {
-        let said = |accelerator: &str, granted: &[&str]| {
+        let environment = |accelerator: &str, granted: &[&str]| {
             let hardware = Hardware { accelerator: accelerator.to_owned(), ..two() };
             let granted: Vec<String> = granted.iter().map(|uuid| (*uuid).to_owned()).collect();
             visibility_env(&hardware, &granted)
@@ -103,13 +103,13 @@ mod tests {
         let is = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
             pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
         };
-        assert_eq!(said("cuda", &[]), []);
-        assert_eq!(said("cuda", &["GPU-1abc", "GPU-0abc"]), is(&[(CUDA, "GPU-1abc,GPU-0abc")]));
-        assert_eq!(said("rocm", &["GPU-1abc"]), is(&[(ROCR, "GPU-1abc"), (HIP, "0"), (CUDA, "0")]));
-        assert_eq!(said("xpu", &["GPU-1abc"]), is(&[(LEVEL_ZERO, "1"), (CUDA, "GPU-1abc")]));
-        let mut made_up = two();
-        made_up.gpus[1].uuid = "h-gpu-1".to_owned();
+        assert_eq!(environment("cuda", &[]), []);
+        assert_eq!(environment("cuda", &["GPU-1abc", "GPU-0abc"]), is(&[(CUDA, "GPU-1abc,GPU-0abc")]));
+        assert_eq!(environment("rocm", &["GPU-1abc"]), is(&[(ROCR, "GPU-1abc"), (HIP, "0"), (CUDA, "0")]));
+        assert_eq!(environment("xpu", &["GPU-1abc"]), is(&[(LEVEL_ZERO, "1"), (CUDA, "GPU-1abc")]));
+        let mut hardware = two();
+        hardware.gpus[1].uuid = "h-gpu-1".to_owned();
         let granted = ["h-gpu-1".to_owned(), "GPU-0abc".to_owned()];
-        assert_eq!(visibility_env(&made_up, &granted), is(&[(CUDA, "1,GPU-0abc")]));
+        assert_eq!(visibility_env(&hardware, &granted), is(&[(CUDA, "1,GPU-0abc")]));
     }
 }

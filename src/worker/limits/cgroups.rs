@@ -84,8 +84,8 @@ impl OwnedCgroup {
     /// # Errors
     /// If there are none.
     pub fn available(&self) -> Result<AvailableControllers, String> {
-        let there = read_words(&self.base.join("cgroup.controllers")).unwrap_or_default();
-        let has = |name: &str| there.iter().any(|found| found == name);
+        let names = read_words(&self.base.join("cgroup.controllers")).unwrap_or_default();
+        let has = |name: &str| names.iter().any(|found| found == name);
         let available = AvailableControllers { memory: has("memory"), pids: has("pids") };
         match available {
             AvailableControllers { memory: false, pids: false } => Err(describe_missing("memory and pids", &self.base)),
@@ -110,9 +110,11 @@ impl OwnedCgroup {
                 fs::write(self.base.join("cgroup.subtree_control"), order.join(" ")).map_err(|error| error.to_string())
             });
             // Processes started meanwhile are children of those that were moved.
-            let born = read_pids(&self.base).unwrap_or_default();
+            let remaining_pids = read_pids(&self.base).unwrap_or_default();
             match done {
-                Err(_) if born.iter().any(|pid| !misplaced_pids.contains(pid)) => misplaced_pids = born,
+                Err(_) if remaining_pids.iter().any(|pid| !misplaced_pids.contains(pid)) => {
+                    misplaced_pids = remaining_pids;
+                }
                 done => return done.map_err(|why| format!("{}: {why}", self.base.display())),
             }
         }
@@ -141,7 +143,9 @@ impl OwnedCgroup {
 
 impl AvailableControllers {
     fn names(self) -> impl Iterator<Item = &'static str> {
-        [("memory", self.memory), ("pids", self.pids)].into_iter().filter_map(|(name, there)| there.then_some(name))
+        [("memory", self.memory), ("pids", self.pids)]
+            .into_iter()
+            .filter_map(|(name, is_available)| is_available.then_some(name))
     }
 
     pub fn missing_reason(self, base: &Path) -> Option<String> {
@@ -166,7 +170,7 @@ fn read_words(file: &Path) -> io::Result<Vec<String>> {
 }
 
 fn read_pids(group: &Path) -> io::Result<Vec<i32>> {
-    Ok(read_words(&group.join("cgroup.procs"))?.iter().filter_map(|word| word.parse().ok()).collect())
+    Ok(read_words(&group.join("cgroup.procs"))?.iter().filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// A group below the base that neither the agent nor its service manager creates: limits would affect it.

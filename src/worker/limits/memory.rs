@@ -12,9 +12,9 @@ const MAX_RESERVE_BYTES: u64 = 4 << 30;
 
 impl JobMemoryLimit {
     /// The limit per job, for this much memory and this many jobs.
-    pub fn per_job_bytes(self, there_is: Option<u64>, jobs: u32) -> Option<u64> {
+    pub fn per_job_bytes(self, total: Option<u64>, jobs: u32) -> Option<u64> {
         match self {
-            Self::EqualShare => there_is.map(|all| (all - reserve_bytes(all)) / u64::from(jobs.max(1))),
+            Self::EqualShare => total.map(|all| (all - reserve_bytes(all)) / u64::from(jobs.max(1))),
             Self::Unlimited => None,
             Self::Bytes(bytes) => Some(bytes),
         }

@@ -31,8 +31,8 @@ impl HostLimits {
         let ready = find_controllers(&own)
             .and_then(|(group, available)| group.delegate_controllers(available).map(|()| (group.base, available)));
         let host = Self::from_inspection(ready, wanted, jobs);
-        let of = |limit: fn(&JobCgroup) -> Option<u64>| host.job_cgroup.as_ref().and_then(limit);
-        let (memory, processes) = (of(|place| place.memory), of(|place| place.processes));
+        let job_limit = |limit: fn(&JobCgroup) -> Option<u64>| host.job_cgroup.as_ref().and_then(limit);
+        let (memory, processes) = (job_limit(|cgroup| cgroup.memory), job_limit(|cgroup| cgroup.processes));
         tracing::info!(memory, processes, "job limits");
         if let Some(why) = &host.unavailable_reason {
             tracing::warn!(%why, "memory or process limits of jobs are not available");
@@ -72,10 +72,10 @@ impl HostLimits {
     }
 
     pub fn to_report(&self) -> JobLimits {
-        let of = |limit: fn(&JobCgroup) -> Option<u64>| self.job_cgroup.as_ref().and_then(limit);
+        let job_limit = |limit: fn(&JobCgroup) -> Option<u64>| self.job_cgroup.as_ref().and_then(limit);
         JobLimits {
-            memory_bytes: of(|place| place.memory),
-            processes: of(|place| place.processes),
+            memory_bytes: job_limit(|cgroup| cgroup.memory),
+            processes: job_limit(|cgroup| cgroup.processes),
             why_not: self.unavailable_reason.clone(),
         }
     }

@@ -51,8 +51,8 @@ pub fn sandbox_environment(
     exposed_dirs: &[PathBuf],
 ) -> BTreeMap<String, String> {
     variables.retain(|name, value| {
-        let is_given = || exposed_dirs.iter().any(|dir| Path::new(value).starts_with(dir));
-        !SESSION_VARIABLES.contains(&name.as_str()) && (!CACHE_VARIABLES.contains(&name.as_str()) || is_given())
+        let is_exposed = || exposed_dirs.iter().any(|dir| Path::new(value).starts_with(dir));
+        !SESSION_VARIABLES.contains(&name.as_str()) && (!CACHE_VARIABLES.contains(&name.as_str()) || is_exposed())
     });
     variables.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     for name in ["USER", "LOGNAME"] {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn caches_stay_in_directories_given_to_jobs() {
-        let given = [
+        let cases = [
             ("HF_HOME", "/data/hf"),
             ("TORCH_HOME", "/root/torch"),
             ("XDG_RUNTIME_DIR", "/run/user/0"),
@@ -79,9 +79,9 @@ mod tests {
             ("TMPDIR", "/var/tmp"),
             ("PATH", "/bin"),
         ];
-        let variables = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let got = sandbox_environment(variables, Path::new("/h"), Path::new("/tmp"), &[PathBuf::from("/data")]);
-        let got: Vec<_> = got.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let variables = cases.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let actual = sandbox_environment(variables, Path::new("/h"), Path::new("/tmp"), &[PathBuf::from("/data")]);
+        let actual: Vec<_> = actual.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let expected = [
             ("HF_HOME", "/data/hf"),
             ("HOME", "/h"),
@@ -92,6 +92,6 @@ mod tests {
             ("TMPDIR", "/tmp"),
             ("USER", "simpletuner-job"),
         ];
-        assert_eq!(got, expected);
+        assert_eq!(actual, expected);
     }
 }

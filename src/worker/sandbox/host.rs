@@ -147,9 +147,9 @@ impl SandboxSupport {
         level: SandboxLevel,
         has_users: bool,
     ) -> Result<(), String> {
-        let said = |error: io::Error| error.to_string();
+        let describe = |error: io::Error| error.to_string();
         let _ = fs::remove_dir_all(dir.path());
-        fs::create_dir_all(dir.path()).map_err(said)?;
+        fs::create_dir_all(dir.path()).map_err(describe)?;
         let is_python = config.trainer.first().is_some_and(|program| is_python(Path::new(program)));
         let check = Some(check_command(&config.trainer)).filter(|check| is_python && succeeds(check));
         // A missing trainer is another error, which the doctor reports.
@@ -167,25 +167,25 @@ impl SandboxSupport {
         };
         let plan = Self { isolates_users: has_users, isolates_users_at_files: has_users, ..self.clone() }
             .prepare(&grant)
-            .map_err(said)?;
-        dir.write_json(FILE, &SandboxJob { command, plan }).map_err(said)?;
-        let log = fs::File::create(dir.log_path()).map_err(said)?;
-        let (mut child, mut reports) = super::spawn(dir, None, log).map_err(said)?;
+            .map_err(describe)?;
+        dir.write_json(FILE, &SandboxJob { command, plan }).map_err(describe)?;
+        let log = fs::File::create(dir.log_path()).map_err(describe)?;
+        let (mut child, mut reports) = super::spawn(dir, None, log).map_err(describe)?;
         let started = reports.wait_until_running();
         let because = |why| match NamespaceDiagnosis::collect().likely_cause().filter(|_| level == SandboxLevel::Full) {
             Some(cause) => format!("{why} ({cause})"),
             None => why,
         };
         let init = started.map_err(|failure| because(failure.why))?;
-        let own = child.wait().map_err(said)?.code();
-        let code = if init.is_some() { wait_for_exit(&mut reports).map_err(said)? } else { own };
+        let own = child.wait().map_err(describe)?.code();
+        let code = if init.is_some() { wait_for_exit(&mut reports).map_err(describe)? } else { own };
         if code == Some(0) {
             return Ok(());
         }
-        let said = fs::read_to_string(dir.log_path()).unwrap_or_default();
+        let output = fs::read_to_string(dir.log_path()).unwrap_or_default();
         Err(format!(
             "the trainer's program does not start in the sandbox ({})",
-            said.lines().last().unwrap_or("no output").trim()
+            output.lines().last().unwrap_or("no output").trim()
         ))
     }
 

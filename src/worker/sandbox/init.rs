@@ -33,8 +33,8 @@ pub fn run(dir: &AttemptDir, job: &SandboxJob) -> Result<u8, LaunchFailure> {
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
     restrict(plan).map_err(|why| setup_failure(&why))?;
     let child = spawn_trainer(job)?;
-    let told = send(io::stdout(), &SandboxReport::Running);
-    told.map_err(|error| setup_failure(&error.to_string()))?;
+    let sent = send(io::stdout(), &SandboxReport::Running);
+    sent.map_err(|error| setup_failure(&error.to_string()))?;
     reap_until_empty(child);
     Ok(exit::OK)
 }

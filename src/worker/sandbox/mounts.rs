@@ -121,8 +121,8 @@ fn remount_restricted(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
 /// What holds for a mount: what was said of the nearest path above it. None for mounts that are made here.
 fn access_for(inside: &Path, bindings: &[(PathBuf, BindMount)]) -> Option<MountAccess> {
     if inside.starts_with("/dev") {
-        let made_here = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own| inside == Path::new(own));
-        return (!made_here).then_some(MountAccess::Device);
+        let is_own_device = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own| inside == Path::new(own));
+        return (!is_own_device).then_some(MountAccess::Device);
     }
     let above = bindings.iter().filter(|(path, _)| inside.starts_with(path));
     above.max_by_key(|(path, _)| path.components().count()).map(|(_, binding)| binding.access)
@@ -132,7 +132,7 @@ fn access_for(inside: &Path, bindings: &[(PathBuf, BindMount)]) -> Option<MountA
 fn parse_mount(line: &str) -> Option<(PathBuf, MsFlags)> {
     let mut fields = line.split(' ');
     let point = unescape(fields.nth(4)?);
-    let flags = fields.next()?.split(',').map(|word| match word {
+    let flags = fields.next()?.split(',').map(|option| match option {
         "ro" => MsFlags::MS_RDONLY,
         "nosuid" => MsFlags::MS_NOSUID,
         "nodev" => MsFlags::MS_NODEV,
@@ -148,17 +148,17 @@ fn parse_mount(line: &str) -> Option<(PathBuf, MsFlags)> {
 /// Blanks and the like are written as `\040`.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
-    let mut whole = parts.next().unwrap_or_default().to_owned();
+    let mut unescaped = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         if let Some(code) = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            whole.push(char::from(code));
-            whole.push_str(&part[3..]);
+            unescaped.push(char::from(code));
+            unescaped.push_str(&part[3..]);
         } else {
-            whole.push('\\');
-            whole.push_str(part);
+            unescaped.push('\\');
+            unescaped.push_str(part);
         }
     }
-    whole
+    unescaped
 }
 
 fn mount_devices(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
@@ -186,11 +186,11 @@ fn mount_devices(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
 fn link_root_dir(name: &str, root: &Path) -> Result<(), String> {
     let host = Path::new("/").join(name);
     let Ok(target) = fs::read_link(&host) else { return Ok(()) };
-    let here = root.join(name);
-    if here.symlink_metadata().is_ok() {
+    let link = root.join(name);
+    if link.symlink_metadata().is_ok() {
         return Ok(());
     }
-    symlink(target, here).map_err(|error| format!("{} cannot be made: {error}", host.display()))
+    symlink(target, link).map_err(|error| format!("{} cannot be made: {error}", host.display()))
 }
 
 fn switch_root(root: &Path) -> Result<(), String> {

@@ -205,8 +205,8 @@ fn with_x32(mut calls: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<Sec
     /// Calls with their own numbers there: ioctl, ptrace, `kexec_load`, `move_pages`, `process_vm_readv`,
     /// `process_vm_writev`.
     const OWN_NUMBERS: [i64; 6] = [514, 521, 528, 533, 539, 540];
-    let again: Vec<_> = calls.iter().map(|(call, rules)| (call | X32_SYSCALL_BIT, rules.clone())).collect();
-    calls.extend(again);
+    let x32_calls: Vec<_> = calls.iter().map(|(call, rules)| (call | X32_SYSCALL_BIT, rules.clone())).collect();
+    calls.extend(x32_calls);
     calls.extend(OWN_NUMBERS.map(|call| (call | X32_SYSCALL_BIT, Vec::new())));
     calls
 }
@@ -218,19 +218,19 @@ fn rule_equals(index: u8, value: u64) -> Result<SeccompRule, BackendError> {
 fn rule_for_argument(
     index: u8,
     length: SeccompCmpArgLen,
-    how: SeccompCmpOp,
+    operator: SeccompCmpOp,
     value: u64,
 ) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(vec![condition(index, length, how, value)?])
+    SeccompRule::new(vec![condition(index, length, operator, value)?])
 }
 
 fn condition(
     index: u8,
     length: SeccompCmpArgLen,
-    how: SeccompCmpOp,
+    operator: SeccompCmpOp,
     value: u64,
 ) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(index, length, how, value)
+    SeccompCondition::new(index, length, operator, value)
 }
 
 /// Matches if the masked bits of each of these arguments have this value.
@@ -302,7 +302,7 @@ mod tests {
             let denied: Vec<_> = under_the_filter(bars_truncate)?
                 .into_iter()
                 .filter(|(_, works)| !works)
-                .map(|(what, _)| what)
+                .map(|(name, _)| name)
                 .collect();
             let always = ["chmod set-user-id", "fchmod set-user-id", "create set-user-id", "unnamed set-user-id"];
             let emptying = ["truncate", "open to empty"];

@@ -37,16 +37,16 @@ pub fn register(secret: &Secret) {
 }
 
 /// Replaces the secrets by stars.
-pub fn mask_bytes(said: &[u8]) -> Vec<u8> {
-    let mut said = said.to_vec();
+pub fn mask_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
     if let Some(own) = AGENT_SECRETS.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
-        own.mask.mask_bytes(&mut said);
+        own.mask.mask_bytes(&mut bytes);
     }
-    said
+    bytes
 }
 
-pub fn mask_text(said: &str) -> String {
-    String::from_utf8_lossy(&mask_bytes(said.as_bytes())).into_owned()
+pub fn mask_text(text: &str) -> String {
+    String::from_utf8_lossy(&mask_bytes(text.as_bytes())).into_owned()
 }
 
 #[cfg(test)]

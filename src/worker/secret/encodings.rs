@@ -73,14 +73,14 @@ fn hex_encodings(value: &str) -> [String; 2] {
 /// In both alphabets, and at offsets of zero, one and two bytes (`user:secret` in a header). Characters that also
 /// contain bits of adjacent bytes are unknown, so up to six bits at each end are excluded.
 fn base64_encodings(value: &str) -> impl Iterator<Item = String> {
-    let whole = [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)];
+    let unsliced = [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)];
     let within = (0..3_usize).flat_map(move |before| {
         let bytes = [&[0; 3][..before], value.as_bytes()].concat();
         let known = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
         [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)]
             .map(|text| text.get(known.clone()).unwrap_or_default().to_owned())
     });
-    whole.into_iter().chain(within)
+    unsliced.into_iter().chain(within)
 }
 
 #[cfg(test)]

@@ -142,9 +142,9 @@ impl Mask {
     /// Returns up to `limit` bytes of a window from `from` on, with secrets masked. The window includes as much context
     /// before and after them as there is.
     pub fn mask_window(&self, mut window: Vec<u8>, from: usize, limit: usize, tail: TailState) -> Vec<u8> {
-        let sure = self.certain_len(&window, tail);
+        let certain = self.certain_len(&window, tail);
         self.mask_bytes(&mut window);
-        let to = sure.min(from + limit);
+        let to = certain.min(from + limit);
         window.drain(from.min(to)..to).collect()
     }
 
@@ -157,8 +157,8 @@ impl Mask {
             Some(start)
         });
         starts.flat_map(move |start| {
-            let here = self.encodings.iter().filter(move |spelling| text[start..].starts_with(spelling));
-            here.map(move |spelling| start..start + spelling.len())
+            let matches = self.encodings.iter().filter(move |spelling| text[start..].starts_with(spelling));
+            matches.map(move |spelling| start..start + spelling.len())
         })
     }
 
@@ -167,8 +167,8 @@ impl Mask {
         let uncut = || bytes.len() - self.partial_suffix_len(bytes);
         let cut = || {
             let visible = VisibleText::from_raw(bytes);
-            let unsure = self.partial_suffix_len(&visible.text);
-            if unsure > 0 { visible.raw_offset(visible.text.len() - unsure) } else { bytes.len() }
+            let partial_len = self.partial_suffix_len(&visible.text);
+            if partial_len > 0 { visible.raw_offset(visible.text.len() - partial_len) } else { bytes.len() }
         };
         match tail {
             TailState::Complete => bytes.len(),

@@ -52,8 +52,8 @@ impl VisibleText {
     pub fn raw_ranges(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let first = self.runs.partition_point(|run| run.text <= range.start).saturating_sub(1);
         let runs = self.runs[first..].iter().enumerate().take_while(move |(_, run)| run.text < range.end);
-        runs.map(move |(place, run)| {
-            let end = self.runs.get(first + place + 1).map_or(self.text.len(), |next| next.text);
+        runs.map(move |(index, run)| {
+            let end = self.runs.get(first + index + 1).map_or(self.text.len(), |next| next.text);
             let (from, to) = (range.start.max(run.text), range.end.min(end));
             run.raw + (from - run.text)..run.raw + (to - run.text)
         })

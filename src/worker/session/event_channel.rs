@@ -52,7 +52,7 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
         if began.elapsed() > STABLE_CONNECTION {
             backoff.reset();
         }
-        let mut is_asked = false;
+        let mut is_requested = false;
         let wait = match ended {
             StreamEnd::TokenRejected(sentence) => return TokenRejected(sentence),
             StreamEnd::Silent => {
@@ -62,13 +62,13 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
             }
             StreamEnd::PollingOver | StreamEnd::Declining => Duration::ZERO,
             StreamEnd::Lost { sentence, retry } => {
-                is_asked = retry.is_some();
+                is_requested = retry.is_some();
                 let wait = retry.unwrap_or_else(|| backoff.next_delay(clock::random_u64()));
                 tracing::info!("{sentence}; reconnecting in {} s", wait.as_secs_f32().round());
                 wait
             }
         };
-        wait_for_retry(session, wait, !is_asked).await;
+        wait_for_retry(session, wait, !is_requested).await;
     }
 }
 

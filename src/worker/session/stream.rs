@@ -61,15 +61,15 @@ pub async fn listen(session: &AgentSession) -> StreamEnd {
         return lost(format!("the stream's address sends {kind:?}, not events"), None);
     }
     tracing::debug!("the stream is open");
-    let heard = AtomicBool::new(false);
+    let has_received = AtomicBool::new(false);
     let config = &session.context.config;
-    let bytes = limit_stream(response, &heard, config.stream_timeout, config.input_limits.max_event);
+    let bytes = limit_stream(response, &has_received, config.stream_timeout, config.input_limits.max_event);
     let mut events = pin!(SseStream::from_bytes_stream(bytes));
     let mut retry = None;
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
-            Err(_) if !heard.load(Ordering::Relaxed) => return StreamEnd::Silent,
+            Err(_) if !has_received.load(Ordering::Relaxed) => return StreamEnd::Silent,
             Err(error) => return lost(error.to_string(), retry),
         };
         session.record_contact();
@@ -91,7 +91,7 @@ fn lost(sentence: String, retry: Option<Duration>) -> StreamEnd {
 /// The body's bytes, ended by silence or by an event that is too long.
 fn limit_stream(
     response: Response,
-    heard: &AtomicBool,
+    has_received: &AtomicBool,
     patience: Duration,
     most: usize,
 ) -> impl Stream<Item = Result<Bytes, StreamError>> {
@@ -101,7 +101,7 @@ fn limit_stream(
             Ok(Err(error)) => Err(StreamError::Network(error.to_string())),
             Ok(Ok(None)) => Ok(None),
             Ok(Ok(Some(bytes))) => {
-                heard.store(true, Ordering::Relaxed);
+                has_received.store(true, Ordering::Relaxed);
                 if size.accept(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(StreamError::TooLarge(most)) }
             }
         }

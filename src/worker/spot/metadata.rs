@@ -78,13 +78,13 @@ impl MetadataService {
     }
 
     async fn wait_for_notice(mut self) -> TerminationNotice {
-        let mut told = false;
+        let mut is_warned = false;
         loop {
             match self.fetch_notice().await {
                 Ok(Some(notice)) => return notice,
-                Ok(None) => told = false,
+                Ok(None) => is_warned = false,
                 Err(error) => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut is_warned, true) {
                         tracing::warn!("--spot-notice {}: no response ({error}); retrying", self.source.display_name());
                     }
                 }

@@ -30,37 +30,37 @@ pub struct DiskUsageMonitor {
 impl DiskUsageMonitor {
     /// Starts before the trainer does. Files already in the home directory do not count.
     pub fn start(dir: &AttemptDir, disk: &JobDiskLimit) -> io::Result<Self> {
-        let (looks, ended) = channel();
-        let (taken, home) = (Arc::<AtomicU64>::default(), disk.home.clone());
+        let (stop, ended) = channel();
+        let (exceeded_bytes, home) = (Arc::<AtomicU64>::default(), disk.home.clone());
         let own = vec![dir.output_dir(), dir.working_dir(), dir.tmp_dir(), dir.log_path()];
-        let (limit, told) = (disk.bytes, Arc::clone(&taken));
-        let work = move || run(&own, &home, limit, &told, &ended);
+        let (limit, exceeded) = (disk.bytes, Arc::clone(&exceeded_bytes));
+        let work = move || run(&own, &home, limit, &exceeded, &ended);
         std::thread::Builder::new().name("usage".to_owned()).spawn(work)?;
-        Ok(Self { limit, exceeded_bytes: taken, _stop_on_drop: looks })
+        Ok(Self { limit, exceeded_bytes, _stop_on_drop: stop })
     }
 
     /// Why the job is to be stopped, once it has exceeded the limit.
     pub fn exceeded_reason(&self) -> Option<String> {
-        let taken = self.exceeded_bytes.load(Ordering::Relaxed);
-        (taken > 0).then(|| {
+        let used = self.exceeded_bytes.load(Ordering::Relaxed);
+        (used > 0).then(|| {
             format!(
                 "the job has written {} to the worker's disk, more than its limit of {} (--job-disk): write less, \
                 keep fewer checkpoints, or use a worker with a higher limit",
-                format_gib(taken),
+                format_gib(used),
                 format_gib(self.limit)
             )
         })
     }
 }
 
-fn run(own: &[PathBuf], home: &Path, limit: u64, told: &AtomicU64, ended: &Receiver<()>) {
+fn run(own: &[PathBuf], home: &Path, limit: u64, exceeded_bytes: &AtomicU64, ended: &Receiver<()>) {
     let before = disk_usage(&[home.to_owned()]);
     let mut pause = MIN_CHECK_INTERVAL;
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let began = Instant::now();
-        let taken = disk_usage(own) + disk_usage(&[home.to_owned()]).saturating_sub(before);
-        if taken > limit {
-            told.store(taken, Ordering::Relaxed);
+        let used = disk_usage(own) + disk_usage(&[home.to_owned()]).saturating_sub(before);
+        if used > limit {
+            exceeded_bytes.store(used, Ordering::Relaxed);
             return;
         }
         pause = MIN_CHECK_INTERVAL.max(began.elapsed() * MAX_DUTY_DIVISOR);

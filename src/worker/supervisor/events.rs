@@ -53,8 +53,8 @@ impl EventRecorder {
             line.push(b'\n');
             // One write, so that readers find complete lines.
             self.file.write_all(&line)?;
-            if let Some(told) = event_log_line::log_line(&event) {
-                self.log.write_all(format!("{told}\n").as_bytes())?;
+            if let Some(log_line) = event_log_line::log_line(&event) {
+                self.log.write_all(format!("{log_line}\n").as_bytes())?;
             }
         }
         Ok(())

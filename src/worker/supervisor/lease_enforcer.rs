@@ -42,9 +42,9 @@ impl LeaseEnforcer {
 
     /// Starts before the trainer does.
     pub fn start(lease: &CachedLease) -> io::Result<Self> {
-        let (looks, ended) = channel();
+        let (stop, ended) = channel();
         let (lease, shared) = (lease.clone(), Arc::<EnforcerState>::default());
-        let guard = Self { shared: Arc::clone(&shared), _stop_on_drop: Some(looks) };
+        let guard = Self { shared: Arc::clone(&shared), _stop_on_drop: Some(stop) };
         std::thread::Builder::new().name("guard".to_owned()).spawn(move || shared.run(&lease, &ended))?;
         Ok(guard)
     }
@@ -79,16 +79,16 @@ impl EnforcerState {
     /// Kills all processes that exist now.
     fn kill_all(&self, is_first: bool) {
         let target = self.target();
-        let lives = target.trainer.is_none_or(ProcId::is_alive);
+        let is_alive = target.trainer.is_none_or(ProcId::is_alive);
         if is_first {
             let has_ended = target.reported_exit.as_ref().is_some_and(|reported| reported.trainer_exit().is_some());
-            self.has_killed.store(lives && !has_ended, Ordering::SeqCst);
+            self.has_killed.store(is_alive && !has_ended, Ordering::SeqCst);
         }
         if let Some(group) = &target.group {
             // Without a group the following steps must suffice.
             let _ = group.kill();
         }
-        if let Some(trainer) = target.trainer.filter(|_| lives) {
+        if let Some(trainer) = target.trainer.filter(|_| is_alive) {
             // All at once, so that no parent notices its child's death and reports an exit of its own.
             signal_group(trainer.pid, Signal::SIGKILL);
         }

@@ -72,7 +72,7 @@ struct WebhookHandler {
 }
 
 async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, connections: TaskTracker) {
-    let places = Arc::new(Semaphore::new(handler.limits.connections));
+    let permits = Arc::new(Semaphore::new(handler.limits.connections));
     let mut pending = PendingConnections::default();
     loop {
         let Ok((stream, _)) = socket.accept().await else {
@@ -80,16 +80,16 @@ async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, c
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        if places.available_permits() == 0 {
+        if permits.available_permits() == 0 {
             pending.drop_oldest();
         }
         // Never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let is_known = Arc::new(AtomicBool::new(false));
         let connection = serve_connection(stream, Arc::clone(&handler), Arc::clone(&is_known));
         let task = connections.spawn(async move {
             connection.await;
-            drop(place);
+            drop(permit);
         });
         pending.add(task, is_known);
     }
@@ -159,8 +159,8 @@ impl WebhookHandler {
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
-        let taken = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
-        match taken {
+        let recorded = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
+        match recorded {
             Ok(()) => StatusCode::NO_CONTENT,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => StatusCode::BAD_REQUEST,
             Err(error) => {

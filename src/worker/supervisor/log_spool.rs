@@ -39,20 +39,20 @@ fn kept_bytes(limit: u64, free: u64) -> u64 {
 
 /// The new offset at which a file begins, if anything must be dropped. An eighth more than necessary is dropped, so
 /// that a slowly growing file is not truncated at every check.
-fn truncation_offset(length: u64, kept: u64, keep: u64, floor: u64) -> Option<u64> {
-    if kept <= keep {
+fn truncation_offset(length: u64, kept: u64, limit: u64, floor: u64) -> Option<u64> {
+    if kept <= limit {
         return None;
     }
-    let wanted = length.saturating_sub(keep - keep / 8) / BLOCK_BYTES * BLOCK_BYTES;
+    let wanted = length.saturating_sub(limit - limit / 8) / BLOCK_BYTES * BLOCK_BYTES;
     (wanted > floor).then_some(wanted)
 }
 
 /// When to check next, after this many bytes arrived in this time: before a quarter of the limit arrives at this rate,
 /// and before half of the free space is filled at any rate.
-fn next_check(grew: u64, over: Duration, free: u64, keep: u64) -> Duration {
+fn next_check(grew: u64, over: Duration, free: u64, limit: u64) -> Duration {
     let (longest, shortest) = CHECK_INTERVALS;
-    let until = |room: u64, bytes: u64, micros: u128| u128::from(room) * micros / u128::from(bytes.max(1));
-    let micros = until(keep / 4, grew, over.as_micros()).min(until(free / 2, MAX_WRITE_RATE, 1_000_000));
+    let until = |bytes_left: u64, bytes: u64, micros: u128| u128::from(bytes_left) * micros / u128::from(bytes.max(1));
+    let micros = until(limit / 4, grew, over.as_micros()).min(until(free / 2, MAX_WRITE_RATE, 1_000_000));
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)).clamp(shortest, longest)
 }
 

@@ -38,15 +38,15 @@ pub fn extract_media(
     most: &mut usize,
 ) -> io::Result<()> {
     let is_preview = event_type(event) == Some(PREVIEW_EVENT);
-    let said = SampleName { step, prompt: sample_name::prompt_from_event(event) };
+    let sample = SampleName { step, prompt: sample_name::prompt_from_event(event) };
     for list in MEDIA_FIELDS {
         let Some(entries) = event.get_mut(list).and_then(Value::as_array_mut) else { continue };
         let count = entries.len();
-        for (place, entry) in entries.iter_mut().enumerate() {
+        for (index, entry) in entries.iter_mut().enumerate() {
             let name = if is_preview {
-                format!("preview_{list}_{place}")
+                format!("preview_{list}_{index}")
             } else {
-                format!("{number:06}_{list}_{place}{}", said.suffix(entry, place, count))
+                format!("{number:06}_{list}_{index}{}", sample.suffix(entry, index, count))
             };
             let Some(slot) = find_content(entry) else { continue };
             let Some(bytes) = slot.as_str().and_then(decode_base64) else { continue };

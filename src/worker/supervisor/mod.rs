@@ -186,7 +186,7 @@ fn start_trainer(
     lease_enforcer: &LeaseEnforcer,
     port: u16,
 ) -> Result<OomDetector, AttemptExit> {
-    let group = Cgroup::create(&spec.key, spec.place.as_ref())
+    let group = Cgroup::create(&spec.key, spec.cgroup.as_ref())
         .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
         .ok();
     let memory = OomDetector::start(group.as_ref());

@@ -118,7 +118,7 @@ impl Reaper {
     pub async fn terminate_all(&mut self, grace: Duration) -> Option<Cgroup> {
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         let began = Instant::now();
-        let mut asked = false;
+        let mut terminated = false;
         loop {
             let others = self.reap();
             if !others && self.group.as_ref().is_none_or(Cgroup::is_empty) {
@@ -129,10 +129,10 @@ impl Reaper {
             if over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
                 tracing::debug!("cannot kill the trainer's cgroup: {error}");
             }
-            for process in left.iter().filter(|_| over || !asked) {
+            for process in left.iter().filter(|_| over || !terminated) {
                 process.signal(if over { Signal::SIGKILL } else { Signal::SIGTERM });
             }
-            asked = true;
+            terminated = true;
             let _ = tokio::time::timeout(POLL_INTERVAL, self.children.recv()).await;
         }
         self.group.take()

@@ -20,8 +20,8 @@ pub struct SampleName {
 
 impl SampleName {
     /// The suffix for one of `count` images. A prompt that the image itself names overrides the event's.
-    pub fn suffix(&self, image: &Value, place: usize, count: usize) -> String {
-        let numbered = |name: &String| if count > 1 { format!("{name}_{place}") } else { name.clone() };
+    pub fn suffix(&self, image: &Value, index: usize, count: usize) -> String {
+        let numbered = |name: &String| if count > 1 { format!("{name}_{index}") } else { name.clone() };
         let prompt = prompt_from_image(image).or_else(|| self.prompt.as_ref().map(numbered));
         let step = self.step.map(|step| format!("_step_{step}"));
         step.into_iter().chain(prompt.map(|name| format!("_{name}"))).collect()

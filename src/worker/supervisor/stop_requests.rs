@@ -99,7 +99,7 @@ impl StopRequests {
                 self.last_request = Some(notice);
                 return notice;
             }
-            let look = if self.lease.is_some() { lease::POLL_INTERVAL } else { POLL_INTERVAL };
+            let poll_interval = if self.lease.is_some() { lease::POLL_INTERVAL } else { POLL_INTERVAL };
             tokio::select! {
                 _ = self.order_signal.recv() => {}
                 _ = self.sigterm.recv() => if self.last_request.is_none() {
@@ -108,7 +108,7 @@ impl StopRequests {
                     self.last_request = Some(request);
                     return request;
                 },
-                () = tokio::time::sleep(look) => {}
+                () = tokio::time::sleep(poll_interval) => {}
             }
         }
     }
@@ -130,15 +130,15 @@ impl StopRequests {
 
 /// Merges the lease's requirement with the current stop request. It ends the grace period, but does not change an
 /// earlier cause.
-fn merge_lease_request(status: LeaseStatus, given: Option<StopRequest>) -> Option<StopRequest> {
-    let cause = given.map_or(StopCause::Lease, |notice| notice.cause);
+fn merge_lease_request(status: LeaseStatus, current: Option<StopRequest>) -> Option<StopRequest> {
+    let cause = current.map_or(StopCause::Lease, |notice| notice.cause);
     let notice = match status {
         LeaseStatus::Active { .. } => return None,
-        LeaseStatus::Expiring { .. } if given.is_some() => return None,
+        LeaseStatus::Expiring { .. } if current.is_some() => return None,
         LeaseStatus::Expiring { grace_ms } => StopRequest { cause, grace: Duration::from_millis(grace_ms) },
         LeaseStatus::Expired => StopRequest { cause, grace: Duration::ZERO },
     };
-    (given != Some(notice)).then_some(notice)
+    (current != Some(notice)).then_some(notice)
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
         let request = |cause, grace| Some(StopRequest { cause, grace });
         let (cancelled, lease) = (StopCause::Cancelled, StopCause::Lease);
         let (holds, ending) = (LeaseStatus::Active { left_ms: 9_000 }, LeaseStatus::Expiring { grace_ms: 5_000 });
-        for (verdict, given, expected) in [
+        for (verdict, current, expected) in [
             (holds, None, None),
             (holds, request(cancelled, seconds(30)), None),
             (ending, None, request(lease, seconds(5))),
@@ -162,7 +162,7 @@ mod tests {
             (LeaseStatus::Expired, request(cancelled, seconds(30)), request(cancelled, Duration::ZERO)),
             (LeaseStatus::Expired, request(lease, Duration::ZERO), None),
         ] {
-            assert_eq!(merge_lease_request(verdict, given), expected, "{verdict:?} after {given:?}");
+            assert_eq!(merge_lease_request(verdict, current), expected, "{verdict:?} after {current:?}");
         }
     }
 }

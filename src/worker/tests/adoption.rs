@@ -74,8 +74,8 @@ async fn report_is_repeated_until_acknowledged() -> io::Result<()> {
     let host = TestHost::with_script("exit 3")?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "failed"]);
     assert_eq!(fake.state().failing_ends, 0);
     assert_eq!(fake.state().statuses[2]["exit_code"], 3);
@@ -190,8 +190,8 @@ async fn no_output_is_lost_when_agents_are_killed() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.wait_for_status("completed").await;
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
-    let whole = (0..20_000).map(|number| format!("line {number}"));
-    assert!(log.lines().eq(whole), "{} bytes", log.len());
+    let expected = (0..20_000).map(|number| format!("line {number}"));
+    assert!(log.lines().eq(expected), "{} bytes", log.len());
     agent.kill().await
 }
 

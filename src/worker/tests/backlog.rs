@@ -35,14 +35,17 @@ async fn agent_registers_before_delivering_its_backlog() -> io::Result<()> {
     let before = fake.state().registrations.len();
     let began = Instant::now();
     let agent = host.start(&fake)?;
-    let (register, told) = fake
+    let (register, delivered) = fake
         .wait_until("a registration", |shared| {
             Some((shared.registrations.get(before)?.clone(), shared.log.len() as u64))
         })
         .await;
-    println!("registered {} ms after the start, with {told} of {BACKLOG} bytes delivered", began.elapsed().as_millis());
+    println!(
+        "registered {} ms after the start, with {delivered} of {BACKLOG} bytes delivered",
+        began.elapsed().as_millis()
+    );
     assert_eq!(register["attempts"].as_array().map(Vec::len), Some(6));
-    assert!(told < BACKLOG, "it told all of it first");
+    assert!(delivered < BACKLOG, "it told all of it first");
     fake.wait_until("the first output", |shared| (!shared.log.is_empty()).then_some(())).await;
     agent.kill().await
 }

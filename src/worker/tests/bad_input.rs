@@ -19,10 +19,10 @@ async fn run(host: TestHost) -> io::Result<(Value, Vec<u8>, String)> {
     let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
-    Ok((shared.statuses.last().cloned().unwrap_or_default(), shared.log.clone(), said))
+    Ok((shared.statuses.last().cloned().unwrap_or_default(), shared.log.clone(), output))
 }
 
 fn error(report: &Value) -> &str {
@@ -72,12 +72,12 @@ async fn short_job_between_two_heartbeats_is_reported() -> io::Result<()> {
         let host = TestHost::with_script(&format!("exit {code}"))?.flags(&["--persistent", "--stream-patience", "1"]);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &config());
-        let word = if code == 0 { "completed" } else { "failed" };
-        let report = fake.wait_for_status(word).await;
+        let status = if code == 0 { "completed" } else { "failed" };
+        let report = fake.wait_for_status(status).await;
         assert_eq!(report["exit_code"], code);
         assert_eq!(
             (fake.reported_statuses(), fake.state().heartbeats.len()),
-            (["starting", "running", word].map(str::to_owned).to_vec(), 0)
+            (["starting", "running", status].map(str::to_owned).to_vec(), 0)
         );
         agent.kill().await?;
     }
@@ -110,9 +110,9 @@ while not os.path.exists('../control/go'): time.sleep(0.01)
     let mut numbers = numbers.split(' ');
     let (first, second): (i32, i32) = (number(numbers.next())?, number(numbers.next())?);
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let there = |number: i32| process_by_inner_pid(trainer, number);
-    wait_until("the orphan to be reaped", || there(second).is_none().then_some(())).await;
-    let zombie = there(first).expect("a child that was not reaped");
+    let process = |number: i32| process_by_inner_pid(trainer, number);
+    wait_until("the orphan to be reaped", || process(second).is_none().then_some(())).await;
+    let zombie = process(first).expect("a child that was not reaped");
     assert!(!zombie.is_alive(), "the other is a zombie");
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
@@ -167,17 +167,17 @@ async fn last_lines_of_a_crash_are_in_report_and_agent_log() -> io::Result<()> {
         let agent = TestHost::with_python(&format!("{TRACEBACK}{end}\n"))?;
         let agent = agent.start(&fake)?;
         fake.offer("j_1", 1, &config());
-        let (_, said) = agent.wait_for_exit().await?;
+        let (_, output) = agent.wait_for_exit().await?;
         let report = fake.wait_for_status("failed").await;
         let last = if end.starts_with("raise") { "ValueError: no images" } else { "about to die" };
         assert!(error(&report).contains(status_words) && error(&report).ends_with(last), "{report}");
         assert!(String::from_utf8_lossy(&fake.state().log).contains(last));
         // The agent's log also has the last forty lines, without secrets.
         let lines: Vec<&str> =
-            said.lines().filter_map(|line| line.split_once(" ERROR | ")).map(|(_, line)| line).collect();
-        assert!(said.contains("the trainer failed; its last lines:") && lines.len() == 40, "{said}");
-        assert!(lines[39].starts_with(last), "{said}");
-        assert!(said.contains("token is ************* ") && !said.contains("hf_0123456789"), "{said}");
+            output.lines().filter_map(|line| line.split_once(" ERROR | ")).map(|(_, line)| line).collect();
+        assert!(output.contains("the trainer failed; its last lines:") && lines.len() == 40, "{output}");
+        assert!(lines[39].starts_with(last), "{output}");
+        assert!(output.contains("token is ************* ") && !output.contains("hf_0123456789"), "{output}");
     }
     Ok(())
 }

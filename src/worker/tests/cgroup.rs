@@ -94,13 +94,13 @@ fn processes_started_in_a_cgroup_are_killed_with_it() -> io::Result<()> {
 fn limits_are_set_before_processes_start() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
     let group = || Cgroup::from_path(temp.path());
-    let place = JobCgroup { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
-    let said = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
-    group().apply_limits(&place)?;
-    assert_eq!((said("memory.max"), said("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
-    assert_eq!(said("pids.max"), "");
-    group().apply_limits(&JobCgroup { memory: None, processes: Some(9), ..place })?;
-    assert_eq!(said("pids.max"), "9");
+    let limits = JobCgroup { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
+    let written = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
+    group().apply_limits(&limits)?;
+    assert_eq!((written("memory.max"), written("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
+    assert_eq!(written("pids.max"), "");
+    group().apply_limits(&JobCgroup { memory: None, processes: Some(9), ..limits })?;
+    assert_eq!(written("pids.max"), "9");
     Ok(())
 }
 

@@ -48,8 +48,8 @@ async fn run_with_policy(policy: &str, during: usize) -> io::Result<(Vec<String>
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let before = owned(complete_checkpoints(&fake.state()));
     std::fs::write(dir.control_dir().join("go"), "")?;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     let shared = fake.state();
     Ok((before, owned(complete_checkpoints(&shared)), shared.artifacts.keys().cloned().collect()))
@@ -60,8 +60,8 @@ async fn newest_checkpoint_is_uploaded_during_the_run_and_the_last_at_the_end() 
     let (before, all, paths) = run_with_policy("last", 1).await?;
     assert_eq!(before, ["checkpoint-10"]);
     assert_eq!(all, ["checkpoint-10", "checkpoint-15"]);
-    let of = |step| [format!("checkpoint-{step}/model.bin"), format!("checkpoint-{step}/sub/state.json")];
-    assert_eq!(paths, [of(10), of(15)].concat());
+    let checkpoint_paths = |step| [format!("checkpoint-{step}/model.bin"), format!("checkpoint-{step}/sub/state.json")];
+    assert_eq!(paths, [checkpoint_paths(10), checkpoint_paths(15)].concat());
     Ok(())
 }
 
@@ -90,8 +90,8 @@ async fn checkpoint_deleted_during_upload_is_skipped() -> io::Result<()> {
     fake.wait_until("a piece", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.state().files.max_chunks = None;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     assert_eq!(complete_checkpoints(&shared), ["checkpoint-6"]);
     assert_eq!(shared.artifacts.keys().collect::<Vec<_>>(), ["checkpoint-6/x"]);
@@ -111,8 +111,8 @@ async fn leaving_host_uploads_the_last_checkpoint_before_requeue() -> io::Result
     fake.offer("j_1", 1, &config());
     fake.wait_until("the trainer's output", |shared| (!shared.log.is_empty()).then_some(())).await;
     agent.signal(nix::sys::signal::Signal::SIGTERM)?;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(143), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(143), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"]);
     assert_eq!(complete_checkpoints(&fake.state()), ["checkpoint-3"]);
     assert_eq!(
@@ -152,9 +152,9 @@ async fn next_attempt_resumes_from_a_rolling_checkpoint() -> io::Result<()> {
     let second = TestHost::with_script(SHOW)?;
     let agent = second.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("resumes at step 10, with checkpoint-10-rolling from the orchestrator"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("resumes at step 10, with checkpoint-10-rolling from the orchestrator"), "{output}");
     assert_eq!(resumed(&fake.state()), Some(10));
     assert!(String::from_utf8_lossy(&fake.state().log).contains("\"resume_from_checkpoint\": \"latest\""));
     Ok(())
@@ -172,9 +172,9 @@ async fn retry_on_another_host_resumes_from_the_uploaded_checkpoint() -> io::Res
     let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("resumes at step 500, with checkpoint-500 from the orchestrator"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("resumes at step 500, with checkpoint-500 from the orchestrator"), "{output}");
     let shared = fake.state();
     assert_eq!(resumed(&shared), Some(500));
     let log = String::from_utf8_lossy(&shared.log);
@@ -196,9 +196,9 @@ async fn checkpoint_replaced_during_download_is_followed_by_its_successor() -> i
     let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("resumes at step 600, with checkpoint-600 from the orchestrator"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("resumes at step 600, with checkpoint-600 from the orchestrator"), "{output}");
     let shared = fake.state();
     assert_eq!(resumed(&shared), Some(600));
     let fetched = ["checkpoint-500/big", "checkpoint-600/big", "checkpoint-600/small"].map(|path| (path.to_owned(), 0));
@@ -215,10 +215,10 @@ async fn missing_checkpoint_is_requested_once() -> io::Result<()> {
     let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches("was deleted at the orchestrator").count(), 1, "{said}");
-    assert!(said.contains("starts from the beginning"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert_eq!(output.matches("was deleted at the orchestrator").count(), 1, "{output}");
+    assert!(output.contains("starts from the beginning"), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }
@@ -231,11 +231,11 @@ async fn damaged_checkpoint_does_not_prevent_the_start() -> io::Result<()> {
     let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert!(
-        said.contains("checkpoint-500/big arrived damaged") && said.contains("starts from the beginning"),
-        "{said}"
+        output.contains("checkpoint-500/big arrived damaged") && output.contains("starts from the beginning"),
+        "{output}"
     );
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     assert_eq!(resumed(&fake.state()), None);

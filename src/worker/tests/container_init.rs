@@ -54,9 +54,9 @@ async fn stopped_container_requeues_its_job_and_leaves_no_zombie() -> io::Result
         wait_until("a supervisor", || Some(process::descendants(first.pid)).filter(|all| all.len() >= 3)).await;
     assert!(supervisors.len() >= 3, "the agent, a supervisor and a trainer: {supervisors:?}");
     first.signal(Signal::SIGTERM);
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(143), "{said}");
-    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(143), "{output}");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{output}");
     assert!(fake.state().log.ends_with(b"saving\n"));
     Ok(())
 }

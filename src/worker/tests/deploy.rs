@@ -38,19 +38,19 @@ fn guide_lists_exactly_the_flags() {
 fn guide_lists_every_default() {
     let command = Cli::command();
     let settings = command.get_arguments().filter(|flag| !flag.is_hide_set() && !flag.is_hide_default_value_set());
-    let mut told = 0;
+    let mut checked = 0;
     for flag in settings {
         let (name, default) = (flag.get_long().unwrap_or_default(), flag.get_default_values().first());
         let Some(default) = default.map(|value| value.to_string_lossy()) else { continue };
         let is_setting = |line: &&str| line.starts_with(&format!("| `--{name}` | ")) && !line.contains("| asks |");
         let row = GUIDE.lines().find(is_setting);
         let of_text = |c: char| c.is_whitespace() || "`;,|".contains(c);
-        let says = row
+        let is_documented = row
             .is_some_and(|row| row.contains(&format!("`{default}`")) || row.split(of_text).any(|word| word == default));
-        assert!(says, "docs/WORKER.md does not give the default {default} of --{name}: {row:?}");
-        told += 1;
+        assert!(is_documented, "docs/WORKER.md does not give the default {default} of --{name}: {row:?}");
+        checked += 1;
     }
-    assert!(told > 15, "{told}");
+    assert!(checked > 15, "{checked}");
 }
 
 #[test]
@@ -65,8 +65,11 @@ fn guide_lists_the_input_limits() {
         let variable = limit.get_env().map(|name| name.to_string_lossy()).unwrap_or_default();
         assert_eq!(variable, format!("SIMPLETUNER_{}", flag.to_uppercase().replace('-', "_")));
         let row = GUIDE.lines().find(|line| line.starts_with(&format!("| `--{flag}` | `{variable}` | ")));
-        let says = row.is_some_and(|row| row.ends_with(&format!("; `{default}` |")));
-        assert!(says && !default.is_empty(), "docs/WORKER.md does not give the default {default} of --{flag}: {row:?}");
+        let is_documented = row.is_some_and(|row| row.ends_with(&format!("; `{default}` |")));
+        assert!(
+            is_documented && !default.is_empty(),
+            "docs/WORKER.md does not give the default {default} of --{flag}: {row:?}"
+        );
     }
 }
 
@@ -96,8 +99,8 @@ fn unit(name: &str) -> &'static str {
 
 #[test]
 fn systemd_unit_matches_the_program() {
-    let hopeless = format!("{} {}", exit::TOKEN_REJECTED, exit::CONFIG);
-    assert_eq!(unit("RestartPreventExitStatus"), hopeless);
+    let permanent = format!("{} {}", exit::TOKEN_REJECTED, exit::CONFIG);
+    assert_eq!(unit("RestartPreventExitStatus"), permanent);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
     assert_eq!(unit("DelegateSubgroup"), crate::limits::cgroups::AGENT_CGROUP);
     let mut command = unit("ExecStart").split_ascii_whitespace();

@@ -27,8 +27,8 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
     let why = fake
         .wait_until("a registration", |shared| Some(shared.registrations.first()?["unhealthy_reason"].clone()))
         .await;
-    let place = format!("is free on the disk of {}/state", host.path().display());
-    assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&place)), "{why}");
+    let sentence_end = format!("is free on the disk of {}/state", host.path().display());
+    assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&sentence_end)), "{why}");
     fake.offer("j_1", 1, &config());
     let report = fake.wait_for_status("requeue").await;
     assert_eq!(
@@ -39,10 +39,10 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
     fake.wait_until("a heartbeat with the reason", |shared| (unhealthy_reason(shared) == why.as_str()).then_some(()))
         .await;
     agent.signal(Signal::SIGTERM)?;
-    let (_, said) = agent.wait_for_exit().await?;
+    let (_, output) = agent.wait_for_exit().await?;
     let (_, report) = host.command(&["doctor", "--keep-free", "1000000TiB"]).await?;
     assert!(report.contains("fail  disk: ") && report.contains(" but --keep-free is "), "{report}");
-    assert_eq!(said.matches("accepting no new jobs: less than").count(), 1, "{said}");
+    assert_eq!(output.matches("accepting no new jobs: less than").count(), 1, "{output}");
     Ok(())
 }
 
@@ -76,7 +76,7 @@ async fn finished_job_is_pruned_for_the_next() -> io::Result<()> {
     fake.wait_until("a heartbeat without a reason", |shared| unhealthy_reason(shared).is_none().then_some(())).await;
     fake.offer("j_3", 1, &config());
     fake.wait_until("the next job", |shared| {
-        shared.statuses.iter().find(|said| said["job_id"] == "j_3" && said["status"] == "completed").map(drop)
+        shared.statuses.iter().find(|status| status["job_id"] == "j_3" && status["status"] == "completed").map(drop)
     })
     .await;
     agent.kill().await

@@ -45,8 +45,8 @@ async fn healthy_host_passes_without_side_effects() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = healthy_host()?.flags(&["--gpu-count", "1"]);
     let report = run_doctor(&host, &fake.url).await?;
-    for what in ["url", "dns", "tcp", "tls", "orchestrator", "clock", "token", "work directory", "gpu", "trainer"] {
-        assert_line(&report, &format!("ok    {what}: "), &[]);
+    for check in ["url", "dns", "tcp", "tls", "orchestrator", "clock", "token", "work directory", "gpu", "trainer"] {
+        assert_line(&report, &format!("ok    {check}: "), &[]);
     }
     assert_eq!(report.0, Some(0), "{}", report.1);
     assert!(report.1.contains("  disk: ") && report.1.contains("  cgroup: "), "{}", report.1);
@@ -123,8 +123,8 @@ async fn token_is_moved_off_the_command_line() -> io::Result<()> {
     let output = run_doctor_with(&host, doctor, &fake.url).await?;
     let report = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
     assert_line(&report, "ok    token: ", &["accepted"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("visible to other users"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("visible to other users"), "{stderr}");
     Ok(())
 }
 

@@ -61,8 +61,8 @@ async fn disconnected_trainer_is_dead_before_its_lease_expires() -> io::Result<(
     let (fake, host, agent) = start_exclusive_job().await?;
     fake.state().is_unavailable = true;
     wait_until_dead(&host).await?;
-    let told: Value = host.attempt("j_1", 1).read_json("control/stop")?.unwrap_or_default();
-    assert_eq!(told["reason"], "lease", "{told}");
+    let stop_file: Value = host.attempt("j_1", 1).read_json("control/stop")?.unwrap_or_default();
+    assert_eq!(stop_file["reason"], "lease", "{stop_file}");
     assert_eq!(fake.reported_statuses(), ["starting", "running"]);
     fake.state().is_unavailable = false;
     let report = fake.wait_for_status("requeue").await;

@@ -18,9 +18,9 @@ async fn rejected_token_exits_with_77() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().reject_token = true;
     for flags in [&[][..], &["--persistent"]] {
-        let (code, said) = TestHost::with_script("")?.flags(flags).start(&fake)?.wait_for_exit().await?;
-        assert_eq!(code, Some(77), "{said}");
-        assert!(said.contains("Get a new token") && !said.contains("wt_test_token"), "{said}");
+        let (code, output) = TestHost::with_script("")?.flags(flags).start(&fake)?.wait_for_exit().await?;
+        assert_eq!(code, Some(77), "{output}");
+        assert!(output.contains("Get a new token") && !output.contains("wt_test_token"), "{output}");
     }
     Ok(())
 }
@@ -39,8 +39,8 @@ async fn rotated_token_lets_the_running_job_finish() -> io::Result<()> {
     fake.state().close_streams();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(77), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(77), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }
@@ -51,8 +51,8 @@ async fn missing_trainer_requeues_the_job_with_advice() -> io::Result<()> {
     let agent = TestHost::with_trainer("/does/not/exist --flag")?;
     let agent = agent.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let report = fake.wait_for_status("requeue").await;
     let error = report["error"].as_str().unwrap_or_default().to_owned();
     assert!(error.contains("the program \"/does/not/exist\" does not exist") && error.contains("--trainer"), "{error}");
@@ -62,17 +62,17 @@ async fn missing_trainer_requeues_the_job_with_advice() -> io::Result<()> {
 
 #[tokio::test]
 async fn only_an_ephemeral_worker_gives_up() -> io::Result<()> {
-    let nobody = "http://127.0.0.1:1";
-    let (code, said) =
-        TestHost::with_script("")?.flags(&["--give-up-after", "1"]).start_at(nobody)?.wait_for_exit().await?;
-    assert_eq!(code, Some(69), "{said}");
+    let unreachable = "http://127.0.0.1:1";
+    let (code, output) =
+        TestHost::with_script("")?.flags(&["--give-up-after", "1"]).start_at(unreachable)?.wait_for_exit().await?;
+    assert_eq!(code, Some(69), "{output}");
     assert!(
-        said.contains("cannot reach the orchestrator at http://127.0.0.1:1/")
-            && said.contains("check the URL and port"),
-        "{said}"
+        output.contains("cannot reach the orchestrator at http://127.0.0.1:1/")
+            && output.contains("check the URL and port"),
+        "{output}"
     );
     let host = TestHost::with_script("")?.flags(&["--persistent", "--give-up-after", "1"]);
-    let agent = host.start_at(nobody)?;
+    let agent = host.start_at(unreachable)?;
     tokio::time::sleep(Duration::from_secs(3)).await;
     agent.signal(Signal::SIGINT)?;
     assert_eq!(agent.wait_for_exit().await?.0, Some(130));
@@ -87,8 +87,8 @@ async fn sigterm_leaves_a_persistent_workers_trainer_running() -> io::Result<()>
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
     agent.signal(Signal::SIGTERM)?;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(143), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(143), "{output}");
     assert_eq!(fake.state().disconnects[0]["left_running"], json!([{"job_id": "j_1", "attempt": 1}]));
     assert!(host.supervisor("j_1", 1).await.trainer.is_alive());
     Ok(())
@@ -102,8 +102,8 @@ async fn sigterm_requeues_an_ephemeral_workers_job() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
     agent.signal(Signal::SIGTERM)?;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(143), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(143), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"]);
     assert!(fake.state().log.ends_with(b"saving\n"));
     assert_eq!(fake.state().disconnects[0]["left_running"], json!([]));
@@ -116,15 +116,15 @@ async fn work_directory_is_usable_and_exclusive() -> io::Result<()> {
     let host = TestHost::with_script("")?.flags(&["--persistent"]);
     let first = host.start(&fake)?;
     fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
-    let (code, said) = host.start(&fake)?.wait_for_exit().await?;
-    assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("another simpletuner-worker"), "{said}");
+    let (code, output) = host.start(&fake)?.wait_for_exit().await?;
+    assert_eq!(code, Some(78), "{output}");
+    assert!(output.contains("another simpletuner-worker"), "{output}");
     first.kill().await?;
     let mut host = TestHost::with_script("")?;
     host.variables.push(("SIMPLETUNER_WORK_DIR".to_owned(), "/proc/none".to_owned()));
-    let (code, said) = host.start(&fake)?.wait_for_exit().await?;
-    assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("--work-dir"), "{said}");
+    let (code, output) = host.start(&fake)?.wait_for_exit().await?;
+    assert_eq!(code, Some(78), "{output}");
+    assert!(output.contains("--work-dir"), "{output}");
     Ok(())
 }
 
@@ -146,8 +146,8 @@ async fn token_on_the_command_line_is_hidden_from_the_process_list() -> io::Resu
     let line = String::from_utf8_lossy(&line).into_owned();
     assert!(line.contains("--persistent") && !line.contains("wt_test_token"), "{line}");
     agent.signal(Signal::SIGTERM)?;
-    let (_, said) = agent.wait_for_exit().await?;
-    assert!(said.contains("visible to other users"), "{said}");
+    let (_, output) = agent.wait_for_exit().await?;
+    assert!(output.contains("visible to other users"), "{output}");
     Ok(())
 }
 
@@ -162,8 +162,8 @@ async fn wrong_usage_exits_with_2() -> io::Result<()> {
         // Exceeds the clock.
         &["--stop-grace", "18446744073709551615"],
     ] {
-        let (code, said) = TestHost::with_script("")?.flags(flags).start(&fake)?.wait_for_exit().await?;
-        assert!(matches!(code, Some(2 | 78)), "{flags:?}: {code:?} {said}");
+        let (code, output) = TestHost::with_script("")?.flags(flags).start(&fake)?.wait_for_exit().await?;
+        assert!(matches!(code, Some(2 | 78)), "{flags:?}: {code:?} {output}");
     }
     Ok(())
 }

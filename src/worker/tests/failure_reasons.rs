@@ -11,10 +11,10 @@ use super::test_host::TestHost;
 const TORCHRUN: &str = include_str!("../../../app/domain/exit_diagnosis/recorded/torchrun_oom.txt");
 
 /// Runs a trainer that prints this after other output and exits with code 1. Returns the report and the log.
-async fn failure_report(host: &TestHost, before: &str, said: &str) -> io::Result<(Value, String)> {
+async fn failure_report(host: &TestHost, before: &str, output: &str) -> io::Result<(Value, String)> {
     let fake = FakeOrchestrator::start().await?;
     std::fs::write(host.path().join("trainer/trainer.sh"), format!("{before}\ncat \"${{0%/*}}/said\" >&2\nexit 1\n"))?;
-    std::fs::write(host.path().join("trainer/said"), said)?;
+    std::fs::write(host.path().join("trainer/said"), output)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let report = fake.wait_for_status("failed").await;
@@ -33,17 +33,20 @@ async fn exception_of_the_failed_rank_is_reported_with_its_line() -> io::Result<
     assert!(block.starts_with("Traceback (most recent call last):\n  File \"/work/train.py\", line 212"), "{error}");
     assert!(!error.contains("SIGTERM") && !error.contains("[rank1]"), "{error}");
     let line = report["error_line"].as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or_default();
-    let there = log.lines().nth(line - 1).unwrap_or_default();
-    assert!(line > 90_000 && there.starts_with("[rank1]: torch.OutOfMemoryError: "), "line {line}: {there}");
+    let reported_line = log.lines().nth(line - 1).unwrap_or_default();
+    assert!(
+        line > 90_000 && reported_line.starts_with("[rank1]: torch.OutOfMemoryError: "),
+        "line {line}: {reported_line}"
+    );
     assert_eq!((report["exit_code"].as_i64(), host.attempt("j_1", 1).log_path().exists()), (Some(1), true));
     Ok(())
 }
 
 #[tokio::test]
 async fn last_lines_are_reported_without_another_cause() -> io::Result<()> {
-    let said = "step 7\nW1124 00:47:12 4700 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 4714 closing \
+    let output = "step 7\nW1124 00:47:12 4700 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 4714 closing \
                 signal SIGTERM\n=====\n";
-    let (report, _) = failure_report(&TestHost::with_script("")?, "", said).await?;
+    let (report, _) = failure_report(&TestHost::with_script("")?, "", output).await?;
     assert_eq!(report["error"], "the trainer exited with code 1: step 7");
     assert_eq!(report["error_line"], Value::Null);
     Ok(())

@@ -198,7 +198,7 @@ impl FakeOrchestrator {
     }
 
     /// Waits until the state satisfies `check`; fails with `what` after a minute.
-    pub async fn wait_until<T>(&self, what: &str, mut check: impl FnMut(&mut FakeState) -> Option<T>) -> T {
+    pub async fn wait_until<T>(&self, condition: &str, mut check: impl FnMut(&mut FakeState) -> Option<T>) -> T {
         let mut changes = self.changed.subscribe();
         let wait = async {
             loop {
@@ -209,7 +209,7 @@ impl FakeOrchestrator {
             }
         };
         let found = tokio::time::timeout(std::time::Duration::from_mins(1), wait).await;
-        found.unwrap_or_else(|_| panic!("timeout: {what}\nstatuses: {:?}", self.state().statuses))
+        found.unwrap_or_else(|_| panic!("timeout: {condition}\nstatuses: {:?}", self.state().statuses))
     }
 
     /// Waits for a status report and returns it.

@@ -15,10 +15,10 @@ fn config() -> Value {
 /// Returns whether it has reported this many times that it is leaving, with its running jobs.
 fn declined_times(shared: &FakeState, times: usize) -> Option<()> {
     let running = json!([{"job_id": "j_1", "attempt": 1}]);
-    let said = shared.disconnects.iter().filter(|said| said["left_running"] == running).count();
+    let disconnected = shared.disconnects.iter().filter(|disconnect| disconnect["left_running"] == running).count();
     let known = shared.registrations.iter().skip(1).filter(|register| register["attempts"] == running).count();
-    assert!(said <= times && known <= times, "{:?}", shared.disconnects);
-    (said == times && known == times).then_some(())
+    assert!(disconnected <= times && known <= times, "{:?}", shared.disconnects);
+    (disconnected == times && known == times).then_some(())
 }
 
 #[tokio::test]

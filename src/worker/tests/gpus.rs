@@ -94,8 +94,9 @@ async fn driver_installed_after_the_start_is_found() -> io::Result<()> {
     assert_eq!((first.get("gpus"), &first["accelerator_type"]), (None, &json!("cpu")));
     gpus.all = json!({"gpus": [{"uuid": "GPU-1", "name": "H100", "vram_gb": 80.0}]});
     gpus.write()?;
-    let again =
-        |shared: &mut FakeState| shared.registrations.iter().find(|said| said["gpus"][0]["uuid"] == "GPU-1").cloned();
+    let again = |shared: &mut FakeState| {
+        shared.registrations.iter().find(|registration| registration["gpus"][0]["uuid"] == "GPU-1").cloned()
+    };
     let second = fake.wait_until("a registration with a GPU", again).await;
     assert_eq!((&second["accelerator_type"], &second["install_id"]), (&json!("cuda"), &first["install_id"]));
     assert_ne!(second["boot_id"], first["boot_id"]);
@@ -125,17 +126,17 @@ async fn gpus_are_registered_and_readings_sent_once() -> io::Result<()> {
             {"index": 1, "uuid": "GPU-2", "name": "GB10", "vram_gb": null, "memory_kind": "unified"},
         ])
     );
-    let moments = fake.wait_until("three samples", |shared| {
-        let told = shared.heartbeats.iter().filter_map(|beat| beat["telemetry"].as_array());
-        let moments: Vec<Value> = told.flatten().cloned().collect();
-        (moments.len() >= 3).then_some(moments)
+    let readings = fake.wait_until("three samples", |shared| {
+        let telemetry = shared.heartbeats.iter().filter_map(|beat| beat["telemetry"].as_array());
+        let readings: Vec<Value> = telemetry.flatten().cloned().collect();
+        (readings.len() >= 3).then_some(readings)
     });
-    let moments = moments.await;
-    let mut times: Vec<&str> = moments.iter().filter_map(|moment| moment["at"].as_str()).collect();
+    let readings = readings.await;
+    let mut times: Vec<&str> = readings.iter().filter_map(|moment| moment["at"].as_str()).collect();
     times.dedup();
-    assert_eq!(times.len(), moments.len(), "a moment that was answered is not told again");
+    assert_eq!(times.len(), readings.len(), "a moment that was answered is not told again");
     assert_eq!(
-        moments[0]["gpus"],
+        readings[0]["gpus"],
         json!([
             {"uuid": "MIG-1", "temperature_celsius": 41.0, "memory_used_gb": 1.5, "ecc_errors": 0},
             {"uuid": "GPU-2", "power_watts": 12.5},
@@ -168,9 +169,9 @@ async fn severe_error_quarantines_until_release() -> io::Result<()> {
     let agent = host.start(&fake)?;
     gpus.set("xids", json!([31]))?;
     // Two polls see one error or none of both.
-    let looked = fake.state().heartbeats.len();
+    let start = fake.state().heartbeats.len();
     let seen = |shared: &mut FakeState| {
-        let beats = shared.heartbeats.iter().skip(looked);
+        let beats = shared.heartbeats.iter().skip(start);
         (beats.filter(|beat| beat["telemetry"].is_array()).count() >= 2).then_some(())
     };
     fake.wait_until("two polls", seen).await;
@@ -186,12 +187,12 @@ async fn severe_error_quarantines_until_release() -> io::Result<()> {
     let agent = host.start(&fake)?;
     let again = fake.wait_until("a second registration", |shared| shared.registrations.get(1).cloned()).await;
     assert_eq!(again["gpus"][0]["unavailable"]["detail"], "XID 79: it has fallen off the bus");
-    let (code, said) = host.command(&["gpus"]).await?;
-    assert!(code == Some(0) && said.contains("GPU-1  H100, 80 GB  in quarantine: XID 79"), "{said}");
-    let (code, said) = host.command(&["gpus", "release", "GPU-2"]).await?;
-    assert!(code == Some(1) && said.contains("GPU-2 is not in quarantine"), "{said}");
-    let (code, said) = host.command(&["gpus", "release", "GPU-1"]).await?;
-    assert!(code == Some(0) && said.contains("from quarantine."), "{said}");
+    let (code, output) = host.command(&["gpus"]).await?;
+    assert!(code == Some(0) && output.contains("GPU-1  H100, 80 GB  in quarantine: XID 79"), "{output}");
+    let (code, output) = host.command(&["gpus", "release", "GPU-2"]).await?;
+    assert!(code == Some(1) && output.contains("GPU-2 is not in quarantine"), "{output}");
+    let (code, output) = host.command(&["gpus", "release", "GPU-1"]).await?;
+    assert!(code == Some(0) && output.contains("from quarantine."), "{output}");
     wait_until_free(&fake).await;
     agent.kill().await
 }
@@ -299,8 +300,8 @@ async fn hung_driver_does_not_delay_heartbeats() -> io::Result<()> {
     assert_eq!(wait_until_unavailable(&fake, "quarantined").await, "the driver has not responded for 15 s");
     let silent = fake.state().heartbeats.len();
     wait_for_heartbeats(&fake, 3).await;
-    let told = |beat: &Value| beat["telemetry"].is_array();
-    assert!(!fake.state().heartbeats[silent..].iter().any(told), "no readings without a driver");
+    let has_readings = |beat: &Value| beat["telemetry"].is_array();
+    assert!(!fake.state().heartbeats[silent..].iter().any(has_readings), "no readings without a driver");
     gpus.hang(false)?;
     wait_until_free(&fake).await;
     agent.kill().await
@@ -314,13 +315,13 @@ async fn driver_not_loaded_yet_keeps_known_gpus() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.wait_until("a registration", |shared| shared.registrations.first().cloned()).await;
     agent.kill().await?;
-    let there = std::fs::read(&gpus.path)?;
+    let content = std::fs::read(&gpus.path)?;
     std::fs::write(&gpus.path, "{}")?;
     let agent = host.start(&fake)?;
     let again = fake.wait_until("a second registration", |shared| shared.registrations.get(1).cloned()).await;
     assert_eq!((&again["gpus"][0]["uuid"], &again["accelerator_type"]), (&json!("GPU-1"), &json!("cuda")));
     assert!(again["gpus"][0]["unavailable"].is_object(), "{again}");
-    std::fs::write(&gpus.path, there)?;
+    std::fs::write(&gpus.path, content)?;
     wait_until_free(&fake).await;
     agent.kill().await
 }

@@ -13,8 +13,11 @@ fn config() -> Value {
 }
 
 /// Waits until a heartbeat contains this.
-async fn wait_for_heartbeat(fake: &FakeOrchestrator, what: &str, says: impl Fn(Option<&str>) -> bool) {
-    fake.wait_until(what, |shared| says(shared.heartbeats.last()?["unhealthy_reason"].as_str()).then_some(())).await;
+async fn wait_for_heartbeat(fake: &FakeOrchestrator, condition: &str, is_expected: impl Fn(Option<&str>) -> bool) {
+    fake.wait_until(condition, |shared| {
+        is_expected(shared.heartbeats.last()?["unhealthy_reason"].as_str()).then_some(())
+    })
+    .await;
 }
 
 /// Offers a job with this configuration and returns its final report.
@@ -78,8 +81,8 @@ async fn third_immediate_failure_in_a_row_requeues_the_job() -> io::Result<()> {
     wait_for_heartbeat(&fake, "unhealthy_reason", |unhealthy_reason| unhealthy_reason.is_some()).await;
     assert_eq!(fake.state().statuses.iter().filter(|report| report["job_id"] == "j_6").count(), 2, "it never ran");
     fake.state().drain = true;
-    let told = fake.state().heartbeats.len() + 2;
-    fake.wait_until("the drain", |shared| (shared.heartbeats.len() >= told).then_some(())).await;
+    let drained_at = fake.state().heartbeats.len() + 2;
+    fake.wait_until("the drain", |shared| (shared.heartbeats.len() >= drained_at).then_some(())).await;
     fake.state().drain = false;
     wait_for_heartbeat(&fake, "a healthy host", |unhealthy_reason| unhealthy_reason.is_none()).await;
     assert_eq!(end_of(&fake, "j_7", "e").await["status"], "failed");

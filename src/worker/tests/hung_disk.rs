@@ -152,7 +152,7 @@ async fn agent_continues_with_other_jobs() -> io::Result<()> {
     let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent", "--max-jobs", "2"]);
     let agent = host.start(&fake)?;
     let has = |shared: &FakeState, job: &str, status: &str| {
-        shared.statuses.iter().any(|said| said["job_id"] == job && said["status"] == status).then_some(())
+        shared.statuses.iter().any(|report| report["job_id"] == job && report["status"] == status).then_some(())
     };
     for job in ["j_1", "j_2"] {
         fake.offer(job, 1, &json!({"config.json": "{}"}));

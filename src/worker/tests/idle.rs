@@ -10,10 +10,10 @@ use super::test_host::TestHost;
 #[tokio::test]
 async fn idle_agent_disconnects() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let (code, said) =
+    let (code, output) =
         TestHost::with_script("")?.flags(&["--persistent", "--max-idle", "1s"]).start(&fake)?.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("no job for 1 s (--max-idle)"), "{said}");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("no job for 1 s (--max-idle)"), "{output}");
     assert_eq!(fake.state().disconnects[0]["left_running"], json!([]));
     Ok(())
 }
@@ -31,12 +31,12 @@ async fn job_counts_until_its_end_is_delivered() -> io::Result<()> {
     let beats = fake.state().heartbeats.len();
     fake.wait_until("it is still there", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
     fake.offer("j_2", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(
         fake.reported_statuses(),
         ["starting", "running", "completed", "starting", "running", "completed"],
-        "{said}"
+        "{output}"
     );
     Ok(())
 }

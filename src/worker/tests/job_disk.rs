@@ -12,9 +12,9 @@ fn config() -> Value {
 }
 
 /// Writes this many files one after another, and saves when it is asked to stop.
-fn writer_script(places: &str) -> String {
+fn writer_script(paths: &str) -> String {
     format!(
-        "trap 'cat ../control/stop > stopped; exit 143' TERM; for at in {places}; do \
+        "trap 'cat ../control/stop > stopped; exit 143' TERM; for at in {paths}; do \
          mkdir -p $at && dd if=/dev/zero of=$at/big bs=1M count=3 2>/dev/null; sync $at/big; done; echo written\n\
          while [ ! -e ../control/go ]; do sleep 0.02; done"
     )
@@ -33,17 +33,18 @@ async fn job_over_its_disk_limit_is_stopped_with_the_reason() -> io::Result<()> 
     let error = report["error"].as_str().unwrap_or_default();
     let written = ["8 MiB", "9 MiB"].iter().any(|size| error.contains(&format!("has written {size} ")));
     assert!(written && error.contains("its limit of 8 MiB"), "{error}");
-    let told: Value = serde_json::from_slice(&std::fs::read(host.attempt("j_1", 1).working_dir().join("stopped"))?)?;
-    assert_eq!(told["reason"], "disk", "it could save its work");
+    let stop_file: Value =
+        serde_json::from_slice(&std::fs::read(host.attempt("j_1", 1).working_dir().join("stopped"))?)?;
+    assert_eq!(stop_file["reason"], "disk", "it could save its work");
     agent.kill().await
 }
 
 #[tokio::test]
 async fn existing_home_files_do_not_count() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let places = "$HOME/$SIMPLETUNER_JOB_ID";
+    let paths = "$HOME/$SIMPLETUNER_JOB_ID";
     let script =
-        format!("[ $SIMPLETUNER_JOB_ID = j_1 ] || set -- {places}/more\n{}", writer_script(&format!("{places} $@")));
+        format!("[ $SIMPLETUNER_JOB_ID = j_1 ] || set -- {paths}/more\n{}", writer_script(&format!("{paths} $@")));
     let mut host = TestHost::with_script(&script)?.flags(&["--persistent", "--job-disk", "5MiB"]);
     // Only a sandboxed job has its own home directory.
     host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), "files".to_owned()));

@@ -44,8 +44,12 @@ async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
     let host = host.flags(&["--persistent", "--job-memory", "256MiB", "--job-pids", "777"]);
     let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
-    let told = fake.wait_until("the registration", |shared| shared.registrations.last().cloned()).await;
-    assert_eq!(told["sandbox"]["limits"], json!({"memory_bytes": 256 << 20, "processes": 777}), "{told}");
+    let registration = fake.wait_until("the registration", |shared| shared.registrations.last().cloned()).await;
+    assert_eq!(
+        registration["sandbox"]["limits"],
+        json!({"memory_bytes": 256 << 20, "processes": 777}),
+        "{registration}"
+    );
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let running = host.supervisor("j_1", 1).await;
     let group = running.cgroup.unwrap_or_default();
@@ -91,8 +95,8 @@ async fn fork_bomb_is_limited() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("completed").await;
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
-    let made: Option<u32> = log.trim().strip_suffix(" 11").and_then(|made| made.parse().ok());
-    assert!(made.is_some_and(|made| (1..64).contains(&made)), "{log}");
+    let count: Option<u32> = log.trim().strip_suffix(" 11").and_then(|count| count.parse().ok());
+    assert!(count.is_some_and(|count| (1..64).contains(&count)), "{log}");
     agent.kill().await?;
     drop(host);
     wait_until("the group to be empty", || {

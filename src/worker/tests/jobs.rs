@@ -19,8 +19,8 @@ async fn ephemeral_worker_exits_after_its_job() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.wait_until("a stream", |shared| (shared.streams > 0).then_some(())).await;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     let shared = fake.state();
     assert_eq!(String::from_utf8_lossy(&shared.log), "first\na\rb\nlast\n");
@@ -76,8 +76,8 @@ async fn fifty_megabytes_of_output_arrive_while_heartbeats_continue() -> io::Res
     )?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     assert_eq!(shared.log.len(), 524_288 * 101);
     for (number, line) in shared.log.chunks(101).enumerate() {
@@ -159,8 +159,8 @@ async fn events_become_progress_and_files_become_artifacts() -> io::Result<()> {
     let host = TestHost::with_python(EVENTS)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     assert_eq!(String::from_utf8_lossy(&shared.log), "rejected 401\n");
     let steps: Vec<_> = shared.points.iter().map(|point| (point["step"].as_u64(), point["loss"].as_f64())).collect();
@@ -177,8 +177,8 @@ async fn events_become_progress_and_files_become_artifacts() -> io::Result<()> {
             ("weights.safetensors", "final"),
         ]
     );
-    let whole = ArtifactUpload { kind: "final".to_owned(), bytes: b"weights.safetensors".to_vec() };
-    assert_eq!(shared.artifacts["weights.safetensors"], whole);
+    let expected = ArtifactUpload { kind: "final".to_owned(), bytes: b"weights.safetensors".to_vec() };
+    assert_eq!(shared.artifacts["weights.safetensors"], expected);
     Ok(())
 }
 
@@ -195,8 +195,8 @@ send({"type": "lifecycle.stage", "stage": {"key": "training_complete", "status":
     let host = TestHost::with_python(&format!("{send}{STAGES}"))?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{\"--output_dir\": \"elsewhere\"}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     for (step, loss, stage) in [(1, 1.0, "checkpoint_save"), (2, 0.5, "training_complete")] {
         let last = shared.points.iter().rfind(|point| point["step"] == step).cloned().unwrap_or_default();

@@ -49,8 +49,8 @@ async fn printed(config: &str, more: Value) -> io::Result<Vec<Value>> {
     host.variables.push(("PYTHONPATH".to_owned(), site.display().to_string()));
     let agent = host.start(&fake)?;
     fake.offer_with("j_1", 1, &json!({"config.json": config}), more);
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"], "{log}");
     Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())

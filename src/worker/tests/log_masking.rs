@@ -42,7 +42,7 @@ async fn doctor_masks_the_token() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().busy = true;
     let host = TestHost::with_script("true")?;
-    let (_, asked) = run_doctor(&host, &fake.url).await?;
-    assert!(asked.contains(&"*".repeat(TOKEN.len())) && !asked.contains(TOKEN), "{asked}");
+    let (_, report) = run_doctor(&host, &fake.url).await?;
+    assert!(report.contains(&"*".repeat(TOKEN.len())) && !report.contains(TOKEN), "{report}");
     Ok(())
 }

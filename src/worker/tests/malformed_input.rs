@@ -14,8 +14,8 @@ async fn non_object_configuration_fails_with_a_reason() -> io::Result<()> {
         let host = TestHost::with_script("echo ran")?;
         let agent = host.start(&fake)?;
         fake.offer_with("j_1", 1, &json!({"config.json": config}), json!({"num_processes": 2}));
-        let (code, said) = agent.wait_for_exit().await?;
-        assert_eq!(code, Some(0), "{said}");
+        let (code, output) = agent.wait_for_exit().await?;
+        assert_eq!(code, Some(0), "{output}");
         let report = fake.wait_for_status("failed").await;
         let error = report["error"].as_str().unwrap_or_default();
         assert!(error.contains("config.json must contain one JSON object"), "{config}: {error}");
@@ -56,7 +56,7 @@ async fn unreadable_exit_is_retried() -> io::Result<()> {
     std::fs::write(host.attempt("j_1", 1).control_dir().join("gate"), "")?;
     fake.wait_for_status("completed").await;
     assert_eq!(fake.reported_statuses().last().map(String::as_str), Some("completed"));
-    assert!(!fake.reported_statuses().iter().any(|word| word == "failed"), "{:?}", fake.reported_statuses());
+    assert!(!fake.reported_statuses().iter().any(|status| status == "failed"), "{:?}", fake.reported_statuses());
     agent.kill().await
 }
 
@@ -91,8 +91,8 @@ async fn invalid_events_are_skipped_and_ids_never_become_paths() -> io::Result<(
     assert!(!host.path().join("evil").exists() && !host.path().join("state/evil").exists());
     assert_eq!(fake.state().streams, 1, "the connection was not lost over it");
     agent.signal(nix::sys::signal::Signal::SIGTERM)?;
-    let (_, said) = agent.wait_for_exit().await?;
-    assert_eq!(said.matches("cannot read an event").count(), 7 * 2 + 5, "{said}");
+    let (_, output) = agent.wait_for_exit().await?;
+    assert_eq!(output.matches("cannot read an event").count(), 7 * 2 + 5, "{output}");
     Ok(())
 }
 
@@ -108,8 +108,8 @@ async fn exit_write_is_retried() -> io::Result<()> {
     let dir = host.attempt("j_1", 1);
     std::fs::create_dir(dir.join("exit.json.new"))?;
     std::fs::write(dir.control_dir().join("gate"), "")?;
-    let said = || std::fs::read_to_string(dir.join("supervisor.log")).unwrap_or_default();
-    wait_until("a log line", || said().contains("cannot write exit.json").then_some(())).await;
+    let supervisor_log = || std::fs::read_to_string(dir.join("supervisor.log")).unwrap_or_default();
+    wait_until("a log line", || supervisor_log().contains("cannot write exit.json").then_some(())).await;
     std::fs::remove_dir(dir.join("exit.json.new"))?;
     fake.wait_for_status("completed").await;
     assert_eq!(fake.reported_statuses().last().map(String::as_str), Some("completed"));

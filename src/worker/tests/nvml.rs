@@ -48,11 +48,11 @@ fn newest(shared: &FakeState, from: usize, gpu: usize) -> Option<Value> {
 }
 
 async fn wait_until_unavailable(fake: &FakeOrchestrator, detail: &str) {
-    let is_said = |shared: &mut FakeState| {
-        let said = newest(shared, 0, 0)?["unavailable"]["detail"].as_str()?.to_owned();
-        said.contains(detail).then_some(())
+    let is_unavailable = |shared: &mut FakeState| {
+        let current = newest(shared, 0, 0)?["unavailable"]["detail"].as_str()?.to_owned();
+        current.contains(detail).then_some(())
     };
-    fake.wait_until(detail, is_said).await;
+    fake.wait_until(detail, is_unavailable).await;
 }
 
 /// Waits for the next sample of the whole GPU.
@@ -81,9 +81,9 @@ async fn gpus_are_read_independently() -> io::Result<()> {
              "part_of": "GPU-parted"},
         ])
     );
-    let whole = next_heartbeat(&fake).await;
+    let reading = next_heartbeat(&fake).await;
     assert_eq!(
-        whole,
+        reading,
         json!({"uuid": "GPU-whole", "utilization_percent": 97.0, "memory_used_gb": 1.5, "temperature_celsius": 41.0,
             "power_watts": 412.5, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619, "ecc_errors": 2})
     );
@@ -132,8 +132,8 @@ async fn replaced_driver_is_reloaded_and_lost_gpu_stays_known() -> io::Result<()
     driver.write("xid", "48")?;
     wait_until_unavailable(&fake, "XID 48: an uncorrectable memory error").await;
     assert!(newest(&fake.state(), 0, 1).is_some_and(|other| other["unavailable"].is_null()));
-    let (code, said) = host.command(&["gpus", "release", "GPU-whole"]).await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = host.command(&["gpus", "release", "GPU-whole"]).await?;
+    assert_eq!(code, Some(0), "{output}");
     driver.write("lost", "")?;
     wait_until_unavailable(&fake, "it no longer responds: device fell off the bus").await;
     assert_eq!(driver.start_count(), 2);

@@ -36,17 +36,17 @@ async fn two_gpus(
 async fn cancel_stops_one_of_two_running_trainers() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let (host, agent, gpus) = two_gpus(&fake, "per-gpu").await?;
-    for (place, job) in ["j_1", "j_2"].into_iter().enumerate() {
-        let more = json!({"gpus": [gpus[place]], "upload_token": format!("jt_test_{place}")});
+    for (index, job) in ["j_1", "j_2"].into_iter().enumerate() {
+        let more = json!({"gpus": [gpus[index]], "upload_token": format!("jt_test_{index}")});
         fake.offer_with(job, 1, &config(), more);
         fake.wait_until("it runs", |shared| has_reported(shared, job, "running").then_some(())).await;
     }
-    let mut given = Vec::new();
+    let mut environments = Vec::new();
     for job in ["j_1", "j_2"] {
         let file = host.attempt(job, 1).working_dir().join("given");
-        given.push(wait_until("its environment", || std::fs::read_to_string(&file).ok()).await);
+        environments.push(wait_until("its environment", || std::fs::read_to_string(&file).ok()).await);
     }
-    assert_eq!(given, ["0 jt_test_0\n", "1 jt_test_1\n"]);
+    assert_eq!(environments, ["0 jt_test_0\n", "1 jt_test_1\n"]);
     let running = json!([{"job_id": "j_1", "attempt": 1}, {"job_id": "j_2", "attempt": 1}]);
     fake.wait_until("a heartbeat with both", |shared| {
         shared.heartbeats.iter().any(|beat| beat["attempts"] == running).then_some(())
@@ -67,8 +67,8 @@ async fn cancel_stops_one_of_two_running_trainers() -> io::Result<()> {
 async fn third_offer_waits_and_next_agent_adopts_both() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let (host, agent, gpus) = two_gpus(&fake, "2").await?;
-    for (place, job) in ["j_1", "j_2"].into_iter().enumerate() {
-        fake.offer_with(job, 1, &config(), json!({"gpus": [gpus[place]]}));
+    for (index, job) in ["j_1", "j_2"].into_iter().enumerate() {
+        fake.offer_with(job, 1, &config(), json!({"gpus": [gpus[index]]}));
         fake.wait_until("it runs", |shared| has_reported(shared, job, "running").then_some(())).await;
     }
     fake.offer_with("j_3", 1, &config(), json!({"gpus": [gpus[0]]}));

@@ -69,8 +69,8 @@ async fn trainer_starts_in_the_configured_directory() -> io::Result<()> {
 #[tokio::test]
 async fn missing_trainer_directory_prevents_the_start() -> io::Result<()> {
     let host = TestHost::with_script("")?.flags(&["--trainer-cwd", "/no/such/place"]);
-    let (code, said) = host.start_at("http://127.0.0.1:1")?.wait_for_exit().await?;
-    assert!(code == Some(78) && said.contains("--trainer-cwd: /no/such/place is not a directory"), "{said}");
+    let (code, output) = host.start_at("http://127.0.0.1:1")?.wait_for_exit().await?;
+    assert!(code == Some(78) && output.contains("--trainer-cwd: /no/such/place is not a directory"), "{output}");
     Ok(())
 }
 

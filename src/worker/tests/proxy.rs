@@ -26,8 +26,8 @@ impl TestProxy {
     async fn start(server: &str) -> io::Result<Self> {
         let socket = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", socket.local_addr()?);
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, server) = (Arc::clone(&asked), server.to_owned());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (log, server) = (Arc::clone(&requests), server.to_owned());
         tokio::spawn(async move {
             while let Ok((client, _)) = socket.accept().await {
                 let (log, server) = (Arc::clone(&log), server.clone());
@@ -35,15 +35,15 @@ impl TestProxy {
                 tokio::spawn(async move { drop(forward(client, &server, &log).await) });
             }
         });
-        Ok(Self { url, requests: asked })
+        Ok(Self { url, requests })
     }
 
     fn requests(&self) -> Vec<String> {
         self.requests.lock().expect("no panic").clone()
     }
 
-    fn has_request(&self, what: &str) -> bool {
-        self.requests().iter().any(|line| line.starts_with(what))
+    fn has_request(&self, start: &str) -> bool {
+        self.requests().iter().any(|line| line.starts_with(start))
     }
 }
 
@@ -52,7 +52,7 @@ async fn forward(mut client: TcpStream, server: &str, log: &Mutex<Vec<String>>) 
     let head = read_head(&mut client).await?;
     let line = head.lines().next().unwrap_or_default().to_owned();
     log.lock().expect("no panic").push(line.clone());
-    let mut there = TcpStream::connect(server).await?;
+    let mut upstream = TcpStream::connect(server).await?;
     if line.starts_with("CONNECT ") {
         client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
     } else {
@@ -60,9 +60,9 @@ async fn forward(mut client: TcpStream, server: &str, log: &Mutex<Vec<String>>) 
         let (method, rest) = line.split_once(" http://").ok_or_else(|| io::Error::other(line.clone()))?;
         let path = rest.find('/').map_or("/", |at| &rest[at..]);
         let headers = head.split_once("\r\n").map_or("", |(_, headers)| headers);
-        there.write_all(format!("{method} {path}\r\nConnection: close\r\n{headers}").as_bytes()).await?;
+        upstream.write_all(format!("{method} {path}\r\nConnection: close\r\n{headers}").as_bytes()).await?;
     }
-    tokio::io::copy_bidirectional(&mut client, &mut there).await.map(drop)
+    tokio::io::copy_bidirectional(&mut client, &mut upstream).await.map(drop)
 }
 
 async fn read_head(client: &mut TcpStream) -> io::Result<String> {
@@ -91,11 +91,11 @@ async fn http_requests_use_the_proxy() -> io::Result<()> {
     let host = host(&[("HTTP_PROXY", &proxy.url)])?;
     let agent = host.start_at(&format!("http://{NAME}"))?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}\n{:#?}", proxy.requests());
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}\n{:#?}", proxy.requests());
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     assert!(fake.state().artifacts.contains_key("model.safetensors"), "{:?}", fake.state().artifacts.keys());
-    for what in [
+    for request in [
         "POST http://orchestrator.test/api/workers/register",
         "GET http://orchestrator.test/api/workers/stream",
         "GET http://orchestrator.test/api/workers/job/j_1/bundle",
@@ -103,7 +103,7 @@ async fn http_requests_use_the_proxy() -> io::Result<()> {
         "PUT http://orchestrator.test/api/workers/job/j_1/artifacts/model.safetensors",
         "POST http://orchestrator.test/api/workers/disconnect",
     ] {
-        assert!(proxy.has_request(what), "{what}: {:#?}", proxy.requests());
+        assert!(proxy.has_request(request), "{request}: {:#?}", proxy.requests());
     }
     Ok(())
 }
@@ -119,12 +119,12 @@ async fn https_uses_a_tunnel() -> io::Result<()> {
     let host = host.flags(&["--ca-file", &ca.to_string_lossy()]);
     let agent = host.start_at(&format!("https://{NAME}"))?;
     known.fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(known.fake.reported_statuses(), ["starting", "running", "completed"]);
     assert!(known.fake.state().artifacts.contains_key("model.safetensors"));
-    let asked = proxy.requests();
-    assert!(asked.iter().all(|line| line.starts_with("CONNECT orchestrator.test:443 ")), "{asked:?}");
+    let requests = proxy.requests();
+    assert!(requests.iter().all(|line| line.starts_with("CONNECT orchestrator.test:443 ")), "{requests:?}");
     Ok(())
 }
 
@@ -198,11 +198,11 @@ async fn trainer_webhook_bypasses_the_proxy() -> io::Result<()> {
         host.variables.push((variable.to_owned(), proxy.url.clone()));
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-        let (code, said) = agent.wait_for_exit().await?;
+        let (code, output) = agent.wait_for_exit().await?;
         assert_eq!(
             (code, fake.reported_statuses()),
             (Some(0), ["starting", "running", "completed"].map(str::to_owned).into()),
-            "{said}"
+            "{output}"
         );
         let shared = fake.state();
         assert_eq!(String::from_utf8_lossy(&shared.log).trim(), proxy.url, "the trainer knows of the proxy");

@@ -50,13 +50,13 @@ async fn idle_host_is_stopped() -> io::Result<()> {
         let fake = FakeOrchestrator::start().await?;
         let host = host("echo trained", stops_by, variables)?.flags(&["--persistent"]);
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-        let (code, said) = host.start_with(script(file), &fake.url)?.wait_for_exit().await?;
-        assert_eq!(code, Some(0), "{said}");
-        assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"], "{said}");
+        let (code, output) = host.start_with(script(file), &fake.url)?.wait_for_exit().await?;
+        assert_eq!(code, Some(0), "{output}");
+        assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"], "{output}");
         assert_eq!(fake.state().registrations[0]["name"], name);
-        assert!(said.contains("ok    token: "), "the doctor was asked: {said}");
-        assert!(!said.contains("the unknown variable"), "the scripts' own variables are not the agent's: {said}");
-        assert_eq!(provider_calls(&host), expected, "{said}");
+        assert!(output.contains("ok    token: "), "the doctor was asked: {output}");
+        assert!(!output.contains("the unknown variable"), "the scripts' own variables are not the agent's: {output}");
+        assert_eq!(provider_calls(&host), expected, "{output}");
     }
     Ok(())
 }
@@ -72,10 +72,10 @@ async fn terminated_host_requeues_its_job() -> io::Result<()> {
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
         fake.wait_for_status("running").await;
         started.signal(Signal::SIGTERM)?;
-        let (code, said) = started.wait_for_exit().await?;
-        assert_eq!(code, Some(143), "{said}");
-        assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{said}");
-        assert_eq!(provider_calls(&host), "", "it was to be kept: {said}");
+        let (code, output) = started.wait_for_exit().await?;
+        assert_eq!(code, Some(143), "{output}");
+        assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{output}");
+        assert_eq!(provider_calls(&host), "", "it was to be kept: {output}");
     }
     Ok(())
 }
@@ -95,10 +95,10 @@ async fn downloaded_agent_is_verified() -> io::Result<()> {
             ("RUNPOD_POD_ID", "p1"),
         ];
         let host = host("", "runpodctl", &variables)?;
-        let (code, said) = host.start_with(script("runpod.sh"), &fake.url)?.wait_for_exit().await?;
-        assert_eq!(code, Some(expected), "{said}");
-        assert_eq!(said.contains("is not what SIMPLETUNER_WORKER_SHA256 says"), expected == 78, "{said}");
-        assert_eq!(provider_calls(&host), "runpodctl stop pod p1\n", "a host that cannot work costs as well: {said}");
+        let (code, output) = host.start_with(script("runpod.sh"), &fake.url)?.wait_for_exit().await?;
+        assert_eq!(code, Some(expected), "{output}");
+        assert_eq!(output.contains("is not what SIMPLETUNER_WORKER_SHA256 says"), expected == 78, "{output}");
+        assert_eq!(provider_calls(&host), "runpodctl stop pod p1\n", "a host that cannot work costs as well: {output}");
     }
     Ok(())
 }

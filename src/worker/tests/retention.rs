@@ -11,10 +11,10 @@ fn finished_attempt(age: u64, is_wanted: bool) -> FinishedAttempt {
 #[test]
 fn oldest_attempt_is_pruned_first() {
     let all = |count| (0..count).map(|age| finished_attempt(age, false)).collect::<Vec<_>>();
-    for (count, short, goes) in
+    for (count, short, expected) in
         [(10, false, None), (12, false, Some(11)), (12, true, Some(11)), (3, true, Some(2)), (0, true, None)]
     {
-        assert_eq!(next_attempt(&all(count), short), goes, "{count} {short}");
+        assert_eq!(next_attempt(&all(count), short), expected, "{count} {short}");
     }
     let wanted = [finished_attempt(2, true), finished_attempt(1, false), finished_attempt(3, true)];
     assert_eq!(next_attempt(&wanted, true), Some(1));
@@ -54,9 +54,9 @@ impl RetentionFixture {
     fn existing_attempts(&self) -> Vec<String> {
         let name =
             |dir: AttemptDir| Some(dir.path().strip_prefix(self.temp.path().join("jobs")).ok()?.display().to_string());
-        let mut here: Vec<_> = list_attempts(self.temp.path()).into_iter().flatten().filter_map(name).collect();
-        here.sort();
-        here
+        let mut names: Vec<_> = list_attempts(self.temp.path()).into_iter().flatten().filter_map(name).collect();
+        names.sort();
+        names
     }
 
     /// Prunes until this many megabytes are free. Returns whether there is still too little space.

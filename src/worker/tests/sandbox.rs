@@ -84,17 +84,17 @@ const TOOLS: &str = include_str!("sandbox/tools.py");
 
 /// Every trial must have held.
 fn assert_all_held(lines: &[String], trials: usize) {
-    assert_eq!(became(lines, "held").len() + became(lines, "out").len(), trials, "{lines:#?}");
-    assert_eq!(became(lines, "out"), Vec::<&str>::new(), "{lines:#?}");
+    assert_eq!(trials_with_result(lines, "held").len() + trials_with_result(lines, "out").len(), trials, "{lines:#?}");
+    assert_eq!(trials_with_result(lines, "out"), Vec::<&str>::new(), "{lines:#?}");
 }
 
 /// The trials of which this became.
-fn became<'a>(lines: &'a [String], what: &str) -> Vec<&'a str> {
-    let of = |line: &'a String| {
+fn trials_with_result<'a>(lines: &'a [String], result: &str) -> Vec<&'a str> {
+    let trial = |line: &'a String| {
         let mut words = line.split(' ');
-        words.next().filter(|_| words.next() == Some(what))
+        words.next().filter(|_| words.next() == Some(result))
     };
-    lines.iter().filter_map(of).collect()
+    lines.iter().filter_map(trial).collect()
 }
 
 /// The agent's and the host's files: both levels keep them closed.
@@ -201,7 +201,7 @@ async fn home_is_removed_only_when_unused_for_long() -> io::Result<()> {
     }
     let home = users::home_dir(&host.path().join("state"), "bob");
     let has_ended = |shared: &FakeState, job: &str| {
-        shared.statuses.iter().any(|said| said["job_id"] == job && said["status"] == "completed").then_some(())
+        shared.statuses.iter().any(|report| report["job_id"] == job && report["status"] == "completed").then_some(())
     };
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_until("the first job's end", |shared| has_ended(shared, "j_1")).await;

@@ -22,8 +22,8 @@ struct FakeServiceManager {
 impl FakeServiceManager {
     fn start(path: &Path) -> io::Result<Self> {
         let socket = UnixDatagram::bind(path)?;
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let listening = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let listening = Arc::clone(&received);
         tokio::spawn(async move {
             let mut bytes = [0; 4096];
             while let Ok(length) = socket.recv(&mut bytes).await {
@@ -31,7 +31,7 @@ impl FakeServiceManager {
                 listening.lock().expect("no panic").extend(text.lines().map(str::to_owned));
             }
         });
-        Ok(Self { path: path.to_owned(), received: heard })
+        Ok(Self { path: path.to_owned(), received })
     }
 
     fn received(&self) -> Vec<String> {
@@ -48,8 +48,8 @@ impl FakeServiceManager {
     /// Waits for such a line after the first `after` ones; returns the number of lines including it.
     async fn wait_for_line(&self, line: &str, after: usize) -> usize {
         let found = wait_until(line, || {
-            let heard = self.received();
-            heard.iter().skip(after).position(|said| said.starts_with(line)).map(|at| after + at + 1)
+            let received = self.received();
+            received.iter().skip(after).position(|message| message.starts_with(line)).map(|at| after + at + 1)
         });
         found.await
     }

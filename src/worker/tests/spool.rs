@@ -22,7 +22,7 @@ fn low_disk_space_keeps_the_newest_output() {
 #[test]
 fn truncation_drops_whole_blocks_and_an_eighth_more() {
     // Length, size on disk, limit, current truncation offset.
-    for (length, on_disk, keep, floor, expected) in [
+    for (length, on_disk, limit, floor, expected) in [
         (8 * MIB, 8 * MIB, 8 * MIB, 0, None),
         (8 * MIB, 8 * MIB + 1, 8 * MIB, 0, Some(MIB)),
         (10 * MIB + 5, 10 * MIB, 8 * MIB, 0, Some(3 * MIB)),
@@ -31,14 +31,14 @@ fn truncation_drops_whole_blocks_and_an_eighth_more() {
         (100 * MIB, 9 * MIB, 8 * MIB, 95 * MIB, None),
         (0, 9 * MIB, 8 * MIB, 0, None),
     ] {
-        assert_eq!(truncation_offset(length, on_disk, keep, floor), expected, "{length} {on_disk} {keep} {floor}");
+        assert_eq!(truncation_offset(length, on_disk, limit, floor), expected, "{length} {on_disk} {limit} {floor}");
     }
 }
 
 #[test]
 fn fast_output_is_checked_more_often() {
     let second = Duration::from_secs(1);
-    for (grew, free, keep, expected) in [
+    for (grew, free, limit, expected) in [
         (0, 1 << 40, 1 << 30, second),
         (200 * MIB, 1 << 40, 1 << 30, second),
         (1 << 30, 1 << 40, 1 << 30, second / 4),
@@ -47,7 +47,7 @@ fn fast_output_is_checked_more_often() {
         (0, 1 << 30, 1 << 30, second),
         (200 * MIB, MIB, 8 * MIB, CHECK_INTERVALS.1),
     ] {
-        assert_eq!(next_check(grew, second, free, keep), expected, "{grew} with {free} free and {keep} to keep");
+        assert_eq!(next_check(grew, second, free, limit), expected, "{grew} with {free} free and {limit} to keep");
     }
     assert_eq!(next_check(0, Duration::ZERO, 1 << 40, 1 << 30), CHECK_INTERVALS.1);
 }

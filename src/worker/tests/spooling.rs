@@ -26,15 +26,15 @@ fn chatty_script(lines: usize, pause: f32) -> String {
 /// Asserts that the log equals the trainer's output, except for the dropped parts. Returns their size.
 fn assert_true_but_for_gaps(shared: &FakeState, lines: usize) -> usize {
     assert_eq!(shared.log.len(), lines * LINE, "offsets are true");
-    let mut whole = Vec::with_capacity(shared.log.len());
+    let mut expected = Vec::with_capacity(shared.log.len());
     for number in 0..lines {
-        whole.extend_from_slice(format!("{number:015} {}\n", "x".repeat(47)).as_bytes());
+        expected.extend_from_slice(format!("{number:015} {}\n", "x".repeat(47)).as_bytes());
     }
     for (from, to) in &shared.dropped {
         assert!(shared.log[*from..*to].iter().all(|byte| *byte == b'?'));
-        whole[*from..*to].fill(b'?');
+        expected[*from..*to].fill(b'?');
     }
-    let wrong = shared.log.iter().zip(&whole).position(|(found, written)| found != written);
+    let wrong = shared.log.iter().zip(&expected).position(|(found, written)| found != written);
     assert_eq!(wrong, None, "gaps {:?}", shared.dropped);
     shared.dropped.iter().map(|(from, to)| to - from).sum()
 }
@@ -71,8 +71,8 @@ async fn output_dropped_during_a_read_is_never_sent_as_zeros() -> io::Result<()>
     let host = TestHost::with_python(&chatty_script(lines, 0.002))?.flags(&["--spool-limit", "1MiB"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let dropped = assert_true_but_for_gaps(&fake.state(), lines);
     println!("{dropped} bytes of {} were dropped in {} gaps", lines * LINE, fake.state().dropped.len());
     Ok(())
@@ -110,9 +110,9 @@ async fn end_is_reported_if_the_gap_is_rejected() -> io::Result<()> {
     let dir = host.attempt("j_1", 1);
     wait_until("the end", || dir.join("exit.json").exists().then_some(())).await;
     fake.state().rejects_logs = false;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rejects a log with a gap"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("rejects a log with a gap"), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }
@@ -124,9 +124,9 @@ async fn end_is_reported_if_the_log_is_rejected() -> io::Result<()> {
     let host = TestHost::with_python(&chatty_script(MIB / LINE, 0.0))?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("uploading its log") && said.contains("(422)"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("uploading its log") && output.contains("(422)"), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     assert!(fake.state().log.len() <= 100_000);
     Ok(())

@@ -58,24 +58,24 @@ impl FakeMetadataService {
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        let asked = format!("{} {}", request.method(), request.uri());
+        let line = format!("{} {}", request.method(), request.uri());
         let answers = self.answers.lock().expect("no panic");
         let opened = |answer: &&MetadataAnswer| {
             let (name, value) = answer.header;
-            answer.to == asked && request.headers().get(name).is_some_and(|given| given == value)
+            answer.to == line && request.headers().get(name).is_some_and(|actual| actual == value)
         };
         let (status, body) = match answers.iter().find(opened) {
             Some(answer) => (answer.status, answer.body.clone()),
             None => (400, String::new()),
         };
-        self.requests.lock().expect("no panic").push(asked);
+        self.requests.lock().expect("no panic").push(line);
         let mut response = Response::new(Full::new(Bytes::from(body)));
         *response.status_mut() = status.try_into().expect("a status");
         response
     }
 
-    fn has_request(&self, what: &str) -> bool {
-        self.requests.lock().expect("no panic").iter().any(|asked| asked == what)
+    fn has_request(&self, wanted: &str) -> bool {
+        self.requests.lock().expect("no panic").iter().any(|request| request == wanted)
     }
 
     /// From now on there is a notice.
@@ -96,12 +96,12 @@ async fn assert_requeued(
 ) -> io::Result<String> {
     let report = fake.wait_for_status("requeue").await;
     assert_eq!(report["error"], format!("the host is being terminated (spot notice of {words})"));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{output}");
     assert!(fake.state().log.ends_with(b"saving\n"), "the existing output was sent");
     assert_eq!(fake.state().disconnects[0]["left_running"], json!([]));
-    Ok(said)
+    Ok(output)
 }
 
 #[tokio::test]
@@ -198,9 +198,9 @@ async fn unreachable_metadata_service_is_no_notice() -> io::Result<()> {
     let host = host.flags(&["--spot-notice", "gcp", "--spot-metadata-url", "http://127.0.0.1:1/"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
-    assert_eq!(said.matches("--spot-notice gcp: no response").count(), 1, "{said}");
+    assert_eq!(output.matches("--spot-notice gcp: no response").count(), 1, "{output}");
     Ok(())
 }

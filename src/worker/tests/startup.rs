@@ -76,10 +76,10 @@ async fn certificate_flags_warn_without_tls() -> io::Result<()> {
 #[tokio::test]
 async fn default_name_is_the_hostname() -> io::Result<()> {
     let hostname = gethostname::gethostname().to_string_lossy().into_owned();
-    for (given, reported) in [(None, hostname.as_str()), (Some("gpu-worker-1"), "gpu-worker-1")] {
+    for (configured, reported) in [(None, hostname.as_str()), (Some("gpu-worker-1"), "gpu-worker-1")] {
         let fake = FakeOrchestrator::start().await?;
         let mut host = TestHost::with_script("true")?;
-        host.variables.extend(given.map(|name| ("SIMPLETUNER_WORKER_NAME".to_owned(), name.to_owned())));
+        host.variables.extend(configured.map(|name| ("SIMPLETUNER_WORKER_NAME".to_owned(), name.to_owned())));
         let agent = host.start(&fake)?;
         wait_for_registration(&fake).await;
         assert_eq!(fake.state().registrations[0]["name"], reported);
@@ -95,8 +95,8 @@ async fn verbose_enables_debug_logging() -> io::Result<()> {
         let host = TestHost::with_script("true")?.flags(flags);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-        let (_, said) = agent.wait_for_exit().await?;
-        assert_eq!(said.contains("the stream is open"), more, "{flags:?}: {said}");
+        let (_, output) = agent.wait_for_exit().await?;
+        assert_eq!(output.contains("the stream is open"), more, "{flags:?}: {output}");
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn lines(fake: &FakeOrchestrator) -> Vec<Value> {
 
 #[tokio::test]
 async fn stop_file_has_cause_and_deadline() -> io::Result<()> {
-    for (reason, word, grace, status) in
+    for (reason, cause, grace, status) in
         [("cancelled", "cancelled", 2, "cancelled"), ("drained", "requeue", 2, "requeue")]
     {
         let fake = FakeOrchestrator::start().await?;
@@ -44,14 +44,14 @@ async fn stop_file_has_cause_and_deadline() -> io::Result<()> {
         fake.wait_until("the first line", |shared| shared.log.ends_with(b"\n").then_some(())).await;
         fake.stop("j_1", 1, reason);
         fake.wait_for_status(status).await;
-        let said = lines(&fake);
-        assert_eq!(said[0]["grace"], "2");
-        let deadline: f64 = said[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
-        let left = deadline - said[0]["now"].as_f64().unwrap_or_default();
+        let printed = lines(&fake);
+        assert_eq!(printed[0]["grace"], "2");
+        let deadline: f64 = printed[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
+        let left = deadline - printed[0]["now"].as_f64().unwrap_or_default();
         assert!((590.0..=601.0).contains(&left), "{left}");
-        let told = &said[1]["told"];
-        assert_eq!((&told["reason"], &told["grace_seconds"]), (&json!(word), &json!(grace)), "{told}");
-        let left = told["deadline"].as_f64().unwrap_or_default() - said[1]["now"].as_f64().unwrap_or_default();
+        let stop_file = &printed[1]["told"];
+        assert_eq!((&stop_file["reason"], &stop_file["grace_seconds"]), (&json!(cause), &json!(grace)), "{stop_file}");
+        let left = stop_file["deadline"].as_f64().unwrap_or_default() - printed[1]["now"].as_f64().unwrap_or_default();
         assert!((0.0..=2.0).contains(&left), "{left}");
         agent.kill().await?;
     }

@@ -124,9 +124,9 @@ async fn json_format_applies_to_every_line() -> io::Result<()> {
     let mut command = host.with_agent_env(Command::new(binary()), &fake.url);
     let output = command.env_remove("SIMPLETUNER_LOG_FORMAT").stdin(Stdio::null()).output().await?;
     assert_eq!(output.status.code(), Some(77));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")).collect();
     let last = lines.last().cloned().unwrap_or_default();
-    assert_eq!((&last["level"], &last["fields"]["exit_code"]), (&json!("error"), &json!(77)), "{said}");
+    assert_eq!((&last["level"], &last["fields"]["exit_code"]), (&json!("error"), &json!(77)), "{stderr}");
     Ok(())
 }

@@ -110,7 +110,7 @@ impl TestHost {
 
     /// Started by this command, which finally becomes the agent.
     pub fn with_wrapper(mut self, command: &[&str]) -> Self {
-        self.wrapper_command = command.iter().map(|word| (*word).to_owned()).collect();
+        self.wrapper_command = command.iter().map(|argument| (*argument).to_owned()).collect();
         self
     }
 
@@ -161,8 +161,8 @@ impl TestHost {
     pub async fn command(&self, arguments: &[&str]) -> io::Result<(Option<i32>, String)> {
         let mut program = self.with_clean_env(self.agent());
         let output = tokio::time::timeout(TEST_TIMEOUT, program.args(arguments).output()).await??;
-        let said = [output.stdout, output.stderr].concat();
-        Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
+        let printed = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8_lossy(&printed).into_owned()))
     }
 
     /// The agent's program, started by the wrapper if there is one.
@@ -296,18 +296,18 @@ impl AgentProcess {
 
     /// Waits for the exit; returns exit code and output.
     pub async fn wait_for_exit(mut self) -> io::Result<(Option<i32>, String)> {
-        let mut said = String::new();
+        let mut stderr_text = String::new();
         let mut stderr = self.0.stderr.take();
         let wait = async {
             if let Some(stderr) = &mut stderr {
-                stderr.read_to_string(&mut said).await?;
+                stderr.read_to_string(&mut stderr_text).await?;
             }
             self.0.wait().await
         };
         let Ok(status) = tokio::time::timeout(TEST_TIMEOUT, wait).await else {
-            panic!("the agent does not exit; its output: {said}")
+            panic!("the agent does not exit; its output: {stderr_text}")
         };
-        Ok((status?.code(), said))
+        Ok((status?.code(), stderr_text))
     }
 }
 
@@ -322,7 +322,7 @@ pub async fn first_line(fake: &FakeOrchestrator) -> String {
 
 /// The process with this PID in the trainer's PID namespace. At level `full` that is a separate namespace.
 pub fn process_by_inner_pid(trainer: ProcId, number: i32) -> Option<ProcId> {
-    let namespace = |pid: &str, of: &str| std::fs::read_link(format!("/proc/{pid}/ns/{of}")).ok();
+    let namespace = |pid: &str, kind: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
     // The trainer may have created the namespace without being in it.
     let its = namespace(&trainer.pid.to_string(), "pid_for_children")?;
     let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -330,8 +330,8 @@ pub fn process_by_inner_pid(trainer: ProcId, number: i32) -> Option<ProcId> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let last = |name| status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().last();
         // A zombie is in no namespace; its parent is.
-        let there = || namespace(pid, "pid").or_else(|| namespace(last("PPid:")?, "pid_for_children"));
-        last("NSpid:") == Some(&number.to_string()) && there().as_ref() == Some(&its)
+        let pid_namespace = || namespace(pid, "pid").or_else(|| namespace(last("PPid:")?, "pid_for_children"));
+        last("NSpid:") == Some(&number.to_string()) && pid_namespace().as_ref() == Some(&its)
     };
     let mut found = pids.filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit())).filter(is_it);
     ProcId::from_pid(found.next()?.parse().ok()?)
@@ -346,13 +346,13 @@ pub fn peak_memory(pid: u32) -> io::Result<u64> {
 }
 
 /// Polls until there is a value.
-pub async fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub async fn wait_until<T>(condition: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(tokio::time::Instant::now() < deadline, "timeout: {what}");
+        assert!(tokio::time::Instant::now() < deadline, "timeout: {condition}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -79,22 +79,22 @@ fn host(flags: &[&str]) -> io::Result<TestHost> {
 /// Waits for the agent's registration and stops it. Returns its messages about trust, and all its output.
 async fn accepted(known: &TlsOrchestrator, host: TestHost) -> io::Result<(serde_json::Value, String)> {
     let agent = host.start(&known.fake)?;
-    let told = known.fake.wait_until("a registration", |shared| shared.registrations.last().cloned()).await;
+    let registration = known.fake.wait_until("a registration", |shared| shared.registrations.last().cloned()).await;
     agent.signal(Signal::SIGTERM)?;
-    let (_, said) = agent.wait_for_exit().await?;
-    Ok((told["tls_verify"].clone(), said))
+    let (_, output) = agent.wait_for_exit().await?;
+    Ok((registration["tls_verify"].clone(), output))
 }
 
 /// Waits until an ephemeral agent has given up; returns its output.
 async fn rejected(known: &TlsOrchestrator, host: TestHost) -> io::Result<String> {
-    let (code, said) = host.flags(&["--give-up-after", "1"]).start(&known.fake)?.wait_for_exit().await?;
-    assert_eq!(code, Some(69), "it tries again, as after any lost connection: {said}");
+    let (code, output) = host.flags(&["--give-up-after", "1"]).start(&known.fake)?.wait_for_exit().await?;
+    assert_eq!(code, Some(69), "it tries again, as after any lost connection: {output}");
     assert!(
         known.fake.state().registrations.is_empty(),
         "the agent sends nothing to an unverified server, least of all its token"
     );
-    assert!(said.contains(FAILED), "{said}");
-    Ok(said)
+    assert!(output.contains(FAILED), "{output}");
+    Ok(output)
 }
 
 fn write(path: &Path, text: &str) -> io::Result<String> {
@@ -105,9 +105,9 @@ fn write(path: &Path, text: &str) -> io::Result<String> {
 #[tokio::test]
 async fn untrusted_certificate_is_rejected_with_advice() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
-    let said = rejected(&known, host(&[])?).await?;
+    let output = rejected(&known, host(&[])?).await?;
     for advice in ["--orchestrator-fingerprint sha256:…", "--ca-file", "--ssl-no-verify is for development only"] {
-        assert!(said.contains(advice), "{advice}: {said}");
+        assert!(output.contains(advice), "{advice}: {output}");
     }
     Ok(())
 }
@@ -141,8 +141,8 @@ async fn certificate_for_another_name_is_rejected() -> io::Result<()> {
     let known = orchestrator("elsewhere.example").await?;
     let host = host(&[])?;
     let file = write(&host.path().join("ca.pem"), &known.authority)?;
-    let said = rejected(&known, host.flags(&["--ca-file", &file])).await?;
-    assert!(said.contains("a certificate for other names"), "{said}");
+    let output = rejected(&known, host.flags(&["--ca-file", &file])).await?;
+    assert!(output.contains("a certificate for other names"), "{output}");
     Ok(())
 }
 
@@ -154,9 +154,12 @@ async fn only_the_pinned_key_is_trusted() -> io::Result<()> {
 
     let mut variable = host(&[])?;
     variable.variables.push(("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT".to_owned(), pin));
-    let said = rejected(&other, variable).await?;
+    let output = rejected(&other, variable).await?;
     let shown = format!("its fingerprint is {}", other.fingerprint);
-    assert!(said.contains("has a different key than --orchestrator-fingerprint") && said.contains(&shown), "{said}");
+    assert!(
+        output.contains("has a different key than --orchestrator-fingerprint") && output.contains(&shown),
+        "{output}"
+    );
     Ok(())
 }
 
@@ -166,10 +169,10 @@ async fn self_signed_certificate_is_rejected_with_advice() -> io::Result<()> {
     let trusting = host(&[])?;
     let file = write(&trusting.path().join("ca.pem"), &known.authority)?;
     for host in [host(&[])?, trusting.flags(&["--ca-file", &file])] {
-        let said = rejected(&known, host).await?;
-        for words in ["a CA certificate as its server certificate", "--orchestrator-fingerprint sha256:…", "CA:FALSE"]
+        let output = rejected(&known, host).await?;
+        for advice in ["a CA certificate as its server certificate", "--orchestrator-fingerprint sha256:…", "CA:FALSE"]
         {
-            assert!(said.contains(words), "{words}: {said}");
+            assert!(output.contains(advice), "{advice}: {output}");
         }
     }
     let pin = known.fingerprint.to_string();
@@ -180,9 +183,9 @@ async fn self_signed_certificate_is_rejected_with_advice() -> io::Result<()> {
 #[tokio::test]
 async fn no_verify_warns_at_each_start_and_is_reported() -> io::Result<()> {
     let known = orchestrator("elsewhere.example").await?;
-    let (told, said) = accepted(&known, host(&["--ssl-no-verify"])?).await?;
-    assert_eq!(told, false);
-    assert!(said.contains("anyone on the network path can pose as the orchestrator"), "{said}");
+    let (tls_verify, output) = accepted(&known, host(&["--ssl-no-verify"])?).await?;
+    assert_eq!(tls_verify, false);
+    assert!(output.contains("anyone on the network path can pose as the orchestrator"), "{output}");
 
     let mut variable = host(&[])?;
     variable.variables.push(("SIMPLETUNER_SSL_NO_VERIFY".to_owned(), "yes".to_owned()));
@@ -195,9 +198,9 @@ async fn conflicting_flags_are_a_usage_error() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
     let pin = known.fingerprint.to_string();
     for flags in [["--ssl-no-verify", "--orchestrator-fingerprint", &pin], ["--ssl-no-verify", "--ca-file", "ca.pem"]] {
-        let (code, said) = host(&flags)?.start(&known.fake)?.wait_for_exit().await?;
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("--ssl-no-verify") && said.contains("remove it"), "{said}");
+        let (code, output) = host(&flags)?.start(&known.fake)?.wait_for_exit().await?;
+        assert_eq!(code, Some(2), "{output}");
+        assert!(output.contains("--ssl-no-verify") && output.contains("remove it"), "{output}");
     }
     Ok(())
 }

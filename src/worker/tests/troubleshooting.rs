@@ -33,17 +33,17 @@ async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
         (rejecting.url.as_str(), "Invalid token"),
         (unknown.fake.url.as_str(), "SSL certificate verify failed"),
     ] {
-        let (_, said) = with_default_log(ephemeral()?).start_at(url)?.wait_for_exit().await?;
-        assert!(!grep(&said, phrase).is_empty(), "{phrase}: {said}");
+        let (_, output) = with_default_log(ephemeral()?).start_at(url)?.wait_for_exit().await?;
+        assert!(!grep(&output, phrase).is_empty(), "{phrase}: {output}");
     }
 
     let fake = FakeOrchestrator::start().await?;
     let host = with_default_log(TestHost::with_python("raise ValueError('no images')")?);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (_, said) = agent.wait_for_exit().await?;
-    let found = grep(&said, "Process crash");
-    assert!(found.iter().any(|entry| entry.to_string().contains("ValueError: no images")), "{said}");
+    let (_, output) = agent.wait_for_exit().await?;
+    let found = grep(&output, "Process crash");
+    assert!(found.iter().any(|entry| entry.to_string().contains("ValueError: no images")), "{output}");
 
     let fake = FakeOrchestrator::start().await?;
     let host = with_default_log(TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]));
@@ -59,8 +59,8 @@ async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
 
 #[tokio::test]
 async fn connection_refused() -> io::Result<()> {
-    let (_, said) = ephemeral()?.start_at("http://127.0.0.1:1")?.wait_for_exit().await?;
-    assert!(said.contains("Connection refused") && said.contains("--host 0.0.0.0"), "{said}");
+    let (_, output) = ephemeral()?.start_at("http://127.0.0.1:1")?.wait_for_exit().await?;
+    assert!(output.contains("Connection refused") && output.contains("--host 0.0.0.0"), "{output}");
     Ok(())
 }
 
@@ -68,25 +68,25 @@ async fn connection_refused() -> io::Result<()> {
 async fn invalid_token() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().reject_token = true;
-    let (code, said) = ephemeral()?.start(&fake)?.wait_for_exit().await?;
-    assert!(code == Some(77) && said.contains("rotated"), "{said}");
-    assert_eq!(said.matches("Invalid token").count(), 1, "{said}");
+    let (code, output) = ephemeral()?.start(&fake)?.wait_for_exit().await?;
+    assert!(code == Some(77) && output.contains("rotated"), "{output}");
+    assert_eq!(output.matches("Invalid token").count(), 1, "{output}");
     // White space around a token is harmless, white space inside is an error.
     fake.state().reject_token = false;
     let mut padded = TestHost::with_script("")?.flags(&["--max-idle", "1"]);
     padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test_token\n".to_owned()));
     assert_eq!(padded.start(&fake)?.wait_for_exit().await?.0, Some(0));
     padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_ test".to_owned()));
-    let (code, said) = padded.start(&fake)?.wait_for_exit().await?;
-    assert!(code == Some(78) && said.contains("white space"), "{said}");
+    let (code, output) = padded.start(&fake)?.wait_for_exit().await?;
+    assert!(code == Some(78) && output.contains("white space"), "{output}");
     Ok(())
 }
 
 #[tokio::test]
 async fn ssl_certificate_verify_failed() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
-    let (_, said) = ephemeral()?.start(&known.fake)?.wait_for_exit().await?;
-    assert!(said.contains("SSL certificate verify failed") && said.contains("--ssl-no-verify"), "{said}");
+    let (_, output) = ephemeral()?.start(&known.fake)?.wait_for_exit().await?;
+    assert!(output.contains("SSL certificate verify failed") && output.contains("--ssl-no-verify"), "{output}");
     Ok(())
 }
 
@@ -113,9 +113,9 @@ async fn process_crash() -> io::Result<()> {
     let host = TestHost::with_python("print('step 1', flush=True)\nraise ValueError('no images')")?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (_, said) = agent.wait_for_exit().await?;
-    assert!(said.contains("Process crash") && said.contains("ValueError: no images"), "{said}");
-    assert!(said.contains("trainer.log"), "where to look: {said}");
+    let (_, output) = agent.wait_for_exit().await?;
+    assert!(output.contains("Process crash") && output.contains("ValueError: no images"), "{output}");
+    assert!(output.contains("trainer.log"), "where to look: {output}");
     let report = fake.wait_for_status("failed").await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("ValueError: no images")), "{report}");
     wait_until("the complete traceback", || {

@@ -93,9 +93,12 @@ async fn checkpoint_download_stops_at_the_announced_size() -> io::Result<()> {
     let host = TestHost::with_script("true")?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &json!({"config.json": "{}"}));
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("checkpoint-5/big arrived damaged") && said.contains("starts from the beginning"), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(
+        output.contains("checkpoint-5/big arrived damaged") && output.contains("starts from the beginning"),
+        "{output}"
+    );
     // Twice, plus what fits into buffers on the way.
     assert!(fake.state().flooded.load(Ordering::Relaxed) < 64 << 20);
     Ok(())

@@ -31,8 +31,8 @@ async fn interrupted_upload_resumes() -> io::Result<()> {
     let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     assert_eq!(offsets(&shared), [0, 0, 16, 32]);
     assert!(shared.artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
@@ -66,8 +66,8 @@ async fn lost_upload_restarts_from_the_beginning() -> io::Result<()> {
     let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(offsets(&fake.state()), [0, 16, 32, 0, 16, 32]);
     assert!(fake.state().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
     Ok(())
@@ -86,8 +86,8 @@ async fn growing_file_arrives_in_its_final_state() -> io::Result<()> {
     grown.extend_from_slice(b"more");
     std::fs::write(&path, &grown)?;
     fake.state().files.max_chunks = None;
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert!(fake.state().artifacts["w.safetensors"].bytes == grown, "other bytes arrived");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
@@ -101,10 +101,10 @@ async fn invalid_names_and_links_are_not_uploaded() -> io::Result<()> {
     let host = TestHost::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(fake.state().artifacts.keys().collect::<Vec<_>>(), ["dir/plain.txt"]);
-    assert!(said.contains("its name is not valid text"), "{said}");
+    assert!(output.contains("its name is not valid text"), "{output}");
     Ok(())
 }
 
@@ -116,10 +116,10 @@ async fn output_directory_replaced_by_a_link_is_not_followed() -> io::Result<()>
     let host = TestHost::with_script(script)?.flags(&["--sandbox-min", "none"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.wait_for_exit().await?;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{output}");
     assert!(fake.state().artifacts.is_empty(), "{:?}", fake.state().artifacts.keys());
-    assert!(said.contains("something else, which is not followed"), "{said}");
+    assert!(output.contains("something else, which is not followed"), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     wait_until("the link", || host.attempt("j_1", 1).output_dir().is_symlink().then_some(())).await;
     Ok(())

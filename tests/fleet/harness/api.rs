@@ -49,16 +49,17 @@ impl Api {
 
     /// Sends a request; returns status and body, whatever they are.
     pub async fn request(&self, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let asked = format!("{method} {path}");
-        let (status, bytes) = self.send(method, path, body).await.unwrap_or_else(|error| panic!("{asked}: {error}"));
+        let request_line = format!("{method} {path}");
+        let (status, bytes) =
+            self.send(method, path, body).await.unwrap_or_else(|error| panic!("{request_line}: {error}"));
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
         (status.as_u16(), body)
     }
 
     async fn request_ok(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
-        let asked = format!("{method} {path}");
+        let request_line = format!("{method} {path}");
         let (status, body) = self.request(method, path, body).await;
-        assert!((200..300).contains(&status), "{asked} was answered {status}: {body}");
+        assert!((200..300).contains(&status), "{request_line} was answered {status}: {body}");
         body
     }
 

@@ -129,9 +129,9 @@ impl WorkerHost {
     }
 
     /// Starts the agent with a change to its command.
-    pub fn start_with_changes(&self, made: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
+    pub fn start_with_changes(&self, change: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
         let mut command = self.agent_command();
-        let command = made(&mut command).unwrap_or(command);
+        let command = change(&mut command).unwrap_or(command);
         Program::start(command, self.log.clone())
     }
 

@@ -60,7 +60,8 @@ impl SystemdMachine {
 
     async fn create(fleet: &TestFleet) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let groups = check_supported().inspect_err(|what| eprintln!("not tested: systemd needs {what}")).ok()?;
+        let groups =
+            check_supported().inspect_err(|requirement| eprintln!("not tested: systemd needs {requirement}")).ok()?;
         let name = format!("machine-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
         let (root, group) = (fleet.path().join(&name), groups.join(format!("simpletuner-tests-{name}")));
         prepare_root(&root);
@@ -117,13 +118,13 @@ impl SystemdMachine {
             MachineKind::Local => Command::new(command[0]),
         };
         let output = entered.args(&command[1..]).stdin(Stdio::null()).output().await.expect("a program");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
     }
 
     async fn run_ok(&self, command: &[&str]) {
-        let (done, said) = self.run(command).await;
-        assert!(done, "{}: {said}", command.join(" "));
+        let (done, output) = self.run(command).await;
+        assert!(done, "{}: {output}", command.join(" "));
     }
 
     /// Runs `systemctl`, which must succeed.
@@ -143,8 +144,8 @@ impl SystemdMachine {
 
     /// Returns a property of the agent's service.
     pub async fn property(&self, property: &str) -> String {
-        let (_, said) = self.run(&["systemctl", "show", "--value", "--property", property, SERVICE]).await;
-        said.trim().to_owned()
+        let (_, output) = self.run(&["systemctl", "show", "--value", "--property", property, SERVICE]).await;
+        output.trim().to_owned()
     }
 
     /// Waits for a property of the agent's service.
@@ -222,13 +223,17 @@ fn processes_in(group: &Path) -> Vec<i32> {
 
 /// Returns where cgroups can be created, or what is missing.
 fn check_supported() -> Result<PathBuf, &'static str> {
-    let there = |program: &str| {
+    let is_installed = |program: &str| {
         ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|at| Path::new(at).join(program).exists())
     };
     if !nix::unistd::geteuid().is_root() {
         return Err("root");
     }
-    if !Path::new(SYSTEMD).exists() || !there("unshare") || !there("nsenter") || !there("pivot_root") {
+    if !Path::new(SYSTEMD).exists()
+        || !is_installed("unshare")
+        || !is_installed("nsenter")
+        || !is_installed("pivot_root")
+    {
         return Err("the packages systemd and util-linux");
     }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();

@@ -40,13 +40,13 @@ pub const ADMIN: &str = "st_fleet-tests-fleet-tests-fleet";
 pub const SHORT_HEARTBEAT_TIMEOUT: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
 
 /// Polls until the check returns a value.
-pub async fn wait_until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn wait_until<T>(condition: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {
-        if let Some(seen) = look().await {
+        if let Some(seen) = poll().await {
             return seen;
         }
-        assert!(Instant::now() < end, "waited {} s in vain for {what}", TIMEOUT.as_secs());
+        assert!(Instant::now() < end, "waited {} s in vain for {condition}", TIMEOUT.as_secs());
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

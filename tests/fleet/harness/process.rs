@@ -63,8 +63,8 @@ impl Program {
 
     /// Returns the listen address from a server's log.
     pub fn address(&self) -> Option<String> {
-        let said = self.output();
-        let line = said.split_once("listening on ")?.1.split_once('\n')?.0;
+        let output = self.output();
+        let line = output.split_once("listening on ")?.1.split_once('\n')?.0;
         Some(line.trim().to_owned())
     }
 }
@@ -85,8 +85,8 @@ pub fn processes_that_mention(text: &str) -> Vec<(i32, String)> {
     let own = std::process::id().cast_signed();
     let ids =
         fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let read = |id: i32, what: &str| {
-        String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{what}")).unwrap_or_default()).into_owned()
+    let read = |id: i32, file: &str| {
+        String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{file}")).unwrap_or_default()).into_owned()
     };
     ids.filter(|id| *id != own)
         .map(|id| (id, read(id, "cmdline"), read(id, "environ")))

@@ -66,7 +66,7 @@ impl ProxyKind {
         match self {
             Self::Nginx => {
                 let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-                    .map(|of| format!("{of}_temp_path {dir}/{of};"))
+                    .map(|module| format!("{module}_temp_path {dir}/{module};"))
                     .join("\n");
                 format!(
                     "daemon off;\nmaster_process off;\npid {dir}/pid;\nerror_log stderr;\nevents {{}}\n\
@@ -96,8 +96,8 @@ pub struct ReverseProxy {
 impl ReverseProxy {
     /// Starts it and waits until it forwards requests.
     pub async fn start(fleet: &TestFleet, kind: ProxyKind) -> Self {
-        let there = Path::new(kind.program()).exists();
-        assert!(there, "{} is missing: `scripts/setup browser` installs it", kind.program());
+        let is_installed = Path::new(kind.program()).exists();
+        assert!(is_installed, "{} is missing: `scripts/setup browser` installs it", kind.program());
         let dir = fleet.path().join(kind.name());
         fs::create_dir(&dir).expect("a directory");
         create_certificates(&dir);

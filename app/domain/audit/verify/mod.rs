@@ -308,8 +308,8 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
 
     fn finish_chain(&mut self) {
         let Some(reading) = self.chain.take() else { return };
-        let is_there = reading.head.is_some() || !reading.is_empty;
-        if let Some(trust) = self.trust.as_ref().filter(|_| is_there) {
+        let exists = reading.head.is_some() || !reading.is_empty;
+        if let Some(trust) = self.trust.as_ref().filter(|_| exists) {
             let overdue = reading.unsigned_from.zip(reading.last.as_ref().map(|last| last.mark.seq));
             if let Some(fault) = trust.check_chain(&reading.chain, reading.head.as_ref(), overdue) {
                 self.report.add(&reading.chain, fault);

@@ -121,10 +121,10 @@ fn each_fault_names_its_entries() {
         ("one was signed otherwise", |t| sign(t, 3, "0"), &[ChainFault::SignedHashMismatch(3)]),
         ("a later one was signed", |t| sign(t, 9, "0"), &[ChainFault::SignedEntryMissing(9)]),
     ];
-    for (what, tamper, expected) in cases {
+    for (name, tamper, expected) in cases {
         let mut audit_log = AuditLog::new("c", 8, 0);
         tamper(&mut audit_log);
-        assert_eq!(audit_log.faults(), expected, "{what}");
+        assert_eq!(audit_log.faults(), expected, "{name}");
     }
     let mut audit_log = AuditLog::new("c", 8, 0);
     audit_log.rows[3].entry.actor = "eve".to_owned();
@@ -226,8 +226,8 @@ fn every_fault_has_a_code_and_a_description() {
     let words: std::collections::BTreeSet<_> = faults.iter().map(|fault| fault.as_str()).collect();
     let sentences: std::collections::BTreeSet<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!((words.len(), sentences.len()), (faults.len(), faults.len()));
-    let of_the_whole = [ChainFault::MissingHead, ChainFault::UnsignedChain, ChainFault::UnknownKey];
-    assert!(faults.iter().all(|fault| fault.entries().is_none() == of_the_whole.contains(fault)));
+    let chain_faults = [ChainFault::MissingHead, ChainFault::UnsignedChain, ChainFault::UnknownKey];
+    assert!(faults.iter().all(|fault| fault.entries().is_none() == chain_faults.contains(fault)));
 }
 
 /// One change of an audit log; the numbers are places.
@@ -263,8 +263,8 @@ fn tampering() -> impl Strategy<Value = Tampering> {
 }
 
 /// Applies the change; `one` and `other` are indexes of rows.
-fn tamper(audit_log: &mut AuditLog, what: Tampering, one: usize, other: usize) {
-    match what {
+fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, one: usize, other: usize) {
+    match tampering_kind {
         Tampering::Edit { field, rehashed } => {
             let row = &mut audit_log.rows[one];
             match field {
@@ -325,13 +325,13 @@ fn tamper(audit_log: &mut AuditLog, what: Tampering, one: usize, other: usize) {
 proptest! {
     #[test]
     fn any_single_change_is_found(
-        number in 1_i64..12, removed in 0_i64..12, what in tampering(), one in 0_usize..12, other in 0_usize..12,
+        number in 1_i64..12, removed in 0_i64..12, kind in tampering(), one in 0_usize..12, other in 0_usize..12,
     ) {
         let original = AuditLog::new("c", number, removed.min(number - 1));
         prop_assert!(original.report().is_clean());
         let rows = original.rows.len();
         let mut changed = original.clone();
-        tamper(&mut changed, what, one % rows, other % rows);
-        prop_assert_eq!(changed.report().is_clean(), changed == original, "{:?}", what);
+        tamper(&mut changed, kind, one % rows, other % rows);
+        prop_assert_eq!(changed.report().is_clean(), changed == original, "{:?}", kind);
     }
 }

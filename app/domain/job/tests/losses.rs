@@ -100,13 +100,13 @@ fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
         "longer than the back-off"
     );
     let later = Timestamp(NOW.0 + 1_000);
-    let heard = lost.clone().hold_renewed(later, LEASE_DURATION);
-    assert_eq!(heard.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
-    assert_eq!(heard.clone().hold_renewed(later, LEASE_DURATION), heard, "not for each request");
-    assert_eq!(heard.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
-    for word in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
-        let said = lost.clone().reported(later, &worker(1), AttemptNumber(1), word.clone()).expect("current");
-        assert_eq!(said.hold_until, None, "{word:?}: its agent has reported");
+    let renewed = lost.clone().hold_renewed(later, LEASE_DURATION);
+    assert_eq!(renewed.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
+    assert_eq!(renewed.clone().hold_renewed(later, LEASE_DURATION), renewed, "not for each request");
+    assert_eq!(renewed.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
+    for report in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
+        let reported = lost.clone().reported(later, &worker(1), AttemptNumber(1), report.clone()).expect("current");
+        assert_eq!(reported.hold_until, None, "{report:?}: its agent has reported");
     }
     let cancelled =
         running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);

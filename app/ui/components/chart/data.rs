@@ -178,10 +178,10 @@ pub(crate) fn nearest_index(grid: &[f64], value: f64) -> Option<usize> {
 pub(crate) fn binned_points(from: f64, step: f64, values: &[Option<f64>]) -> Vec<(f64, f64)> {
     const SILENCE: f64 = 90.0;
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(values.len());
-    for (place, value) in values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         let Some(value) = value else { continue };
         // The middle of the interval.
-        let at = from + (to_f64(place as u64) + 0.5) * step;
+        let at = from + (to_f64(index as u64) + 0.5) * step;
         if let Some((before, _)) = points.last().filter(|(before, _)| at - before > SILENCE.max(step * 1.5)) {
             points.push((f64::midpoint(*before, at), f64::NAN));
         }

@@ -113,7 +113,9 @@ fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyVie
     let rules = Memo::new(move |_| y_ticks(unit(), shown.plot.get(), canvas));
     let marks = Memo::new(move |_| x_ticks(shown.chart.with(|chart| chart.axis), shown.plot.get(), canvas, clock));
     let path = |ticks: Memo<Vec<Tick>>, line: fn(f64, ChartSize) -> String| {
-        move || ticks.with(|ticks| ticks.iter().map(|(_, place)| line(*place, canvas)).collect::<Vec<_>>().concat())
+        move || {
+            ticks.with(|ticks| ticks.iter().map(|(_, position)| line(*position, canvas)).collect::<Vec<_>>().concat())
+        }
     };
     let rule = |y: f64, canvas: ChartSize| format!("M{} {y:.1}h{}", canvas.plot_area().left, canvas.plot_area().width);
     let mark = |x: f64, canvas: ChartSize| format!("M{x:.1} {}v4", canvas.plot_area().top + canvas.plot_area().height);
@@ -129,14 +131,14 @@ fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyVie
 fn tick_labels(
     ticks: Memo<Vec<Tick>>,
     anchor: &'static str,
-    place: impl Fn(f64) -> (f64, f64) + Copy + Send + Sync + 'static,
+    locate: impl Fn(f64) -> (f64, f64) + Copy + Send + Sync + 'static,
 ) -> impl Fn() -> AnyView {
     let count = Memo::new(move |_| ticks.with(Vec::len));
     move || {
         let text = |number: usize| {
             let tick = move || ticks.with(|ticks| ticks.get(number).cloned()).unwrap_or_default();
-            let x = move || format!("{:.1}", place(tick().1).0);
-            let y = move || format!("{:.1}", place(tick().1).1);
+            let x = move || format!("{:.1}", locate(tick().1).0);
+            let y = move || format!("{:.1}", locate(tick().1).1);
             view! { <text class="tick-text" x=x y=y text-anchor=anchor>{move || tick().0}</text> }
         };
         (0..count.get()).map(text).collect_view().into_erased()

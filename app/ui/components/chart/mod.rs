@@ -89,8 +89,8 @@ impl ChartSignals {
 }
 
 /// Returns the chart with an index; an empty one if there are fewer.
-pub(crate) fn nth_chart(all: Memo<Vec<Chart>>, place: usize) -> Memo<Chart> {
-    Memo::new(move |_| all.with(|all| all.get(place).cloned().unwrap_or_default()))
+pub(crate) fn nth_chart(all: Memo<Vec<Chart>>, index: usize) -> Memo<Chart> {
+    Memo::new(move |_| all.with(|all| all.get(index).cloned().unwrap_or_default()))
 }
 
 /// Returns the IDs of the charts: while they stay the same, charts are updated and not rendered again.
@@ -141,7 +141,7 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
             view! { <ul class="chart-legend">{each.collect_view()}</ul> }
         })
     };
-    let drawn = sizes.iter().map(|canvas| draw_chart(shown, *canvas, group, clock)).collect_view();
+    let drawings = sizes.iter().map(|canvas| draw_chart(shown, *canvas, group, clock)).collect_view();
     let title = Memo::new(move |_| chart.with(|chart| chart.title.clone()));
     let note = move || chart.with(|chart| chart.note.clone());
     view! {
@@ -152,7 +152,7 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
                 <span class="chart-at">{reads}</span>
                 {only}
             </figcaption>
-            {drawn}
+            {drawings}
             {legend}
             <p class="sr-only" aria-live="polite">{announcement}</p>
             <DataTable shown=shown title=title clock=clock/>
@@ -162,8 +162,8 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
 }
 
 fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
-    let place = describe_x(axis, x, clock);
-    if axis == Axis::Steps { t().charts.at_step.of(place) } else { place }
+    let position = describe_x(axis, x, clock);
+    if axis == Axis::Steps { t().charts.at_step.of(position) } else { position }
 }
 
 /// Returns the value of a line near a position, or its last value.
@@ -204,13 +204,13 @@ fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: 
         let share = (browser::pointer_fraction(&event) * canvas.width - frame.left) / frame.width;
         let x = plot.x.low + share * (plot.x.high - plot.x.low);
         let grid = chart.with_untracked(Chart::x_positions);
-        group.cursor.set(nearest_index(&grid, x).map(|place| grid[place]));
+        group.cursor.set(nearest_index(&grid, x).map(|index| grid[index]));
     };
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let grid = chart.with_untracked(Chart::x_positions);
         let now = group.cursor.get_untracked().and_then(|x| nearest_index(&grid, x));
         let next = match cursor_move(&event.key(), now, grid.len()) {
-            Some(CursorMove::To(place)) => grid.get(place).copied(),
+            Some(CursorMove::To(index)) => grid.get(index).copied(),
             Some(CursorMove::Clear) => None,
             None => return,
         };

@@ -29,7 +29,7 @@ pub(crate) fn Sparkline(values: Vec<Option<u8>>, label: String) -> impl IntoView
 
 fn points(values: &[Option<u8>]) -> impl Iterator<Item = (f64, f64)> {
     let height = |value: u8| 19.0 - f64::from(value.min(100)) * 0.18;
-    (0_u64..).zip(values).map(move |(place, value)| (to_f64(place) + 0.5, value.map_or(f64::NAN, height)))
+    (0_u64..).zip(values).map(move |(index, value)| (to_f64(index) + 0.5, value.map_or(f64::NAN, height)))
 }
 
 /// Returns the path of the area: each segment between gaps, closed at the bottom.

@@ -20,7 +20,7 @@ pub(crate) fn Switch(
     labelled: bool,
 ) -> impl IntoView {
     let query = use_query_map();
-    let links = choices.clone().into_iter().map(|(value, word)| {
+    let links = choices.clone().into_iter().map(|(value, text)| {
         let others: Vec<_> = choices.iter().filter_map(|(value, _)| *value).collect();
         let chosen = move || query.with(|query| query.get(key)).filter(|chosen| others.contains(&chosen.as_str()));
         let href = move || {
@@ -33,7 +33,7 @@ pub(crate) fn Switch(
             format!("{}#{panel}", if query.is_empty() { "?" } else { query.as_str() })
         };
         view! {
-            <a class="switch-link" href=href data-noscroll="" aria-current=move || (chosen().as_deref() == value).then_some("true")>{word}</a>
+            <a class="switch-link" href=href data-noscroll="" aria-current=move || (chosen().as_deref() == value).then_some("true")>{text}</a>
         }
     });
     let seen = labelled.then(|| view! { <span class="switch-label">{label}</span> });

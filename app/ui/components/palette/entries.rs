@@ -134,7 +134,7 @@ fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> 
         target: PaletteTarget::Page { href: href.to_owned(), live },
     };
     let mut all: Vec<PaletteEntry> = visible_pages(prefs)
-        .map(|place| page(place.glyph, (place.label)(words), place.href, place.is_client_rendered))
+        .map(|nav_page| page(nav_page.glyph, (nav_page.label)(words), nav_page.href, nav_page.is_client_rendered))
         .collect();
     if prefs.has_permission(Permission::AdminWorkers) {
         all.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
@@ -192,14 +192,14 @@ fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, Stri
     for choice in Locale::ALL {
         add("language", nav.language, choice.tag(), choice.name());
     }
-    for (choice, word) in Density::ALL.into_iter().zip([shell.comfortable, shell.compact]) {
-        add("density", shell.density, choice.as_str(), word);
+    for (choice, label) in Density::ALL.into_iter().zip([shell.comfortable, shell.compact]) {
+        add("density", shell.density, choice.as_str(), label);
     }
-    for (choice, word) in Zone::ALL.into_iter().zip([shell.utc, shell.local]) {
-        add("zone", shell.zone, choice.as_str(), word);
+    for (choice, label) in Zone::ALL.into_iter().zip([shell.utc, shell.local]) {
+        add("zone", shell.zone, choice.as_str(), label);
     }
-    for (choice, word) in Keys::ALL.into_iter().zip([shell.keys_on, shell.keys_off]) {
-        add("keys", shell.keys, choice.as_str(), word);
+    for (choice, label) in Keys::ALL.into_iter().zip([shell.keys_on, shell.keys_off]) {
+        add("keys", shell.keys, choice.as_str(), label);
     }
     all
 }

@@ -71,8 +71,8 @@ fn failed_stream_is_reopened_with_backoff() {
         let failed = page.handle(StreamInput::Stream(StreamEvent::Failed), at);
         assert!(failed.contains(&StreamAction::RetryAfter(Duration::from_secs(wait))), "{failure}");
         assert!(failed.contains(&StreamAction::CheckSession), "{failure}");
-        let again = at + Millis::from_secs(i64::try_from(wait).expect("few"));
-        let status = if failure < 4 { StreamStatus::Reconnecting(again) } else { StreamStatus::Offline(NOW) };
+        let retry_at = at + Millis::from_secs(i64::try_from(wait).expect("few"));
+        let status = if failure < 4 { StreamStatus::Reconnecting(retry_at) } else { StreamStatus::Offline(NOW) };
         assert_eq!(page.status, status, "{failure}");
         assert_eq!(page.handle(StreamInput::RetryDue, at), [open(&["jobs"], "e-5")]);
     }

@@ -80,8 +80,8 @@ fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
 fn RetryForm(id: JobId, status: JobStatus, points: Vec<ResumePointView>) -> impl IntoView {
     let words = &t().work;
     let completed = status.outcome() == JobOutcome::Completed;
-    let options = points.into_iter().enumerate().map(|(place, point)| {
-        let (selected, label) = (place == 0 && !completed, words.resume_from.of(&point.name));
+    let options = points.into_iter().enumerate().map(|(index, point)| {
+        let (selected, label) = (index == 0 && !completed, words.resume_from.of(&point.name));
         view! { <option value=point.name.clone() selected=selected>{label}</option> }
     });
     let options = options.collect_view();

@@ -48,9 +48,9 @@ fn worker_label(names: &WorkerNames, id: &str) -> String {
 #[component]
 fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     let words = &t().server_pages().job;
-    let met = job.attempts.iter().flatten();
+    let attempts = job.attempts.iter().flatten();
     let names: WorkerNames =
-        met.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
+        attempts.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
     let mut before = None;
     let entries = events.events.into_iter().map(|event| {
         let since = before.replace(event.at).map(|before| t().format_duration(event.at - before));

@@ -83,8 +83,8 @@ fn total_size_text(files: &[ArtifactView]) -> String {
 
 fn is_resume_point(point: &ResumePointView, checkpoint: &CheckpointFiles) -> bool {
     // A resume point of another job may have the same attempt and name, but its files are not among these.
-    let here = checkpoint.files.first().is_some_and(|file| file.url.contains(point.job_id.as_str()));
-    here && (point.attempt, &point.name) == (checkpoint.attempt, &checkpoint.name)
+    let is_in_job = checkpoint.files.first().is_some_and(|file| file.url.contains(point.job_id.as_str()));
+    is_in_job && (point.attempt, &point.name) == (checkpoint.attempt, &checkpoint.name)
 }
 
 /// One checkpoint, with its files in a disclosure.

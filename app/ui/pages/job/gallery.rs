@@ -72,10 +72,10 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
             } else {
                 let step = filters.shown_step(&steps);
                 // Images without a step in their name are shown with the newest step.
-                let here = all
+                let shown_samples = all
                     .iter()
                     .filter(|sample| sample.step == step || (sample.step.is_none() && step == steps.last().copied()));
-                let figures = here.map(|sample| {
+                let figures = shown_samples.map(|sample| {
                     let before = filters.against.map(|against| {
                         let before = all.iter().find(|other| other.step == Some(against) && other.key == sample.key);
                         before.map_or_else(
@@ -132,16 +132,16 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
 fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl IntoView {
     let words = t();
     let step = filters.shown_step(&steps).unwrap_or_default();
-    let place = steps.iter().position(|other| *other == step).unwrap_or_default();
-    let at = |place: Option<usize>| place.and_then(|place| steps.get(place).copied());
+    let index = steps.iter().position(|other| *other == step).unwrap_or_default();
+    let at = |index: Option<usize>| index.and_then(|index| steps.get(index).copied());
     let to = |step: u64| GalleryFilters { step: Some(step), ..filters.clone() }.href(&id);
     let link = |step: Option<u64>, name: &'static str, class: &'static str| {
         step.map(
             |step| view! { <a class=class href=to(step) aria-label=name title=name><Icon glyph=Glyph::Arrow/></a> },
         )
     };
-    let earlier = link(at(place.checked_sub(1)), words.gallery.earlier, "icon-button is-back");
-    let later = link(at(Some(place + 1)), words.gallery.later, "icon-button");
+    let earlier = link(at(index.checked_sub(1)), words.gallery.earlier, "icon-button is-back");
+    let later = link(at(Some(index + 1)), words.gallery.later, "icon-button");
     let named = |step| words.job.samples_step.of(words.format_integer(step));
     let options = steps.iter().filter(|other| **other != step).map(|other| {
         let chosen = filters.against == Some(*other);
@@ -152,7 +152,7 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
     let slide = {
         let (steps, filters, id) = (steps.clone(), filters.clone(), id.clone());
         move |event| {
-            let chosen = event_target_value(&event).parse::<usize>().ok().and_then(|place| steps.get(place).copied());
+            let chosen = event_target_value(&event).parse::<usize>().ok().and_then(|index| steps.get(index).copied());
             if let Some(step) = chosen {
                 let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
                 navigate(&GalleryFilters { step: Some(step), ..filters.clone() }.href(&id), options);
@@ -167,7 +167,7 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
                 class="js-only slider"
                 min="0"
                 max=(steps.len() - 1).to_string()
-                prop:value=place.to_string()
+                prop:value=index.to_string()
                 aria-label=words.job.step
                 aria-valuetext=named(step)
                 on:input=slide

@@ -203,9 +203,9 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
             |page: &JobsPage| page.jobs.iter().find(|job| job.worker_id.as_ref() == Some(&id))?.worker_name.clone();
         page.with_untracked(named).unwrap_or_else(|| short_id(id.as_str()))
     };
-    let time = |word: &str, moment: String| {
+    let time = |title: &str, moment: String| {
         let when = Timestamp::parse_rfc3339(&moment).map_or(moment, |at| clock.format_timestamp(at));
-        format!("{word}: {when}")
+        format!("{title}: {when}")
     };
     let chips = [
         user.map(|user| chip(words.job.submitted_by.of(user), JobsQuery { user: None, ..first.clone() })),

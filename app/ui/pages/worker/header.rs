@@ -28,7 +28,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
     let undeletable = move || worker.with(deletion_blocker);
     let drained = Memo::new(move |_| worker.with(|worker| describe_drain(worker, clock)));
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
-    let page = |what: &str| format!("/admin/workers/{id}/{what}");
+    let page = |page_name: &str| format!("/admin/workers/{id}/{page_name}");
     let (edit, delete, json) = (page("edit"), page("delete"), format!("/api/admin/workers/{id}"));
     view! {
         <PageHeader title=name above=("/admin/workers", words.workers.title)>
@@ -45,7 +45,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
             <IdText id=id.to_string()/>
             <a class="quiet-link" href=json rel="external">"JSON"</a>
         </p>
-        {move || drained.with(|how| (!how.is_empty()).then(|| view! { <p class="drained">{how.clone()}</p> }))}
+        {move || drained.with(|text| (!text.is_empty()).then(|| view! { <p class="drained">{text.clone()}</p> }))}
         <LastDay worker=worker/>
         {move || view! { <WorkerTabs id=id.clone() tab=tab.get()/> }}
     }

@@ -36,10 +36,15 @@ pub(super) fn part_from_url() -> PageQuery {
 }
 
 /// The addresses of the first page of a list, unless it is shown, and of the next page with older entries.
-pub(super) fn page_links(id: &WorkerId, tab: WorkerTab, here: &PageQuery, next: Option<String>) -> [Option<String>; 2] {
+pub(super) fn page_links(
+    id: &WorkerId,
+    tab: WorkerTab,
+    query: &PageQuery,
+    next: Option<String>,
+) -> [Option<String>; 2] {
     let page = tab.href(id);
     let older = next.map(|cursor| format!("{page}{}", query_string(&PageQuery { limit: None, cursor: Some(cursor) })));
-    [here.cursor.is_some().then_some(page), older]
+    [query.cursor.is_some().then_some(page), older]
 }
 
 #[component]
@@ -88,12 +93,12 @@ fn WorkerFigures(record: WorkerAttemptStats, now: Timestamp) -> impl IntoView {
     let rate = record.success_percent.map_or_else(|| "–".to_owned(), |rate| language.format_percent(rate));
     // The statistics cover at most a month; less than a day is shown as one day.
     let days = ((now - record.since).0 / DAY_MS).max(1).unsigned_abs();
-    let judged = [record.completed, record.failed, record.lost].map(|number| language.format_integer(number));
-    let of_what = words.outcomes.with(&[&judged[0], &judged[1], &judged[2]]);
+    let counts = [record.completed, record.failed, record.lost].map(|number| language.format_integer(number));
+    let outcomes = words.outcomes.with(&[&counts[0], &counts[1], &counts[2]]);
     view! {
         <ul class="tiles tiles-figures">
             <StatTile name=words.attempts value=language.format_integer(record.attempts) note=words.recent.of(days)/>
-            <StatTile name=words.success value=rate note=of_what/>
+            <StatTile name=words.success value=rate note=outcomes/>
             <StatTile name=words.fast_failures value=language.format_integer(record.fast_failures) note=words.fast_failures_hint/>
         </ul>
     }
@@ -156,9 +161,9 @@ mod tests {
     #[test]
     fn list_pages_have_urls() {
         let id = WorkerId::parse("w_1").expect("an id");
-        let here = |cursor: Option<&str>| PageQuery { limit: None, cursor: cursor.map(str::to_owned) };
-        assert_eq!(page_links(&id, WorkerTab::Jobs, &here(None), None), [None, None]);
-        let [newest, older] = page_links(&id, WorkerTab::Events, &here(Some("5.1.c")), Some("4.1.j_&".to_owned()));
+        let query = |cursor: Option<&str>| PageQuery { limit: None, cursor: cursor.map(str::to_owned) };
+        assert_eq!(page_links(&id, WorkerTab::Jobs, &query(None), None), [None, None]);
+        let [newest, older] = page_links(&id, WorkerTab::Events, &query(Some("5.1.c")), Some("4.1.j_&".to_owned()));
         assert_eq!(newest.as_deref(), Some("/admin/workers/w_1/events"));
         assert_eq!(older.as_deref(), Some("/admin/workers/w_1/events?cursor=4.1.j_%26"));
     }

@@ -23,7 +23,7 @@ fn facet_url(query: &WorkersQuery, q: &str) -> String {
 pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<FilterLink> {
     let words = t();
     let states = || page.facets.iter().filter(|facet| facet.about == FacetKind::Status);
-    let label = |word: &str| match word {
+    let label = |name: &str| match name {
         "connecting" => words.status.connecting,
         "idle" => words.status.idle,
         "busy" => words.status.busy,

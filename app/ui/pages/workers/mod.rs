@@ -69,7 +69,7 @@ pub(crate) fn WorkersPage() -> impl IntoView {
 }
 
 fn search_form(q: Option<String>, sort: Option<String>) -> AnyView {
-    view! { <ListSearch action="/admin/workers" q=q keeps=vec![("sort", sort)] hint=t().workers.search_hint/> }
+    view! { <ListSearch action="/admin/workers" q=q hidden_fields=vec![("sort", sort)] hint=t().workers.search_hint/> }
         .into_erased()
 }
 

@@ -41,8 +41,8 @@ pub(super) fn sort_state(query: &WorkersQuery, by: &str, largest_first: bool) ->
         None if now == by => (Some("ascending"), true),
         _ => (None, largest_first),
     };
-    let word = if descends { format!("-{by}") } else { by.to_owned() };
-    let sort = (word != "name").then_some(word);
+    let order = if descends { format!("-{by}") } else { by.to_owned() };
+    let sort = (order != "name").then_some(order);
     (state, WorkersQuery { sort, cursor: None, ..query.clone() })
 }
 

@@ -87,22 +87,22 @@ fn inherited_limits_are_evaluated() {
     assert_lines(&[check_job_limits(&held)], &[Well], "limits per job: memory 3.0 GiB, processes 9");
     let not = JobLimits { why_not: Some("no cgroup v2".to_owned()), ..JobLimits::default() };
     assert_lines(&[check_job_limits(&not)], &[Warn], "memory unlimited, processes unlimited: no cgroup v2");
-    let of = |open_files, shared_memory| check_limits(InheritedLimits { open_files, shared_memory });
-    assert_lines(&of(Some(1_023), Some(64 << 20)), &[Warn, Warn], "--shm-size");
-    assert_lines(&of(Some(1_024), Some(GIB)), &[Well, Well], "/dev/shm has 1.0 GiB");
-    assert_eq!(of(None, None), []);
+    let diagnostics = |open_files, shared_memory| check_limits(InheritedLimits { open_files, shared_memory });
+    assert_lines(&diagnostics(Some(1_023), Some(64 << 20)), &[Warn, Warn], "--shm-size");
+    assert_lines(&diagnostics(Some(1_024), Some(GIB)), &[Well, Well], "/dev/shm has 1.0 GiB");
+    assert_eq!(diagnostics(None, None), []);
 }
 
 #[test]
 fn memory_facts_are_evaluated() {
-    let of = |total, available, limit| check_memory(MemoryFacts { total, available, limit });
+    let diagnostic = |total, available, limit| check_memory(MemoryFacts { total, available, limit });
     let line = |total: u64, available: u64, limit: Option<u64>| {
-        of(Some(total * GIB), Some(available * GIB), limit).into_iter().collect::<Vec<_>>()
+        diagnostic(Some(total * GIB), Some(available * GIB), limit).into_iter().collect::<Vec<_>>()
     };
     assert_lines(&line(64, 60, None), &[Well], "64.0 GiB, 60.0 GiB available");
     assert_lines(&line(64, 60, Some(2 * GIB)), &[Warn], "limited to 2.0 GiB");
     assert_lines(&line(64, 3, None), &[Warn], "3.0 GiB available");
     // A limit above the total is no limit.
     assert_lines(&line(64, 60, Some(u64::MAX)), &[Well], "64.0 GiB, 60");
-    assert_eq!(of(None, None, None), None);
+    assert_eq!(diagnostic(None, None, None), None);
 }

@@ -34,11 +34,11 @@ fn successful_probe() -> ConnectionProbe {
 }
 
 /// The one line of the check `what`.
-fn line(what: &str, url: &str, trust: &ServerTrust, probe: &ConnectionProbe) -> Diagnostic {
+fn line(check: &str, url: &str, trust: &ServerTrust, probe: &ConnectionProbe) -> Diagnostic {
     let lines = check_connection(&parse_url(url), trust, probe);
-    let mut found = lines.iter().filter(|line| line.what == what);
-    let line = found.next().unwrap_or_else(|| panic!("no line on {what}: {lines:?}")).clone();
-    assert_eq!(found.next(), None, "one line on {what}");
+    let mut found = lines.iter().filter(|line| line.what == check);
+    let line = found.next().unwrap_or_else(|| panic!("no line on {check}: {lines:?}")).clone();
+    assert_eq!(found.next(), None, "one line on {check}");
     line
 }
 
@@ -54,20 +54,23 @@ fn assert_says(line: &Diagnostic, verdict: DiagnosticLevel, words: &[&str]) {
 #[test]
 fn successful_probe_has_no_warnings() {
     let lines = check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &successful_probe());
-    let said: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
-    assert_eq!(said, ["dns", "tcp", "tls", "orchestrator", "clock", "token"].map(|what| (what, DiagnosticLevel::Ok)));
+    let verdicts: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        ["dns", "tcp", "tls", "orchestrator", "clock", "token"].map(|what| (what, DiagnosticLevel::Ok))
+    );
 }
 
 #[test]
 fn failed_step_ends_the_report() {
-    let nobody =
+    let unresolved =
         ConnectionProbe { addresses: Some(Err("Name or service not known".to_owned())), ..ConnectionProbe::default() };
     assert_says(
-        &line("dns", "https://h.example/", &ServerTrust::SystemRoots, &nobody),
+        &line("dns", "https://h.example/", &ServerTrust::SystemRoots, &unresolved),
         DiagnosticLevel::Fail,
         &["h.example was not found", "--orchestrator-url"],
     );
-    assert_eq!(check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &nobody).len(), 1);
+    assert_eq!(check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &unresolved).len(), 1);
     let closed = ConnectionProbe {
         connection: Some(Err("192.0.2.7:8001: Connection refused (os error 111)".to_owned())),
         health: None,
@@ -96,7 +99,7 @@ fn failed_step_ends_the_report() {
 #[test]
 fn certificates_are_described() {
     let https = "https://h.example/";
-    let tls = |trust: &ServerTrust, way: &ConnectionProbe| line("tls", https, trust, way);
+    let tls = |trust: &ServerTrust, probe: &ConnectionProbe| line("tls", https, trust, probe);
     let soon = ConnectionProbe { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..successful_probe() };
     let rejected = ConnectionProbe {
         health: Some(Err(ProbeError::Untrusted("SSL certificate verify failed: it has expired".to_owned()))),
@@ -148,9 +151,9 @@ fn tls_is_not_reported_before_a_handshake() {
     };
     for trust in [ServerTrust::SystemRoots, ServerTrust::AcceptAny, ServerTrust::PinnedKey(Fingerprint([7; 32]))] {
         let lines = check_connection(&parse_url("https://h.example/"), &trust, &plain);
-        let said: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
+        let verdicts: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
         assert_eq!(
-            said,
+            verdicts,
             [("dns", DiagnosticLevel::Ok), ("tcp", DiagnosticLevel::Ok), ("orchestrator", DiagnosticLevel::Fail)]
         );
     }

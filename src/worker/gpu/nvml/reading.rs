@@ -55,13 +55,13 @@ fn is_fatal(error: &NvmlError) -> bool {
 /// If it does not respond at all, or reports that it is lost.
 pub(super) fn read_gpu(nvml: &Nvml, gpu: &NvmlDevice) -> Result<GpuSnapshot, NvmlError> {
     let device = nvml.device_by_uuid(gpu.uuid.as_str())?;
-    let whole = nvml.device_by_uuid(gpu.device_uuid())?;
+    let parent = nvml.device_by_uuid(gpu.device_uuid())?;
     let mut results = NvmlResults::default();
     let mut reading = GpuReading {
         uuid: gpu.uuid.clone(),
         memory_used_gb: results.record(device.memory_info()).map(|memory| bytes_to_gb(memory.used)),
-        temperature_celsius: results.record(whole.temperature(TemperatureSensor::Gpu)).map(f64::from),
-        ecc_errors: results.record(whole.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile)),
+        temperature_celsius: results.record(parent.temperature(TemperatureSensor::Gpu)).map(f64::from),
+        ecc_errors: results.record(parent.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile)),
         ..GpuReading::default()
     };
     // The power and utilization of a partition are unknown.

@@ -26,16 +26,16 @@ pub(super) struct XidListener {
 impl XidListener {
     /// Waits for errors of these devices from now on.
     pub(super) fn start(nvml: &Arc<Nvml>, devices: BTreeSet<String>) -> Self {
-        let (tell, thrown) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let end = Arc::new(AtomicBool::new(false));
         let (nvml, until) = (Arc::clone(nvml), Arc::clone(&end));
         let work = move || {
-            if let Err(error) = wait_for_events(&nvml, &devices, &until, &tell) {
+            if let Err(error) = wait_for_events(&nvml, &devices, &until, &sender) {
                 tracing::info!("the driver does not report GPU errors here: {error}");
             }
         };
         let thread = std::thread::Builder::new().name("xids".to_owned()).stack_size(STACK_BYTES).spawn(work).ok();
-        Self { stop: end, events: thrown, thread }
+        Self { stop: end, events: receiver, thread }
     }
 
     /// The errors since the last call: device and number.
@@ -58,7 +58,7 @@ fn wait_for_events(
     nvml: &Nvml,
     devices: &BTreeSet<String>,
     end: &AtomicBool,
-    tell: &mpsc::Sender<(String, u64)>,
+    sender: &mpsc::Sender<(String, u64)>,
 ) -> Result<(), NvmlError> {
     let mut set = nvml.create_event_set()?;
     let mut watched = 0;
@@ -80,7 +80,7 @@ fn wait_for_events(
         };
         if let (Some(XidError::Value(xid)), Ok(uuid)) = (event.event_data, event.device.uuid()) {
             // The receiver is gone, so the thread is about to end.
-            let _ = tell.send((uuid, xid));
+            let _ = sender.send((uuid, xid));
         }
     }
     Ok(())

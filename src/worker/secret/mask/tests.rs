@@ -32,13 +32,13 @@ fn masked(values: &[&str], text: &str) -> String {
 
 /// A text as it is sent in chunks of up to `most` bytes, while it grows by these steps.
 fn masked_in_steps(mask: &Mask, text: &[u8], most: usize, steps: &[usize]) -> Vec<u8> {
-    let (mut sent, mut there) = (Vec::new(), 0);
+    let (mut sent, mut written) = (Vec::new(), 0);
     let mut steps = steps.iter().cycle();
     while sent.len() < text.len() {
-        there = (there + steps.next().unwrap_or(&1)).min(text.len());
+        written = (written + steps.next().unwrap_or(&1)).min(text.len());
         let start = sent.len().saturating_sub(mask.context_bytes());
-        let end = there.min(sent.len() + most + mask.context_bytes());
-        let open = end == there && there < text.len();
+        let end = written.min(sent.len() + most + mask.context_bytes());
+        let open = end == written && written < text.len();
         let tail = if open { TailState::Growing } else { TailState::Complete };
         sent.extend(mask.mask_window(text[start..end].to_vec(), sent.len() - start, most, tail));
     }
@@ -46,8 +46,8 @@ fn masked_in_steps(mask: &Mask, text: &[u8], most: usize, steps: &[usize]) -> Ve
 }
 
 /// A value in one encoding, and which of its characters are the value's own.
-fn encode_secret(value: &str, way: usize, before: &str, after: &str) -> (String, Range<usize>) {
-    let whole = |text: String| {
+fn encode_secret(value: &str, encoding: usize, before: &str, after: &str) -> (String, Range<usize>) {
+    let with_full_range = |text: String| {
         let length = text.len();
         (text, 0..length)
     };
@@ -58,14 +58,16 @@ fn encode_secret(value: &str, way: usize, before: &str, after: &str) -> (String,
         let known = (before.len() * 8).div_ceil(6)..(before.len() + value.len()) * 8 / 6;
         (text, known)
     };
-    match way {
-        0 => whole(value.to_owned()),
-        1 => whole(hex()),
-        2 => whole(hex().to_uppercase()),
+    match encoding {
+        0 => with_full_range(value.to_owned()),
+        1 => with_full_range(hex()),
+        2 => with_full_range(hex().to_uppercase()),
         3 => base64(&STANDARD),
         4 => base64(&URL_SAFE_NO_PAD),
-        5 => whole(address().and_then(|url| Some(url.query()?.trim_start_matches('=').to_owned())).unwrap_or_default()),
-        6 => whole(
+        5 => with_full_range(
+            address().and_then(|url| Some(url.query()?.trim_start_matches('=').to_owned())).unwrap_or_default(),
+        ),
+        6 => with_full_range(
             json!(value)
                 .to_string()
                 .strip_suffix('"')
@@ -73,7 +75,7 @@ fn encode_secret(value: &str, way: usize, before: &str, after: &str) -> (String,
                 .unwrap_or_default()
                 .to_owned(),
         ),
-        _ => whole(STANDARD.encode(value).trim_end_matches('=').to_owned()),
+        _ => with_full_range(STANDARD.encode(value).trim_end_matches('=').to_owned()),
     }
 }
 
@@ -120,7 +122,7 @@ fn texts_and_field_names_of_events_are_masked() {
 #[test]
 fn possible_beginning_of_a_secret_is_held_back() {
     let mask = mask(&["hf_abcdefgh", "hf_hf_xyzw"]);
-    for (text, sure) in [
+    for (text, certain_len) in [
         ("step h", 5),
         ("hf_abcdefg", 0),
         ("hf_abcdefgh", 10),
@@ -131,11 +133,11 @@ fn possible_beginning_of_a_secret_is_held_back() {
         ("do.", 3),
         ("", 0),
     ] {
-        assert_eq!(mask.certain_len(text.as_bytes(), TailState::Growing), sure, "{text:?}");
+        assert_eq!(mask.certain_len(text.as_bytes(), TailState::Growing), certain_len, "{text:?}");
         assert_eq!(mask.certain_len(text.as_bytes(), TailState::Complete), text.len(), "{text:?}");
     }
-    for (text, sure) in [("step h", 5), ("step h\n", 7), ("x hf_\u{1b}[3", 8)] {
-        assert_eq!(mask.certain_len(text.as_bytes(), TailState::Quiet), sure, "{text:?}");
+    for (text, certain_len) in [("step h", 5), ("step h\n", 7), ("x hf_\u{1b}[3", 8)] {
+        assert_eq!(mask.certain_len(text.as_bytes(), TailState::Quiet), certain_len, "{text:?}");
     }
 }
 
@@ -181,12 +183,12 @@ proptest! {
     #[test]
     fn interrupted_encodings_are_masked(
         value in "[!-~][ -~é]{6,40}[!-~]",
-        way in 0..8_usize,
+        encoding in 0..8_usize,
         (before, after) in ("[a-z:]{0,4}", "[a-z]{0,4}"),
         cuts in prop::collection::vec(prop::sample::select(CUTS.to_vec()), 1..40),
         steps in prop::collection::vec(1..200_usize, 1..10),
     ) {
-        let (spelling, own) = encode_secret(&value, way, &before, &after);
+        let (spelling, own) = encode_secret(&value, encoding, &before, &after);
         let mut text = String::from("x = ");
         let mut cuts = cuts.into_iter().cycle();
         for c in spelling.chars() {

@@ -79,10 +79,10 @@ pub fn answer(shared: &mut FakeState, rest: &str, parts: &Parts, body: &Bytes) -
 
 fn progress(shared: &FakeState, request: &UploadRequest) -> Response<Body> {
     let sha256 = request.query.get("sha256").copied().unwrap_or_default();
-    let whole =
+    let complete =
         shared.artifacts.get(request.path).filter(|stored| encode_hex(&Sha256::digest(&stored.bytes)) == sha256);
     let partial = shared.files.partial.get(&key(request.path, sha256)).map_or(0, Vec::len);
-    ok_response(&json!({"received": whole.map_or(partial, |stored| stored.bytes.len())}))
+    ok_response(&json!({"received": complete.map_or(partial, |stored| stored.bytes.len())}))
 }
 
 /// Received bytes belong to exactly one content.
@@ -98,30 +98,30 @@ fn put(shared: &mut FakeState, request: &UploadRequest, body: &Bytes) -> Respons
     }
     shared.files.chunks.push((request.path.to_owned(), offset, body.len()));
     let key = key(request.path, request.sha256);
-    let mut there = shared.files.partial.remove(&key).unwrap_or_default();
-    if shared.files.forget_at.is_some_and(|limit| there.len() >= limit) {
+    let mut stored = shared.files.partial.remove(&key).unwrap_or_default();
+    if shared.files.forget_at.is_some_and(|limit| stored.len() >= limit) {
         shared.files.forget_at = None;
-        there.clear();
+        stored.clear();
     }
-    if offset > there.len() {
-        let received = there.len();
-        shared.files.partial.insert(key, there);
+    if offset > stored.len() {
+        let received = stored.len();
+        shared.files.partial.insert(key, stored);
         return problem_response(409, "upload_gap", json!({"received": received}));
     }
     let cut = shared.files.truncated_chunks > 0;
     let kept = if cut { &body[..body.len() / 2] } else { &body[..] };
-    there.extend_from_slice(kept.get(there.len() - offset..).unwrap_or_default());
+    stored.extend_from_slice(kept.get(stored.len() - offset..).unwrap_or_default());
     if cut {
         shared.files.truncated_chunks -= 1;
-        shared.files.partial.insert(key, there);
+        shared.files.partial.insert(key, stored);
         return problem_response(503, "cut_short", json!({}));
     }
-    if there.len() < size {
-        let received = there.len();
-        shared.files.partial.insert(key, there);
+    if stored.len() < size {
+        let received = stored.len();
+        shared.files.partial.insert(key, stored);
         return ok_response(&json!({"received": received}));
     }
-    store(shared, request, there)
+    store(shared, request, stored)
 }
 
 fn store(shared: &mut FakeState, request: &UploadRequest, bytes: Vec<u8>) -> Response<Body> {
@@ -137,17 +137,17 @@ fn store(shared: &mut FakeState, request: &UploadRequest, bytes: Vec<u8>) -> Res
 
 /// Handles the report of a complete checkpoint.
 fn complete_checkpoint(shared: &mut FakeState, body: &Bytes) -> Response<Body> {
-    let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+    let checkpoint: Value = serde_json::from_slice(body).unwrap_or_default();
     if let Some(path) = shared.files.lost_file.take() {
         shared.artifacts.remove(&path);
     }
-    for file in whole["files"].as_array().into_iter().flatten() {
+    for file in checkpoint["files"].as_array().into_iter().flatten() {
         let stored = file["path"].as_str().and_then(|path| shared.artifacts.get(path));
         if stored.is_none_or(|stored| file["sha256"] != encode_hex(&Sha256::digest(&stored.bytes))) {
             return problem_response(409, "checkpoint_incomplete", json!({"path": file["path"]}));
         }
     }
-    shared.files.complete_checkpoints.push(whole);
+    shared.files.complete_checkpoints.push(checkpoint);
     ok_response(&json!({"success": true}))
 }
 
@@ -163,8 +163,8 @@ fn download(shared: &mut FakeState, path: &str, range: &str) -> Response<Body> {
         let files = std::mem::take(&mut shared.files.checkpoint_files).into_iter();
         shared.files.checkpoint_files = files.map(|(path, bytes)| (path.replacen(&older, &newer, 1), bytes)).collect();
     }
-    let there = shared.files.checkpoint_files.get(path).filter(|_| !shared.files.reject_downloads);
-    let Some(bytes) = there else {
+    let content = shared.files.checkpoint_files.get(path).filter(|_| !shared.files.reject_downloads);
+    let Some(bytes) = content else {
         return problem_response(404, "artifact_not_found", json!({}));
     };
     let start = range.strip_prefix("bytes=").and_then(|range| range.strip_suffix('-')?.parse::<usize>().ok());

@@ -113,7 +113,7 @@ fn missing_controllers_mean_no_limits() -> io::Result<()> {
 
 #[test]
 fn jobs_share_memory_equally_minus_a_reserve() {
-    for (wanted, there_is, jobs, expected) in [
+    for (wanted, total, jobs, expected) in [
         (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 1, Some(1_020 * GIB)),
         (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 8, Some(1_020 * GIB / 8)),
         (JobMemoryLimit::EqualShare, Some(4 * GIB), 1, Some(4 * GIB - GIB / 2)),
@@ -122,7 +122,7 @@ fn jobs_share_memory_equally_minus_a_reserve() {
         (JobMemoryLimit::Unlimited, Some(GIB), 1, None),
         (JobMemoryLimit::Bytes(3), Some(GIB), 8, Some(3)),
     ] {
-        assert_eq!(wanted.per_job_bytes(there_is, jobs), expected, "{wanted:?} of {there_is:?} for {jobs}");
+        assert_eq!(wanted.per_job_bytes(total, jobs), expected, "{wanted:?} of {total:?} for {jobs}");
     }
 }
 

@@ -36,8 +36,8 @@ fn prune_on_day_100(work: &Path, free: u64) -> bool {
     let before = users::list_homes(work).len();
     let mib = |number: u64| number << 20;
     let space = || {
-        let gone = (before - users::list_homes(work).len()) as u64;
-        Some(FilesystemSpace { free: mib(free + 3 * gone), total: mib(1_000) })
+        let removed = (before - users::list_homes(work).len()) as u64;
+        Some(FilesystemSpace { free: mib(free + 3 * removed), total: mib(1_000) })
     };
     let policy = RetentionPolicy {
         min_free_space: MinFreeSpace::Explicit(DiskFloor::Bytes(mib(10))),
@@ -84,10 +84,10 @@ fn least_recently_used_home_is_removed_first() -> io::Result<()> {
 fn finished_attempts_go_before_homes() -> io::Result<()> {
     let work = homes(&[("bob", 98)])?;
     let dir = attempt(work.path(), "bob", "j_1", true)?;
-    let mut looks = 0;
+    let mut calls = 0;
     let space = || {
-        looks += 1;
-        Some(FilesystemSpace { free: if looks > 1 { 900 << 20 } else { 0 }, total: 1_000 << 20 })
+        calls += 1;
+        Some(FilesystemSpace { free: if calls > 1 { 900 << 20 } else { 0 }, total: 1_000 << 20 })
     };
     let policy = RetentionPolicy {
         min_free_space: MinFreeSpace::Explicit(DiskFloor::Bytes(10 << 20)),

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::{FILE_TRIALS, FILES, FILL_TRIALS, KERNEL, KERNEL_TRIALS, NEIGHBOR_TRIALS};
-use super::{became, run_fill_trials, run_neighbor_trials, run_trials};
+use super::{run_fill_trials, run_neighbor_trials, run_trials, trials_with_result};
 
 /// What not even root gets everywhere.
 const HELD_ANYWAY: &[&str] = &[
@@ -68,7 +68,7 @@ const ANY_USER_TRIALS: &[&str] = &[
 
 /// Those that got out are those that must.
 fn assert_all_escaped(lines: &[String], trials: usize) {
-    let (out, held) = (became(lines, "out"), became(lines, "held"));
+    let (out, held) = (trials_with_result(lines, "out"), trials_with_result(lines, "held"));
     assert_eq!(out.len() + held.len(), trials, "{lines:#?}");
     let may_hold = |name: &&str| {
         if nix::unistd::geteuid().is_root() { HELD_ANYWAY.contains(name) } else { !ANY_USER_TRIALS.contains(name) }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{TOOLS, became, config, confined};
+use super::{TOOLS, config, confined, trials_with_result};
 use crate::tests::fake_orchestrator::FakeOrchestrator;
 
 const WATCH: &str = r#"
@@ -38,7 +38,7 @@ async fn run_watcher(level: &str) -> io::Result<Vec<String>> {
 async fn token_of_a_starting_agent_cannot_be_read() -> io::Result<()> {
     for (level, expected) in [("files", "held"), ("full", "held"), ("none", "out")] {
         let lines = run_watcher(level).await?;
-        assert_eq!(became(&lines, expected), ["token"], "{level}: {lines:#?}");
+        assert_eq!(trials_with_result(&lines, expected), ["token"], "{level}: {lines:#?}");
     }
     Ok(())
 }

@@ -44,10 +44,10 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-fn assert_trials(said: &str, how: &str, trials: &[&str]) {
+fn assert_trials(output: &str, result: &str, trials: &[&str]) {
     for trial in trials {
-        let is_it = |line: &str| line.starts_with(&format!("{trial} {how}"));
-        assert!(said.lines().any(is_it), "{trial} is not {how}: {said}");
+        let matches = |line: &str| line.starts_with(&format!("{trial} {result}"));
+        assert!(output.lines().any(matches), "{trial} is not {result}: {output}");
     }
 }
 
@@ -130,9 +130,9 @@ fn some_trials_get_out_of_podman_and_others_do_not() -> io::Result<()> {
         [(FILES, alone, &files.0[..], &files.1[..]), (KERNEL, with_an_init, &kernel.0[..], &kernel.1[..])]
     {
         let trials = TrialFiles::new(trials)?;
-        let said = TrialFiles::run_and_capture(podman(&trials, state.path(), program))?;
-        assert_trials(&said, "out", out);
-        assert_trials(&said, "held", held);
+        let output = TrialFiles::run_and_capture(podman(&trials, state.path(), program))?;
+        assert_trials(&output, "out", out);
+        assert_trials(&output, "held", held);
     }
     Ok(())
 }

@@ -100,17 +100,17 @@ async fn path_is_read_only_by_default() -> io::Result<()> {
     for level in ["files", "full"] {
         let fake = FakeOrchestrator::start().await?;
         let mut host = confined(level, "")?;
-        let given = host.path().join("given");
-        std::fs::create_dir(&given)?;
-        std::fs::write(given.join("given"), "x")?;
+        let read_only = host.path().join("given");
+        std::fs::create_dir(&read_only)?;
+        std::fs::write(read_only.join("given"), "x")?;
         // For every user: what stops it is not the mode.
         let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
-        open(&given, 0o777)?;
-        open(&given.join("given"), 0o666)?;
+        open(&read_only, 0o777)?;
+        open(&read_only.join("given"), 0o666)?;
         open(&host.trainer_dir(), 0o777)?;
-        let paths = format!("given={}:shared={}:rw", given.display(), host.trainer_dir().display());
+        let paths = format!("given={}:shared={}:rw", read_only.display(), host.trainer_dir().display());
         host.variables.push(("SIMPLETUNER_PATHS".to_owned(), paths));
-        let program = PATHS.replace("READ", &given.display().to_string());
+        let program = PATHS.replace("READ", &read_only.display().to_string());
         let program = program.replace("WRITE", &host.trainer_dir().display().to_string());
         std::fs::write(host.path().join("trainer/trainer.py"), [TOOLS, &program].concat())?;
         let agent = host.start(&fake)?;

@@ -4,7 +4,7 @@ use super::super::trust::VerifiedSignatures;
 use super::*;
 
 /// The faults of a chain of eight entries, with these signatures.
-fn judged(audit_log: &AuditLog, trust: &VerifiedSignatures) -> Vec<ChainFault> {
+fn chain_faults(audit_log: &AuditLog, trust: &VerifiedSignatures) -> Vec<ChainFault> {
     let mut verifier =
         Verifier::new(hash, audit_log.heads.clone(), audit_log.signed.clone()).with_signatures(trust.clone());
     for row in &audit_log.rows {
@@ -15,27 +15,27 @@ fn judged(audit_log: &AuditLog, trust: &VerifiedSignatures) -> Vec<ChainFault> {
 
 #[test]
 fn chains_and_anchors_must_be_signed() {
-    let (whole, cut, gone) = (AuditLog::new("c", 8, 0), AuditLog::new("c", 8, 3), AuditLog::new("c", 8, 8));
+    let (full, cut, emptied) = (AuditLog::new("c", 8, 0), AuditLog::new("c", 8, 3), AuditLog::new("c", 8, 8));
     let nothing = VerifiedSignatures::default();
-    assert_eq!(judged(&whole, &nothing), [ChainFault::UnsignedChain]);
-    assert_eq!(judged(&cut, &nothing), [ChainFault::UnsignedAnchor(3)]);
-    assert_eq!(judged(&gone, &nothing), [ChainFault::UnsignedAnchor(8)]);
+    assert_eq!(chain_faults(&full, &nothing), [ChainFault::UnsignedChain]);
+    assert_eq!(chain_faults(&cut, &nothing), [ChainFault::UnsignedAnchor(3)]);
+    assert_eq!(chain_faults(&emptied, &nothing), [ChainFault::UnsignedAnchor(8)]);
     let foreign = VerifiedSignatures { foreign_chains: ["c".to_owned()].into(), ..VerifiedSignatures::default() };
-    assert_eq!(judged(&whole, &foreign), [ChainFault::UnknownKey]);
+    assert_eq!(chain_faults(&full, &foreign), [ChainFault::UnknownKey]);
     let mut signed = VerifiedSignatures::default();
     signed.mark_signed("c", 8);
     signed.mark_signed("c", 5);
-    assert_eq!((signed.signed_up_to["c"], judged(&whole, &signed)), (8, vec![]));
-    assert_eq!(judged(&cut, &signed), [ChainFault::UnsignedAnchor(3)], "even in a signed chain");
-    for audit_log in [&cut, &gone] {
+    assert_eq!((signed.signed_up_to["c"], chain_faults(&full, &signed)), (8, vec![]));
+    assert_eq!(chain_faults(&cut, &signed), [ChainFault::UnsignedAnchor(3)], "even in a signed chain");
+    for audit_log in [&cut, &emptied] {
         let mark = audit_log.heads["c"].removed.clone();
         let other = EntryRef { hash: "0".to_owned(), ..mark.clone() };
         let anchored = |mark| VerifiedSignatures {
             anchors: [("c".to_owned(), [mark].into())].into(),
             ..VerifiedSignatures::default()
         };
-        assert_eq!(judged(audit_log, &anchored(mark)), []);
-        assert!(matches!(judged(audit_log, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
+        assert_eq!(chain_faults(audit_log, &anchored(mark)), []);
+        assert!(matches!(chain_faults(audit_log, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
     }
 }
 
@@ -52,7 +52,7 @@ fn old_entries_must_be_signed() {
     ] {
         let mut trust = VerifiedSignatures { must_be_signed_before: Timestamp(due), ..VerifiedSignatures::default() };
         trust.mark_signed("c", until);
-        assert_eq!(judged(&audit_log, &trust), expected, "{until} {due}");
+        assert_eq!(chain_faults(&audit_log, &trust), expected, "{until} {due}");
     }
 }
 
@@ -61,8 +61,8 @@ fn entries_after_the_end_of_a_chain_are_faults() {
     let mut trust = VerifiedSignatures::default();
     trust.mark_signed("c", 8);
     trust.closed_seq.insert("c".to_owned(), 6);
-    assert_eq!(judged(&AuditLog::new("c", 6, 0), &trust), []);
-    assert_eq!(judged(&AuditLog::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
+    assert_eq!(chain_faults(&AuditLog::new("c", 6, 0), &trust), []);
+    assert_eq!(chain_faults(&AuditLog::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn missing_chain_is_found_by_its_signed_beginning() {
     let mut none = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
     sign(&mut none, 0, "");
     assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(0)]);
-    let mut there = AuditLog::new("c", 2, 0);
-    sign(&mut there, 0, "");
-    assert_eq!(there.faults(), []);
+    let mut present = AuditLog::new("c", 2, 0);
+    sign(&mut present, 0, "");
+    assert_eq!(present.faults(), []);
 }
