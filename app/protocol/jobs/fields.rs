@@ -311,7 +311,7 @@ impl JobView {
             fits_none: true,
             progress: Some(ProgressView::example()),
             error: Some("ValueError: no images".to_owned()),
-            loss_code: None,
+            loss_code: Some(LossCode::TrainerFailed),
             error_line: Some(17),
             attempts: Some(vec![AttemptView::example(worker_id)]),
         }

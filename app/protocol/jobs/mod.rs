@@ -172,6 +172,7 @@ impl AttemptView {
             outcome: Some("failed".to_owned()),
             error: Some("ValueError: no images".to_owned()),
             error_line: Some(17),
+            loss_code: Some(LossCode::TrainerFailed),
             exit_code: Some(1),
             resumed_from_step: Some(125),
             log_bytes: 4_096,

@@ -145,9 +145,9 @@ async fn exhausted_retries_fail_with_the_reason() {
 /// Loses the only attempt of a job. Checks the code and the text of the reason, and the sentence of Japanese pages.
 async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
     let server = TestServer::start().await;
-    let (id, key, _events, job) = at_work(&server).await;
+    let (id, key, _events, job) = busy_worker(&server).await;
     if disconnects {
-        let body = json!({"left_running": running(&job, 1)});
+        let body = json!({"left_running": running_claims(&job, 1)});
         server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
         assert_eq!(server.job_status(&job).await, "running", "its agent may return");
     }

@@ -20,7 +20,7 @@ use crate::http::edge::request::Peer;
 use crate::http::state::AuthMode;
 use crate::service::audit::verify::verify_audit_log;
 use crate::tests::harness::{Actor, PASSWORD, TestServer, read_response};
-use crate::tests::openapi::as_reviewed;
+use crate::tests::openapi::assert_reviewed;
 
 const DAY: Millis = Millis::from_secs(86_400);
 const GUIDE: &str = include_str!("../../../../docs/AUDIT.md");
@@ -97,7 +97,7 @@ fn the_guide_lists_every_action() {
     let (_, after) = rest.split_once("\n\n").expect("text after the table");
     let row = |action: AuditAction| format!("| `{}` | {} |", action.as_str(), action.description());
     let rows = AuditAction::ALL.map(row).join("\n");
-    as_reviewed("docs/AUDIT.md", &format!("{before}{ACTIONS_HEADER}{rows}\n\n{after}"));
+    assert_reviewed("docs/AUDIT.md", &format!("{before}{ACTIONS_HEADER}{rows}\n\n{after}"));
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ fn no_count() -> Vec<Value> {
 }
 
 fn no_labels() -> Vec<Value> {
-    or(vec![json!("a=b"), json!(["a"])], &invalid_values("worker_labels"))
+    with_values(vec![json!("a=b"), json!(["a"])], &invalid_values("worker_labels"))
 }
 
 /// Returns values of other types than this one.

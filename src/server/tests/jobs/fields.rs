@@ -4,7 +4,7 @@ use app::protocol::jobs::{JobsQuery, SubmitJob};
 use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
-use crate::tests::openapi::as_reviewed;
+use crate::tests::openapi::assert_reviewed;
 use crate::tests::ui::pages::{log_in, page, post};
 
 /// Submits the example; returns the request, and the job as the API shows it.
@@ -23,7 +23,7 @@ async fn submit_example(server: &TestServer) -> (Value, Value) {
 #[test]
 fn page_tests_have_the_example() {
     let example = serde_json::to_string_pretty(&json!(SubmitJob::example())).expect("JSON") + "\n";
-    as_reviewed("end2end/submit-example.json", &example);
+    assert_reviewed("end2end/submit-example.json", &example);
 }
 
 #[tokio::test]
