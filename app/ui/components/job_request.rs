@@ -7,6 +7,7 @@ use super::labels::{LabelChips, MAX_IN_ROW, label_chips};
 use super::status::target_label;
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Millis;
+use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::jobs::JobView;
 use crate::protocol::jobs::overrides::OverrideChange;
 use crate::ui::erase::Erase;
@@ -40,6 +41,12 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
         name => words.work.resume_from.of(name),
     });
     let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
+    let uploaded = match job.checkpoints {
+        CheckpointPolicy::None => Some(words.work.upload_none),
+        CheckpointPolicy::Last => None,
+        CheckpointPolicy::All => Some(words.work.upload_all),
+    };
+    let secrets = job.secrets.as_ref().filter(|names| !names.is_empty()).map(|names| names.join(", "));
     let changed = (!job.overrides.is_empty()).then(|| {
         let lines = job.overrides.iter().map(|(key, OverrideChange { from, to })| {
             let value_or_dash = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), value_text);
@@ -55,10 +62,14 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
         <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
-        <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
+        <div><dt>{words.job.retries}</dt><dd>{used}
+            {job.retry_on_failure.then(|| view! { <span class="block text-muted">{words.work.retry_on_failure}</span> })}
+        </dd></div>
         {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.format_duration(span)}</dd></div> })}
         {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
         {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
+        {uploaded.map(|policy| view! { <div><dt>{words.work.checkpoints_to_upload}</dt><dd>{policy}</dd></div> })}
+        {secrets.map(|names| view! { <div><dt>{words.nav.secrets}</dt><dd class="wrap-anywhere">{names}</dd></div> })}
         {begins.map(|begins| view! { <div><dt>{words.work.begins}</dt><dd>{begins}</dd></div> })}
     }
     .into_erased()
@@ -76,7 +87,7 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 22] = [
+    const NOT_AMONG_FACTS: [&str; 20] = [
         // Other parts of the page show what becomes of the job.
         "job_id",
         "status",
@@ -95,11 +106,9 @@ mod tests {
         "error_line",
         "attempts",
         "older_agent",
-        // Its forms do: the one of a retry, and the one that “Edit and resubmit” opens.
+        "loss_code",
+        // The form of a retry does.
         "resumable",
-        "retry_on_failure",
-        "checkpoints",
-        "secrets",
         // The user who retried it chose it by naming no secrets.
         "shared_secrets_only",
     ];

@@ -194,7 +194,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
         #[cfg(feature = "ssr")]
         server: ServerField {
             flag: "retry-on-failure",
-            label: |words| words.server_pages().train.retry_on_failure,
+            label: |words| words.work.retry_on_failure,
             hint: Some(|words| words.server_pages().train.retry_on_failure_text),
             section: Section::Behavior,
             control: Control::Checkbox,
@@ -213,13 +213,13 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
         #[cfg(feature = "ssr")]
         server: ServerField {
             flag: "checkpoints",
-            label: |words| words.server_pages().train.checkpoints,
+            label: |words| words.work.checkpoints_to_upload,
             hint: Some(|words| words.server_pages().train.checkpoints_hint),
             section: Section::Behavior,
             control: Control::Select(&[
-                ("last", |words| words.server_pages().train.checkpoints_last),
-                ("all", |words| words.server_pages().train.checkpoints_all),
-                ("none", |words| words.server_pages().train.checkpoints_none),
+                ("last", |words| words.work.upload_last),
+                ("all", |words| words.work.upload_all),
+                ("none", |words| words.work.upload_none),
             ]),
             parse: |job, text| {
                 job.checkpoints = CheckpointPolicy::parse(text).unwrap_or(job.checkpoints);

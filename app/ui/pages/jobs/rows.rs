@@ -193,8 +193,8 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    /// A row has no space for them.
-    const NOT_IN_ROW: [&str; 17] = [
+    /// A row has no space for them. The loss code is shown as the sentence of a lost attempt.
+    const NOT_IN_ROW: [&str; 18] = [
         "status_since",
         "config_revision",
         "target",
@@ -211,6 +211,7 @@ mod tests {
         "resumable",
         "older_agent",
         "error_line",
+        "loss_code",
         "attempts",
     ];
 

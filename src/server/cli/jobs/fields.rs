@@ -137,7 +137,7 @@ const FACTS: &[Fact] = &[
     ("job", |job, _| Some(job.job_id.as_str().into())),
     ("status", |job, _| Some(status_cell(job.status))),
     ("reason", |job, _| Some(job.error.as_deref().unwrap_or("–").into())),
-    ("said in", |job, _| {
+    ("error at", |job, _| {
         job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt).into())
     }),
     ("progress", |job, _| Some(format_progress(job).into())),
@@ -152,11 +152,23 @@ const FACTS: &[Fact] = &[
         let labels: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
         Some(labels.join(" ").into())
     }),
+    ("gpus", |job, _| job.gpu_count.map(|count| count.to_string().into())),
+    ("memory", |job, _| job.min_vram_gb.map(|gb| format!("at least {gb} GB per GPU").into())),
+    ("accelerator", |job, _| job.accelerator_type.as_ref().map(TableCell::from)),
+    ("time limit", |job, _| {
+        let limit = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+        limit.map(|seconds| terminal::duration(Millis::from_secs(seconds)).into())
+    }),
+    ("secrets", |job, _| job.secrets.as_ref().filter(|names| !names.is_empty()).map(|names| names.join(" ").into())),
+    ("checkpoints", |job, _| Some(job.checkpoints.as_str().into())),
     ("exclusive", |job, _| Some(if job.exclusive { "yes" } else { "no" }.into())),
     ("sandbox", |job, _| Some(job.sandbox.as_str().into())),
     ("user", |job, _| Some((&job.submitted_by).into())),
     ("worker", |job, _| Some(job.worker_name.as_deref().unwrap_or("–").into())),
-    ("attempt", |job, _| Some(format!("{} of {}", job.attempt, job.max_attempts).into())),
+    ("attempt", |job, _| {
+        let failures = if job.retry_on_failure { ", also after trainer failures" } else { "" };
+        Some(format!("{} of {}{failures}", job.attempt, job.max_attempts).into())
+    }),
     ("priority", |job, _| Some(job.priority.to_string().into())),
     ("submitted", |job, _| Some(time_cell(Some(job.submitted_at)))),
     ("started", |job, _| Some(time_cell(job.started_at))),
@@ -224,25 +236,19 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_705_320_000_000);
 
     /// `jobs show --json` has them, and the table of attempts has the last one.
-    const NOT_AMONG_FACTS: [&str; 14] = [
+    const NOT_AMONG_FACTS: [&str; 8] = [
         "status_since",
-        "gpu_count",
-        "min_vram_gb",
-        "accelerator_type",
-        "retry_on_failure",
-        "max_runtime_seconds",
-        "secrets",
         "shared_secrets_only",
-        "checkpoints",
         "retry_of",
         "resumable",
         "worker_id",
         "older_agent",
+        "loss_code",
         "attempts",
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 26] = [
+    const NOT_LISTED: [&str; 27] = [
         "status_since",
         "config_revision",
         "target",
@@ -268,6 +274,7 @@ mod tests {
         "started_at",
         "ended_at",
         "error_line",
+        "loss_code",
         "attempts",
     ];
 

@@ -41,7 +41,7 @@ j_ID  queued  place 1   digits  admin          20        just now
     assert!(ended.err.contains("No jobs.") && ended.expect_success().is_empty());
 
     let shown = harness.run(&["jobs", "show", &job]).await.expect_success();
-    for line in ["status     queued", "config     digits (revision 1)", "user       admin", "attempt    0 of 4"] {
+    for line in ["status       queued", "config       digits (revision 1)", "user         admin", "attempt      0 of 4"] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     assert_eq!(harness.run(&["jobs", "show", &job, "--json"]).await.json()["priority"], 20);
@@ -57,7 +57,7 @@ j_ID  queued  place 1   digits  admin          20        just now
     let alone = harness.run(&["jobs", "submit", "digits", "--exclusive", "--checkpoints", "all"]).await.single_line();
     let shown = harness.run(&["jobs", "show", &alone, "--json"]).await.json();
     assert_eq!((&shown["exclusive"], &shown["checkpoints"]), (&json!(true), &json!("all")));
-    assert!(harness.run(&["jobs", "show", &alone]).await.expect_success().contains("exclusive  yes"));
+    assert!(harness.run(&["jobs", "show", &alone]).await.expect_success().contains("exclusive    yes"));
     harness.run(&["jobs", "submit", "digits", "--checkpoints", "some"]).await.expect_failure(2, "some");
     harness.run(&["jobs", "show", "j_none"]).await.expect_failure(1, "Job j_none not found. (job_not_found)");
 }
@@ -73,10 +73,10 @@ async fn failure_reason_is_shown_in_details_and_list() {
     harness.server.report_status(&key, &job, failed).await.expect_status(200);
     let shown = harness.run(&["jobs", "show", &job]).await.expect_success();
     let why = "\
-reason     ValueError: no images
-           Traceback (most recent call last):
-             File \"train.py\", line 3
-said in    line 70123 of the log of attempt 1
+reason       ValueError: no images
+             Traceback (most recent call last):
+               File \"train.py\", line 3
+error at     line 70123 of the log of attempt 1
 ";
     assert!(shown.contains(why), "{shown}");
     let listed = harness.run(&["jobs", "list"]).await.expect_success();
