@@ -4,6 +4,7 @@
 //! needs no change for a new state. Each `match` here and in the transitions names all states, so that the compiler
 //! finds what a new one must decide.
 
+#[cfg(any(test, feature = "native"))]
 use super::super::causes::OfflineCause;
 use super::super::ids::{AttemptNumber, WorkerId};
 use super::super::job_status::JobStatus;

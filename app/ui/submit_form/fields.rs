@@ -217,7 +217,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.checkpoints_hint),
             section: Section::Behavior,
             control: Control::Select(&[
-                ("last", |words| words.work.upload_last),
+                ("last", |words| words.server_pages().train.upload_last),
                 ("all", |words| words.work.upload_all),
                 ("none", |words| words.work.upload_none),
             ]),
