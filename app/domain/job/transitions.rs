@@ -207,9 +207,11 @@ impl Job {
         report: AttemptReport,
     ) -> Result<Self, JobTransitionError> {
         let had_ended = self.has_ended();
+        let has_stopped = !matches!(report, AttemptReport::Starting | AttemptReport::Running);
         let after = self.apply_report(now, worker, attempt, report)?;
-        // Its agent still has the attempt, or has reported that nothing of it runs.
-        Ok(if had_ended { after } else { Self { hold_until: None, ..after } })
+        // No other trainer of it can run: its agent has reported that this one has stopped, or continues it.
+        let ends_hold = has_stopped || after.active_lease().is_some();
+        Ok(if had_ended || !ends_hold { after } else { Self { hold_until: None, ..after } })
     }
 
     fn apply_report(

@@ -251,6 +251,12 @@ impl<'t> UnitOfWork<'t> {
             return Ok(());
         }
         self.tx.update_job(before, after).await?;
+        if before.state == after.state {
+            // A late report has ended the fencing delay. What became of the attempt is recorded already.
+            self.request_planning();
+            self.notify(Topic::Job(after.id.clone()));
+            return Ok(());
+        }
         self.save_attempt(before, after).await?;
         let (action, mut detail) = describe_change(before, after);
         if let Value::Object(detail) = &mut detail {

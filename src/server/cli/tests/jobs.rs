@@ -41,7 +41,8 @@ j_ID  queued  place 1   digits  admin          20        just now
     assert!(ended.err.contains("No jobs.") && ended.expect_success().is_empty());
 
     let shown = harness.run(&["jobs", "show", &job]).await.expect_success();
-    for line in ["status       queued", "config       digits (revision 1)", "user         admin", "attempt      0 of 4"] {
+    for line in ["status       queued", "config       digits (revision 1)", "user         admin", "attempt      0 of 4"]
+    {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     assert_eq!(harness.run(&["jobs", "show", &job, "--json"]).await.json()["priority"], 20);

@@ -8,7 +8,7 @@ use app::protocol::agents::{HeartbeatRequest, RegisterRequest, StopAttempt, Stop
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
 
-/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
+/// Accepts the claims of a worker: recovers a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
 /// must stop.
 pub(super) async fn accept_claims(
     unit: &mut UnitOfWork<'_>,
@@ -21,7 +21,15 @@ pub(super) async fn accept_claims(
         let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
         match (judge_claim(unit.now, worker, &held, claim, before.as_ref()), before) {
             (ClaimVerdict::Keep(after), Some(before)) => unit.save_job(&before, &after).await?,
-            (_, job) => stop.push(stop_superseded(claim, job.as_ref())),
+            (_, job) => {
+                let stopped = stop_superseded(claim, job.as_ref());
+                // The response renews the agent's lease, and its trainer runs until it has stopped.
+                let is_current = |job: &&Job| job.check_current_attempt(&worker.id, stopped.attempt).is_ok();
+                if let Some(job) = job.as_ref().filter(is_current) {
+                    unit.renew_hold(job).await?;
+                }
+                stop.push(stopped);
+            }
         }
     }
     Ok(stop)

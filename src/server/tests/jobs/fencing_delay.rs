@@ -202,6 +202,43 @@ async fn while_its_lost_attempt_is_answered() {
     late.expect_problem(409, "stale_attempt");
 }
 
+/// Its agent must stop it; the response has renewed the agent's lease, and a trainer takes time to stop.
+#[tokio::test]
+async fn after_a_heartbeat_about_an_attempt_whose_slot_is_taken() {
+    let scenario = ExclusiveScenario::start().await;
+    let server = &scenario.server;
+    server.register(&scenario.key, json!([])).await;
+    let _events = server.open_stream(&scenario.key).await;
+    for job in [server.submit("digits").await, server.submit("digits").await] {
+        let has_its_slot = server.job(&job).await["worker_id"] == scenario.worker;
+        let (key, status) = if has_its_slot { (&scenario.key, "running") } else { (&scenario.other, "completed") };
+        server.report_status(key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
+    }
+    scenario.advance(LEASE / 2).await;
+    let desired = server.heartbeat(&scenario.key, scenario.attempt_claim()).await;
+    assert_eq!(desired.stop.len(), 1, "{desired:?}");
+    scenario.advance(LEASE - 1).await;
+    assert_eq!(scenario.status().await, "queued", "its trainer may run");
+}
+
+/// The report ends the delay, but the attempt was lost before.
+#[tokio::test]
+async fn late_report_of_a_lost_attempt_is_recorded_as_one_loss() {
+    let scenario = ExclusiveScenario::start().await;
+    let server = &scenario.server;
+    server.register(&scenario.key, json!([])).await;
+    let lost = server.job(&scenario.job).await["attempts"].clone();
+    let report = json!({"status": "requeue", "attempt": 1, "unhealthy_reason": "The disk is full."});
+    scenario.advance(1).await;
+    server.report_status(&scenario.key, &scenario.job, report).await.expect_status(200);
+    let query = format!("/api/audit?action=job.requeued&target={}", scenario.job);
+    let entries = server.get(&Actor::Admin, &query).await.expect_status(200)["entries"].clone();
+    assert_eq!(entries.as_array().map(Vec::len), Some(1), "{entries}");
+    assert_eq!(server.job(&scenario.job).await["attempts"][0], lost[0], "it ended when it was lost");
+    scenario.advance(10).await;
+    assert_eq!(scenario.status().await, "offered", "after its back-off: nothing of it runs");
+}
+
 #[tokio::test]
 async fn after_its_token_was_rotated() {
     let scenario = ExclusiveScenario::start().await;
