@@ -158,7 +158,7 @@ impl Permissions {
 impl FromIterator<Permission> for Permissions {
     fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
         let with = |set: u32, permission: Permission| set | 1 << permission as u16;
-        let with_narrower = |broad: Permission| std::iter::successors(Some(broad), |one| one.implied());
+        let with_narrower = |broad: Permission| std::iter::successors(Some(broad), |permission| permission.implied());
         Self(permissions.into_iter().flat_map(with_narrower).fold(0, with))
     }
 }
@@ -228,10 +228,10 @@ impl Role {
 /// Returns whether a user or token can have this name: 1 to 32 lower-case letters, digits, `.`, `_` and `-`, starting
 /// with a letter or digit. Names appear in the audit log and in URLs.
 pub fn is_valid_name(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_lowercase_or_digit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=32).contains(&text.len())
-        && text.bytes().all(|byte| plain(byte) || b"._-".contains(&byte))
-        && text.bytes().next().is_some_and(plain)
+        && text.bytes().all(|byte| is_lowercase_or_digit(byte) || b"._-".contains(&byte))
+        && text.bytes().next().is_some_and(is_lowercase_or_digit)
 }
 
 #[cfg(test)]
@@ -277,17 +277,20 @@ mod tests {
 
     #[test]
     fn role_includes_the_permissions_of_lower_roles() {
-        for pair in Role::ALL.windows(2) {
-            let (below, above) = (pair[0].permissions(), pair[1].permissions());
-            assert!(below.is_subset_of(above) && !above.is_subset_of(below), "{pair:?}");
+        for roles in Role::ALL.windows(2) {
+            let (lower, higher) = (roles[0].permissions(), roles[1].permissions());
+            assert!(lower.is_subset_of(higher) && !higher.is_subset_of(lower), "{roles:?}");
         }
     }
 
     #[test]
     fn every_role_sees_jobs_and_workers() {
         for role in Role::ALL {
-            let may = role.permissions();
-            assert!(may.contains(Permission::JobViewAll) && may.contains(Permission::FleetView), "{role:?}");
+            let permissions = role.permissions();
+            assert!(
+                permissions.contains(Permission::JobViewAll) && permissions.contains(Permission::FleetView),
+                "{role:?}"
+            );
         }
         let admins = [Permission::AdminWorkers].into_iter().collect::<Permissions>();
         assert!(admins.contains(Permission::FleetView), "managing workers includes seeing them");

@@ -1,5 +1,5 @@
 //! What a field may contain, and what is limited in number. The server has a sentence for each.
-#![expect(missing_docs, reason = "the sentences of the server say it in full")]
+#![expect(missing_docs, reason = "the server has a full sentence for each")]
 
 /// What a field may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,13 +11,13 @@ const CONFIG_EXTENSIONS: &[&str] = &["json", "jsonl", "txt", "toml", "yaml", "ym
 
 /// Returns whether a value may be the name of a configuration file.
 pub fn is_file_name(value: &str) -> bool {
-    value.rsplit_once('.').is_some_and(|(_, kind)| CONFIG_EXTENSIONS.contains(&kind))
+    value.rsplit_once('.').is_some_and(|(_, extension)| CONFIG_EXTENSIONS.contains(&extension))
 }
 
 /// Returns the configuration file that a path refers to: the whole path, or its longest suffix for which `has` is true.
 pub fn resolve(path: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    (0..parts.len()).map(|start| parts[start..].join("/")).find(|end| has(end))
+    (0..parts.len()).map(|start| parts[start..].join("/")).find(|suffix| has(suffix))
 }
 
 /// Returns the data-loader file: the one that the configuration names, else the default.

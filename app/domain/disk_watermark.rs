@@ -16,13 +16,13 @@ impl DiskFloor {
     ///
     /// Returns a description of the valid formats.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong =
+        let invalid_size =
             || format!("invalid size {text:?}: use a size like 2GiB or 500MB, or a percentage of the disk like 5%");
         let text = text.trim();
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let number: u64 = text[..digits].parse().map_err(|_| wrong())?;
+        let number: u64 = text[..digits].parse().map_err(|_| invalid_size())?;
         let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {
-            "%" if number < 100 => return Ok(Self::Percent(u8::try_from(number).map_err(|_| wrong())?)),
+            "%" if number < 100 => return Ok(Self::Percent(u8::try_from(number).map_err(|_| invalid_size())?)),
             "" | "b" => 1,
             "k" | "kib" => 1 << 10,
             "m" | "mib" => 1 << 20,
@@ -32,9 +32,9 @@ impl DiskFloor {
             "mb" => 1_000_000,
             "gb" => 1_000_000_000,
             "tb" => 1_000_000_000_000,
-            _ => return Err(wrong()),
+            _ => return Err(invalid_size()),
         };
-        number.checked_mul(unit).map(Self::Bytes).ok_or_else(wrong)
+        number.checked_mul(unit).map(Self::Bytes).ok_or_else(invalid_size)
     }
 
     /// Returns the minimum in bytes, for a disk of this size.
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn full_disk_recovers_with_hysteresis() {
         let floor = DiskFloor::Bytes(100);
-        let full = |was, free| is_full(was, floor, 1_000, free);
+        let full = |was_full, free| is_full(was_full, floor, 1_000, free);
         assert_eq!((full(false, 99), full(false, 100), full(true, 109), full(true, 110)), (true, false, true, false));
         assert_eq!(
             (is_full(false, DiskFloor::Percent(5), 1_000, 49), is_full(false, DiskFloor::Percent(5), 1_000, 50)),
@@ -97,11 +97,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn state_is_stable_and_monotonic(was: bool, floor: u64, free: u64) {
+        fn state_is_stable_and_monotonic(was_full: bool, floor: u64, free: u64) {
             let floor = DiskFloor::Bytes(floor);
-            let now = is_full(was, floor, u64::MAX, free);
-            prop_assert_eq!(is_full(now, floor, u64::MAX, free), now, "the same space says the same again");
-            prop_assert!(now || !is_full(was, floor, u64::MAX, free.saturating_add(1)), "more space is never fuller");
+            let full = is_full(was_full, floor, u64::MAX, free);
+            prop_assert_eq!(is_full(full, floor, u64::MAX, free), full, "the same free space gives the same result");
+            let is_full_with_more = is_full(was_full, floor, u64::MAX, free.saturating_add(1));
+            prop_assert!(full || !is_full_with_more, "more space is never fuller");
         }
     }
 }

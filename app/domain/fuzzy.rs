@@ -19,46 +19,48 @@ pub fn score_with_id(id: &str, query: &str, names: &[&str]) -> Option<u32> {
         let by_id = matches_partial_id(id, &word).then_some(EXACT_SCORE);
         let word: Vec<char> = word.chars().collect();
         // The first name is the one that users know.
-        let worth = |(index, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(index > 0));
-        Some(sum + names.iter().enumerate().filter_map(worth).chain(by_id).max()?)
+        let best_score = |(index, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(index > 0));
+        Some(sum + names.iter().enumerate().filter_map(best_score).chain(by_id).max()?)
     })
 }
 
 /// Takes the first `limit` hits, in order, but reserves at least a fifth of them for each kind that was found.
 pub fn take_balanced<T, K: PartialEq>(hits: Vec<T>, kind: impl Fn(&T) -> K, limit: usize) -> Vec<T> {
     let share = limit.div_ceil(5);
-    let mut seen: Vec<(K, usize)> = Vec::new();
-    let mut is_early = |one: &T| {
-        let kind = kind(one);
-        let index = seen.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            seen.push((kind, 0));
-            seen.len() - 1
+    let mut counts: Vec<(K, usize)> = Vec::new();
+    let mut is_within_share_of_kind = |hit: &T| {
+        let kind = kind(hit);
+        let index = counts.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            counts.push((kind, 0));
+            counts.len() - 1
         });
-        seen[index].1 += 1;
-        seen[index].1 <= share
+        counts[index].1 += 1;
+        counts[index].1 <= share
     };
-    let early: Vec<bool> = hits.iter().map(&mut is_early).collect();
-    let mut free = limit.saturating_sub(early.iter().filter(|early| **early).count());
-    let kept = hits.into_iter().zip(early).filter(|(_, early)| {
-        let is_kept = !early && free > 0;
-        free -= usize::from(is_kept);
-        *early || is_kept
+    let is_within_share: Vec<bool> = hits.iter().map(&mut is_within_share_of_kind).collect();
+    let mut free_places =
+        limit.saturating_sub(is_within_share.iter().filter(|is_within_share| **is_within_share).count());
+    let balanced = hits.into_iter().zip(is_within_share).filter(|(_, is_within_share)| {
+        let is_added = !is_within_share && free_places > 0;
+        free_places -= usize::from(is_added);
+        *is_within_share || is_added
     });
-    kept.map(|(one, _)| one).take(limit).collect()
+    balanced.map(|(hit, _)| hit).take(limit).collect()
 }
 
 /// Returns up to three existing names that are similar to an unknown one, most similar first.
 pub fn similar_names<'n>(unknown: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let pairs = |text: &str| lowercase_chars(text).windows(2).map(<[char]>::to_vec).collect::<Vec<_>>();
-    let wanted = pairs(unknown);
-    let alike = |name: &str| {
-        let own = pairs(name);
-        let shared = wanted.iter().filter(|pair| own.contains(pair)).count();
+    let unknown_pairs = pairs(unknown);
+    let similarity = |name: &str| {
+        let name_pairs = pairs(name);
+        let shared = unknown_pairs.iter().filter(|pair| name_pairs.contains(pair)).count();
         // Two names are similar if they share at least a third of their letter pairs.
-        (shared * 6 >= wanted.len() + own.len() && shared > 0).then_some(shared * 1_000 / (wanted.len() + own.len()))
+        (shared * 6 >= unknown_pairs.len() + name_pairs.len() && shared > 0)
+            .then_some(shared * 1_000 / (unknown_pairs.len() + name_pairs.len()))
     };
-    let worth = |name: &'n str| Some((alike(name).or_else(|| score(unknown, &[name]).map(|_| 0))?, name));
-    let mut found: Vec<_> = names.filter_map(worth).collect();
+    let ranked = |name: &'n str| Some((similarity(name).or_else(|| score(unknown, &[name]).map(|_| 0))?, name));
+    let mut found: Vec<_> = names.filter_map(ranked).collect();
     found.sort_by(|(left, a), (right, b)| right.cmp(left).then(a.cmp(b)));
     found.into_iter().take(3).map(|(_, name)| name).collect()
 }
@@ -92,11 +94,11 @@ fn is_subsequence(word: &[char], name: &[char]) -> bool {
     let mut ends = vec![true; name.len() + 1];
     for c in word {
         let mut next = vec![false; name.len() + 1];
-        let mut reached = false;
+        let mut is_reachable = false;
         for at in 0..name.len() {
-            reached |= ends[at];
-            let in_place = starts_word(name, at) || (ends[at] && at > 0);
-            next[at + 1] = name[at] == *c && reached && in_place;
+            is_reachable |= ends[at];
+            let may_match_here = starts_word(name, at) || (ends[at] && at > 0);
+            next[at + 1] = name[at] == *c && is_reachable && may_match_here;
         }
         ends = next;
     }
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn fuzzy_matches_are_found() {
-        for (question, name) in [
+        for (query, name) in [
             ("", "anything"),
             ("digits", "digits-quick"),
             ("DIGITS", "digits-quick"),
@@ -131,18 +133,18 @@ mod tests {
             ("quick digits", "digits-quick"),
             ("ワーカー", "ワーカー一覧"),
         ] {
-            assert!(score(question, &[name]).is_some(), "{question:?} finds {name:?}");
+            assert!(score(query, &[name]).is_some(), "{query:?} finds {name:?}");
         }
-        for (question, name) in [("dk", "digits-quick"), ("x", "digits"), ("digits slow", "digits-quick"), ("a", "")] {
-            assert_eq!(score(question, &[name]), None, "{question:?} does not find {name:?}");
+        for (query, name) in [("dk", "digits-quick"), ("x", "digits"), ("digits slow", "digits-quick"), ("a", "")] {
+            assert_eq!(score(query, &[name]), None, "{query:?} does not find {name:?}");
         }
     }
 
     #[test]
     fn better_matches_score_higher() {
         let order = ["quick", "quick-2", "quick-digits-2", "very-quick", "unquick", "quiet-ick"];
-        let worth: Vec<u32> = order.iter().map(|name| score("quick", &[name]).expect("found")).collect();
-        assert!(worth.is_sorted_by(|better, worse| better > worse), "{worth:?}");
+        let scores: Vec<u32> = order.iter().map(|name| score("quick", &[name]).expect("found")).collect();
+        assert!(scores.is_sorted_by(|better, worse| better > worse), "{scores:?}");
         assert!(score("ada", &["ada", "x"]) > score("ada", &["x", "ada"]), "its first name counts more");
         let id = "w_01hn8z0000000000000008as5kf";
         assert_eq!(score_with_id(id, "8AS5KF", &["gpu-1"]), Some(EXACT_SCORE));
@@ -153,35 +155,35 @@ mod tests {
     #[test]
     fn similar_names_are_suggested() {
         let names = ["digits", "digits-quick", "flux-lora", "flux-full", "sdxl"];
-        let near = |wrong| similar_names(wrong, names.into_iter());
-        assert_eq!(near("digtis"), ["digits"]);
-        assert_eq!(near("flux_lora"), ["flux-lora", "flux-full"]);
-        assert_eq!(near("SDXL"), ["sdxl"]);
-        assert_eq!(near("my-training-config"), [] as [&str; 0]);
-        assert_eq!(near("d"), ["digits", "digits-quick", "sdxl"]);
+        let similar = |unknown| similar_names(unknown, names.into_iter());
+        assert_eq!(similar("digtis"), ["digits"]);
+        assert_eq!(similar("flux_lora"), ["flux-lora", "flux-full"]);
+        assert_eq!(similar("SDXL"), ["sdxl"]);
+        assert_eq!(similar("my-training-config"), [] as [&str; 0]);
+        assert_eq!(similar("d"), ["digits", "digits-quick", "sdxl"]);
     }
 
     #[test]
     fn each_kind_gets_a_share_of_the_results() {
-        let kept = |found: &str, limit| {
+        let balanced = |found: &str, limit| {
             take_balanced(found.chars().collect(), |kind| *kind, limit).into_iter().collect::<String>()
         };
-        assert_eq!(kept("jjjjjjjjjjjjjjcc", 12), "jjjjjjjjjjcc");
-        assert_eq!(kept("jjjjjjjjjjjjjjccccww", 12), "jjjjjjjcccww");
-        assert_eq!(kept("jjwc", 12), "jjwc");
-        assert_eq!(kept("jjwc", 1), "j");
-        assert_eq!(kept("jwcjwc", 2), "jw");
-        assert_eq!(kept("", 12), "");
+        assert_eq!(balanced("jjjjjjjjjjjjjjcc", 12), "jjjjjjjjjjcc");
+        assert_eq!(balanced("jjjjjjjjjjjjjjccccww", 12), "jjjjjjjcccww");
+        assert_eq!(balanced("jjwc", 12), "jjwc");
+        assert_eq!(balanced("jjwc", 1), "j");
+        assert_eq!(balanced("jwcjwc", 2), "jw");
+        assert_eq!(balanced("", 12), "");
     }
 
     proptest! {
         #[test]
-        fn no_input_panics_and_every_name_matches_itself(question in ".{0,24}", name in ".{0,40}") {
-            let _any = score(&question, &[&name, ""]);
-            let own = score(&name, &[&name]);
-            prop_assert!(own.is_some());
-            if own.is_some() && !name.contains(char::is_whitespace) && !name.is_empty() {
-                prop_assert_eq!(own, Some(EXACT_SCORE * 2));
+        fn no_input_panics_and_every_name_matches_itself(query in ".{0,24}", name in ".{0,40}") {
+            let _any = score(&query, &[&name, ""]);
+            let own_score = score(&name, &[&name]);
+            prop_assert!(own_score.is_some());
+            if own_score.is_some() && !name.contains(char::is_whitespace) && !name.is_empty() {
+                prop_assert_eq!(own_score, Some(EXACT_SCORE * 2));
             }
         }
 

@@ -131,19 +131,23 @@ pub enum GpuReportChange {
 /// Returns how much the reports change.
 pub fn report_change(gpus: &[Gpu], reports: &[GpuReport]) -> GpuReportChange {
     let reason = |unavailable: &Option<Unavailable>| unavailable.as_ref().map(|unavailable| unavailable.reason);
-    let change = |(gpu, now): (&Gpu, &Option<Unavailable>)| {
-        if reason(&gpu.unavailable) == reason(now) { GpuReportChange::DetailOnly } else { GpuReportChange::State }
+    let change = |(gpu, unavailable): (&Gpu, &Option<Unavailable>)| {
+        if reason(&gpu.unavailable) == reason(unavailable) {
+            GpuReportChange::DetailOnly
+        } else {
+            GpuReportChange::State
+        }
     };
     changed_gpus(gpus, reports).map(change).max().unwrap_or(GpuReportChange::Unchanged)
 }
 
 /// Returns the GPUs after the reports.
 pub fn apply_reports(gpus: &[Gpu], reports: &[GpuReport]) -> Vec<Gpu> {
-    let now = |gpu: &Gpu| match changed_gpus(std::slice::from_ref(gpu), reports).next() {
+    let with_report = |gpu: &Gpu| match changed_gpus(std::slice::from_ref(gpu), reports).next() {
         Some((_, unavailable)) => Gpu { unavailable: unavailable.clone(), ..gpu.clone() },
         None => gpu.clone(),
     };
-    gpus.iter().map(now).collect()
+    gpus.iter().map(with_report).collect()
 }
 
 #[cfg(test)]
@@ -181,28 +185,28 @@ mod tests {
         assert_eq!(
             report_change(&known, &[other(Some(in_use))]),
             GpuReportChange::State,
-            "another reason in the same words"
+            "another reason with the same details"
         );
     }
 
     #[test]
     fn gpu_availability_table() {
         let free = gpus(1, &[80]).remove(0);
-        let broken = Gpu { unavailable: Some(unavailable("XID 79")), ..free.clone() };
-        let reason = broken.unavailable.as_ref().map(|unavailable| unavailable.reason).expect("it is unavailable");
-        for is_held in [false, true] {
+        let quarantined = Gpu { unavailable: Some(unavailable("XID 79")), ..free.clone() };
+        let reason = quarantined.unavailable.as_ref().map(|unavailable| unavailable.reason).expect("it is unavailable");
+        for is_leased in [false, true] {
             assert_eq!(
-                broken.availability(true, is_held),
+                quarantined.availability(true, is_leased),
                 GpuAvailability::Unavailable(reason),
                 "also while a job has it"
             );
             assert_eq!(
-                [&free, &broken].map(|gpu| gpu.availability(false, is_held)),
+                [&free, &quarantined].map(|gpu| gpu.availability(false, is_leased)),
                 [GpuAvailability::NotConnected; 2]
             );
         }
         assert_eq!(
-            [true, false].map(|is_held| free.availability(true, is_held)),
+            [true, false].map(|is_leased| free.availability(true, is_leased)),
             [GpuAvailability::Busy, GpuAvailability::Free]
         );
     }

@@ -16,7 +16,7 @@ const TRIP_AFTER: usize = 3;
 /// Maximum length of a quoted error, in characters.
 const MAX_ERROR_CHARS: usize = 100;
 
-/// What the end of an attempt says about its host.
+/// What the end of an attempt shows about its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptEvidence<'e> {
     /// The trainer failed within [`FAST_FAILURE`].
@@ -130,20 +130,27 @@ mod tests {
     #[test]
     fn host_is_tried_again_after_the_cooldown() {
         let tripped = after(&[Some("a"), Some("b"), Some("c")]);
-        let rested = NOW + COOLDOWN;
-        assert!(tripped.block_reason(Timestamp(rested.0 - 1)).is_some() && tripped.block_reason(rested).is_none());
-        let again = tripped.clone().record(rested, evidence(Some("a")));
+        let cooled_down_at = NOW + COOLDOWN;
         assert!(
-            again.block_reason(rested).is_some() && again.block_reason(rested + COOLDOWN).is_none(),
-            "one that fails is enough now"
+            tripped.block_reason(Timestamp(cooled_down_at.0 - 1)).is_some()
+                && tripped.block_reason(cooled_down_at).is_none()
         );
-        let why = again.block_reason(rested).unwrap_or_default();
+        let tripped_again = tripped.clone().record(cooled_down_at, evidence(Some("a")));
         assert!(
-            why.starts_with("the first job after a pause failed within 10 s (No CUDA). The host is tried"),
-            "{why}"
+            tripped_again.block_reason(cooled_down_at).is_some()
+                && tripped_again.block_reason(cooled_down_at + COOLDOWN).is_none(),
+            "one failure is enough now"
         );
-        assert_eq!(tripped.clone().record(rested, AttemptEvidence::Inconclusive).block_reason(rested), None);
-        assert_eq!(tripped.record(rested, AttemptEvidence::Ran), HostFailureGuard::default());
+        let reason = tripped_again.block_reason(cooled_down_at).unwrap_or_default();
+        assert!(
+            reason.starts_with("the first job after a pause failed within 10 s (No CUDA). The host is tried"),
+            "{reason}"
+        );
+        assert_eq!(
+            tripped.clone().record(cooled_down_at, AttemptEvidence::Inconclusive).block_reason(cooled_down_at),
+            None
+        );
+        assert_eq!(tripped.record(cooled_down_at, AttemptEvidence::Ran), HostFailureGuard::default());
     }
 
     #[test]
@@ -154,10 +161,13 @@ mod tests {
 
     #[test]
     fn block_reason_names_the_error() {
-        let why = after(&[Some("a"), Some("b"), Some("c")]).block_reason(NOW).unwrap_or_default();
-        assert!(why.starts_with("jobs of 3 configurations in a row failed within 10 s (the last: No CUDA). "), "{why}");
-        let long = AttemptEvidence::FailedFast { config: "c", error: &"x".repeat(9_000) };
-        let why = after(&[Some("a"), Some("b")]).record(NOW, long).block_reason(NOW).unwrap_or_default();
-        assert!(why.chars().count() <= 256, "the orchestrator keeps no more");
+        let reason = after(&[Some("a"), Some("b"), Some("c")]).block_reason(NOW).unwrap_or_default();
+        assert!(
+            reason.starts_with("jobs of 3 configurations in a row failed within 10 s (the last: No CUDA). "),
+            "{reason}"
+        );
+        let long_error = AttemptEvidence::FailedFast { config: "c", error: &"x".repeat(9_000) };
+        let reason = after(&[Some("a"), Some("b")]).record(NOW, long_error).block_reason(NOW).unwrap_or_default();
+        assert!(reason.chars().count() <= 256, "the orchestrator stores no more");
     }
 }

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn ids_sort_in_creation_order() {
         let mut last = (Timestamp(5), [255; 10]);
-        // Decreasing random numbers, and a clock that stops and goes back.
+        // Decreasing random numbers, and a clock that stops and is set back.
         for (now, byte) in [(5, 9), (5, 8), (4, 7), (6, 6), (6, 5), (6, 4)] {
             let next = next_unique(last, Timestamp(now), [byte; 10]);
             assert!(JobId::new(next.0, next.1) > JobId::new(last.0, last.1), "{next:?}");
@@ -204,7 +204,7 @@ mod tests {
     fn generated_ids_are_distinguished_from_names() {
         let id = WorkerId::new(Timestamp(5), [7; 10]);
         assert!(WorkerId::is_generated(id.as_str()));
-        assert!(!JobId::is_generated(id.as_str()), "of its own type");
+        assert!(!JobId::is_generated(id.as_str()), "it has another type");
         for name in [
             "gpu-1",
             "w_",

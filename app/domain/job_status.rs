@@ -115,7 +115,7 @@ impl JobStatus {
         self.facts().outcome
     }
 
-    /// Returns whether the trainer works, or will soon: its newest message says what it does.
+    /// Returns whether the trainer runs, or will soon: its newest message describes its progress.
     pub const fn is_at_work(self) -> bool {
         matches!((self.phase(), self.outcome()), (JobPhase::Running, JobOutcome::Open))
     }

@@ -51,8 +51,8 @@ impl Labels {
         if self.0.len() > MAX_LABELS {
             return Err(LabelsError::TooMany(self.0.len()));
         }
-        let usable = |text: &str| is_plain(text, MAX_LABEL_CHARS);
-        match self.0.iter().find(|(key, value)| key.is_empty() || !usable(key) || !usable(value)) {
+        let is_valid = |text: &str| is_plain(text, MAX_LABEL_CHARS);
+        match self.0.iter().find(|(key, value)| key.is_empty() || !is_valid(key) || !is_valid(value)) {
             Some((key, _)) => Err(LabelsError::InvalidEntry(key.chars().take(MAX_ECHOED_CHARS).collect())),
             None => Ok(()),
         }
@@ -60,17 +60,17 @@ impl Labels {
 
     /// Parses labels in the form `key=value`. Returns the valid ones, and the first error.
     pub fn parse_entries<'t>(entries: impl Iterator<Item = &'t str>) -> (Self, Result<(), LabelsError>) {
-        let (mut labels, mut wrong) = (Self::default(), Ok(()));
+        let (mut labels, mut result) = (Self::default(), Ok(()));
         for entry in entries.map(str::trim).filter(|entry| !entry.is_empty()) {
             match entry.split_once('=') {
                 Some((key, value)) => _ = labels.0.insert(key.trim().to_owned(), value.trim().to_owned()),
                 None => {
-                    wrong = wrong.and(Err(LabelsError::MissingValue(entry.chars().take(MAX_ECHOED_CHARS).collect())));
+                    result = result.and(Err(LabelsError::MissingValue(entry.chars().take(MAX_ECHOED_CHARS).collect())));
                 }
             }
         }
-        let wrong = wrong.and_then(|()| labels.validate());
-        (labels, wrong)
+        let result = result.and_then(|()| labels.validate());
+        (labels, result)
     }
 
     /// Returns `self` plus the entries of `other` whose keys are not in `self`.
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn labels_are_parsed_from_key_value_text() {
-        let (typed, wrong) = Labels::parse_entries(["team=nlp", " gpu_type = a100* ", "", "zone="].into_iter());
-        assert_eq!((typed, wrong), (labels(&[("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]), Ok(())));
-        let (typed, wrong) = Labels::parse_entries(["a=b", "nonsense", "too", "=c"].into_iter());
-        assert_eq!(typed.0.get("a").map(String::as_str), Some("b"), "valid entries are kept");
-        let wrong = wrong.expect_err("two have no value");
-        assert_eq!(wrong, LabelsError::MissingValue("nonsense".to_owned()));
-        assert!(wrong.to_string().contains("\"nonsense\" has no value"));
+        let (parsed, result) = Labels::parse_entries(["team=nlp", " gpu_type = a100* ", "", "zone="].into_iter());
+        assert_eq!((parsed, result), (labels(&[("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]), Ok(())));
+        let (parsed, result) = Labels::parse_entries(["a=b", "nonsense", "too", "=c"].into_iter());
+        assert_eq!(parsed.0.get("a").map(String::as_str), Some("b"), "valid entries are kept");
+        let error = result.expect_err("two have no value");
+        assert_eq!(error, LabelsError::MissingValue("nonsense".to_owned()));
+        assert!(error.to_string().contains("\"nonsense\" has no value"));
         assert!(matches!(Labels::parse_entries(["=c"].into_iter()).1, Err(LabelsError::InvalidEntry(_))));
     }
 
@@ -127,8 +127,8 @@ mod tests {
         ] {
             assert!(matches!(bad.validate(), Err(LabelsError::InvalidEntry(_))));
         }
-        let many = |count: usize| Labels((0..count).map(|i| (i.to_string(), String::new())).collect());
-        assert_eq!(many(MAX_LABELS).validate(), Ok(()));
-        assert_eq!(many(MAX_LABELS + 1).validate(), Err(LabelsError::TooMany(33)));
+        let numbered_labels = |count: usize| Labels((0..count).map(|i| (i.to_string(), String::new())).collect());
+        assert_eq!(numbered_labels(MAX_LABELS).validate(), Ok(()));
+        assert_eq!(numbered_labels(MAX_LABELS + 1).validate(), Err(LabelsError::TooMany(33)));
     }
 }

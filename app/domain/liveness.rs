@@ -31,18 +31,18 @@ pub fn judge_liveness(
     now: Timestamp,
 ) -> Option<LivenessVerdict> {
     let contact_at = last_contact(worker, last_seen);
-    let listened = now - serving_since > timeout;
-    let silent = now > offline_at(worker, last_seen, serving_since, timeout);
+    let has_served_long_enough = now - serving_since > timeout;
+    let is_silent = now > offline_at(worker, last_seen, serving_since, timeout);
     match &worker.connection {
         ConnectionState::Online { capability, .. } if capability.is_older_agent() => None,
         ConnectionState::Connecting { .. } | ConnectionState::Online { .. } => {
-            silent.then_some(LivenessVerdict::HeartbeatTimeout)
+            is_silent.then_some(LivenessVerdict::HeartbeatTimeout)
         }
         ConnectionState::Offline { .. } => {
-            let forgotten = listened && now - contact_at >= EPHEMERAL_RETENTION;
+            let is_removable = has_served_long_enough && now - contact_at >= EPHEMERAL_RETENTION;
             match worker.kind {
-                Some(WorkerKind::Ephemeral) if forgotten => Some(LivenessVerdict::Removed),
-                _ => silent.then_some(LivenessVerdict::NotReturned),
+                Some(WorkerKind::Ephemeral) if is_removable => Some(LivenessVerdict::Removed),
+                _ => is_silent.then_some(LivenessVerdict::NotReturned),
             }
         }
         ConnectionState::NeverConnected => None,
@@ -60,11 +60,13 @@ pub fn offline_at(
 }
 
 fn last_contact(worker: &Worker, last_seen: Option<Timestamp>) -> Timestamp {
-    let seen = last_seen.unwrap_or(worker.created_at);
+    let last_data = last_seen.unwrap_or(worker.created_at);
     match &worker.connection {
         // The end of a dead connection is noticed long after the last byte, and an agent sends heartbeats besides.
-        ConnectionState::Connecting { connection_lost: true, capability, .. } if !capability.is_older_agent() => seen,
-        _ => seen.max(worker.connection_since()),
+        ConnectionState::Connecting { connection_lost: true, capability, .. } if !capability.is_older_agent() => {
+            last_data
+        }
+        _ => last_data.max(worker.connection_since()),
     }
 }
 
@@ -76,17 +78,17 @@ mod tests {
     use crate::domain::worker::tests::{new_worker, online_worker};
 
     const TIMEOUT: Millis = Millis::from_secs(120);
-    const HEARD: Timestamp = Timestamp(10_000_000);
+    const LAST_CONTACT: Timestamp = Timestamp(10_000_000);
 
     fn at(seconds: i64) -> Timestamp {
-        HEARD + Millis::from_secs(seconds)
+        LAST_CONTACT + Millis::from_secs(seconds)
     }
 
     fn verdict(worker: &Worker, seconds: i64) -> Option<LivenessVerdict> {
-        judge_liveness(worker, Some(HEARD), Timestamp(0), TIMEOUT, at(seconds))
+        judge_liveness(worker, Some(LAST_CONTACT), Timestamp(0), TIMEOUT, at(seconds))
     }
 
-    fn ours(worker: Worker) -> Worker {
+    fn with_current_agent(worker: Worker) -> Worker {
         let capability = Capability { protocol: Some(1), ..Capability::default() };
         match worker.connection {
             ConnectionState::Online { since, stream, .. } => {
@@ -98,11 +100,11 @@ mod tests {
 
     #[test]
     fn worker_is_offline_only_after_the_timeout() {
-        let connecting = online_worker().stream_closed(HEARD, "s");
-        for worker in [ours(online_worker()), connecting] {
+        let connecting = online_worker().stream_closed(LAST_CONTACT, "s");
+        for worker in [with_current_agent(online_worker()), connecting] {
             assert_eq!(verdict(&worker, 120), None);
             assert_eq!(
-                judge_liveness(&worker, Some(HEARD), Timestamp(0), TIMEOUT, Timestamp(at(120).0 + 1)),
+                judge_liveness(&worker, Some(LAST_CONTACT), Timestamp(0), TIMEOUT, Timestamp(at(120).0 + 1)),
                 Some(LivenessVerdict::HeartbeatTimeout)
             );
         }
@@ -111,15 +113,18 @@ mod tests {
     #[test]
     fn open_stream_counts_as_contact_of_an_older_agent() {
         assert_eq!(verdict(&online_worker(), 100_000), None);
-        assert_eq!(verdict(&online_worker().stream_closed(HEARD, "s"), 121), Some(LivenessVerdict::HeartbeatTimeout));
+        assert_eq!(
+            verdict(&online_worker().stream_closed(LAST_CONTACT, "s"), 121),
+            Some(LivenessVerdict::HeartbeatTimeout)
+        );
     }
 
     #[test]
     fn no_worker_is_offline_just_after_server_start() {
-        let worker = ours(online_worker());
-        assert_eq!(judge_liveness(&worker, Some(HEARD), at(500), TIMEOUT, at(620)), None);
+        let worker = with_current_agent(online_worker());
+        assert_eq!(judge_liveness(&worker, Some(LAST_CONTACT), at(500), TIMEOUT, at(620)), None);
         assert_eq!(
-            judge_liveness(&worker, Some(HEARD), at(500), TIMEOUT, at(621)),
+            judge_liveness(&worker, Some(LAST_CONTACT), at(500), TIMEOUT, at(621)),
             Some(LivenessVerdict::HeartbeatTimeout)
         );
     }
@@ -137,9 +142,9 @@ mod tests {
 
     #[test]
     fn end_of_a_stream_is_no_contact_of_an_agent_with_heartbeats() {
-        let worker = ours(online_worker()).stream_closed(at(75), "s");
+        let worker = with_current_agent(online_worker()).stream_closed(at(75), "s");
         assert_eq!((verdict(&worker, 120), verdict(&worker, 121)), (None, Some(LivenessVerdict::HeartbeatTimeout)));
-        assert_eq!(offline_at(&worker, Some(HEARD), Timestamp(0), TIMEOUT), at(120));
+        assert_eq!(offline_at(&worker, Some(LAST_CONTACT), Timestamp(0), TIMEOUT), at(120));
     }
 
     #[test]
@@ -155,17 +160,20 @@ mod tests {
         assert_eq!(verdict(&offline(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::NotReturned));
         assert_eq!(verdict(&offline(WorkerKind::Ephemeral), 3_600), Some(LivenessVerdict::Removed));
         assert_eq!(verdict(&offline(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::NotReturned));
-        let by_one_since =
+        let verdict_of_server_since =
             |start, seconds| judge_liveness(&offline(WorkerKind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
         assert_eq!(
-            (by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)),
+            (verdict_of_server_since(3_000, 3_120), verdict_of_server_since(3_000, 3_121)),
             (None, Some(LivenessVerdict::NotReturned))
         );
         assert_eq!(
-            (by_one_since(3_000, 3_599), by_one_since(3_000, 3_600)),
+            (verdict_of_server_since(3_000, 3_599), verdict_of_server_since(3_000, 3_600)),
             (Some(LivenessVerdict::NotReturned), Some(LivenessVerdict::Removed))
         );
-        assert_eq!((by_one_since(9_000, 9_120), by_one_since(9_000, 9_121)), (None, Some(LivenessVerdict::Removed)));
+        assert_eq!(
+            (verdict_of_server_since(9_000, 9_120), verdict_of_server_since(9_000, 9_121)),
+            (None, Some(LivenessVerdict::Removed))
+        );
         assert_eq!(verdict(&Worker { kind: Some(WorkerKind::Ephemeral), ..new_worker() }, 1_000_000), None);
     }
 }

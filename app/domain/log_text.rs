@@ -33,52 +33,52 @@ pub fn plain_text(line: &str) -> Cow<'_, str> {
         return Cow::Borrowed(line);
     }
     let mut text = String::with_capacity(line.len());
-    scan(line, |_, shown| text.push(shown));
+    scan(line, |_, c| text.push(c));
     Cow::Owned(text)
 }
 
 /// Splits a line at its color changes, and removes all other escape sequences.
 pub fn styled_spans(line: &str) -> Vec<StyledSpan> {
-    let mut found: Vec<StyledSpan> = Vec::new();
-    scan(line, |ink, shown| match found.last_mut() {
-        Some(last) if last.style == ink => last.text.push(shown),
-        _ => found.push(StyledSpan { style: ink, text: shown.to_string() }),
+    let mut spans: Vec<StyledSpan> = Vec::new();
+    scan(line, |style, c| match spans.last_mut() {
+        Some(last) if last.style == style => last.text.push(c),
+        _ => spans.push(StyledSpan { style, text: c.to_string() }),
     });
-    found
+    spans
 }
 
-/// Calls `shows` for each visible character with its style.
-fn scan(line: &str, mut shows: impl FnMut(TextStyle, char)) {
-    let mut pen = SgrState::default();
+/// Calls `emit` for each visible character with its style.
+fn scan(line: &str, mut emit: impl FnMut(TextStyle, char)) {
+    let mut state = SgrState::default();
     let mut rest = line.chars();
-    while let Some(next) = rest.next() {
-        match next {
+    while let Some(c) = rest.next() {
+        match c {
             '\u{1b}' => match rest.clone().next() {
                 Some('[') => {
                     // Parameters and intermediates are 0x20–0x3f, the final byte 0x40–0x7e (ECMA-48, 5.4).
                     let sequence = &rest.as_str()[1..];
-                    let length = sequence.find(|part| !matches!(part, ' '..='?')).unwrap_or(sequence.len());
-                    let (codes, behind) = sequence.split_at(length);
-                    rest = behind.chars();
-                    if let Some('@'..='~') = behind.chars().next() {
+                    let length = sequence.find(|c| !matches!(c, ' '..='?')).unwrap_or(sequence.len());
+                    let (codes, after_codes) = sequence.split_at(length);
+                    rest = after_codes.chars();
+                    if let Some('@'..='~') = after_codes.chars().next() {
                         rest.next();
                     }
                     // With a prefix or an intermediate byte it is a different sequence.
-                    if behind.starts_with('m') && codes.chars().all(|code| matches!(code, '0'..=';')) {
-                        pen = pen.apply(codes);
+                    if after_codes.starts_with('m') && codes.chars().all(|c| matches!(c, '0'..=';')) {
+                        state = state.apply(codes);
                     }
                 }
                 Some(']') => skip_string(&mut rest),
                 // Intermediate bytes and a final byte, as in the selection of a character set (ECMA-35, 13.2.1).
                 Some(' '..='/') => {
-                    let behind = rest.as_str().trim_start_matches(|part| matches!(part, ' '..='/'));
-                    rest = behind.strip_prefix(|part| matches!(part, '0'..='~')).unwrap_or(behind).chars();
+                    let after_codes = rest.as_str().trim_start_matches(|c| matches!(c, ' '..='/'));
+                    rest = after_codes.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(after_codes).chars();
                 }
                 Some(other) if !other.is_control() => drop(rest.next()),
                 _ => {}
             },
-            '\t' => shows(pen.style(), '\t'),
-            other => shows(pen.style(), replacement_symbol(other).unwrap_or(other)),
+            '\t' => emit(state.style(), '\t'),
+            c => emit(state.style(), replacement_symbol(c).unwrap_or(c)),
         }
     }
 }
@@ -95,11 +95,11 @@ fn replacement_symbol(c: char) -> Option<char> {
 
 /// Skips an operating system command (a window title, a link), up to BEL or ESC `\`.
 fn skip_string(rest: &mut std::str::Chars<'_>) {
-    while let Some(next) = rest.next() {
-        if next == '\u{7}' {
+    while let Some(c) = rest.next() {
+        if c == '\u{7}' {
             return;
         }
-        if next == '\u{1b}' {
+        if c == '\u{1b}' {
             *rest = rest.as_str().strip_prefix('\\').unwrap_or(rest.as_str()).chars();
             return;
         }
@@ -120,43 +120,43 @@ mod tests {
         strikethrough: false,
     };
 
-    fn shown(line: &str) -> Vec<(TextStyle, String)> {
+    fn spans_of(line: &str) -> Vec<(TextStyle, String)> {
         styled_spans(line).into_iter().map(|span| (span.style, span.text)).collect()
     }
 
     #[test]
     fn colors_become_spans() {
-        let colour = |color| TextStyle { foreground: Some(color), ..PLAIN };
+        let text_color = |color| TextStyle { foreground: Some(color), ..PLAIN };
         assert_eq!(
-            shown("a\u{1b}[1;31mERROR\u{1b}[0m b\u{1b}[38;5;14mc"),
+            spans_of("a\u{1b}[1;31mERROR\u{1b}[0m b\u{1b}[38;5;14mc"),
             vec![
                 (PLAIN, "a".into()),
-                (TextStyle { bold: true, ..colour(TerminalColor::Red) }, "ERROR".into()),
+                (TextStyle { bold: true, ..text_color(TerminalColor::Red) }, "ERROR".into()),
                 (PLAIN, " b".into()),
-                (colour(TerminalColor::Cyan), "c".into())
+                (text_color(TerminalColor::Cyan), "c".into())
             ]
         );
-        assert_eq!(shown("\u{1b}[1mbold\u{1b}[m"), vec![(TextStyle { bold: true, ..PLAIN }, "bold".into())]);
+        assert_eq!(spans_of("\u{1b}[1mbold\u{1b}[m"), vec![(TextStyle { bold: true, ..PLAIN }, "bold".into())]);
     }
 
     #[test]
     fn other_escape_sequences_are_removed() {
-        assert_eq!(shown("x\u{1b}[2K\u{1b}[1Ay"), vec![(PLAIN, "xy".into())]);
-        assert_eq!(shown("\u{1b}[>4;1mx\u{1b}[?1my\u{1b}[1 mz"), vec![(PLAIN, "xyz".into())]);
-        assert_eq!(shown("\u{1b}]0;title\u{7}z"), vec![(PLAIN, "z".into())]);
-        assert_eq!(shown("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(PLAIN, "z".into())]);
-        assert_eq!(shown("\u{1b}(Ba\u{1b}=b\u{1b}\u{1b}[1Ac"), vec![(PLAIN, "abc".into())]);
-        assert_eq!(shown("cut\u{1b}"), vec![(PLAIN, "cut".into())]);
-        assert_eq!(shown("cut\u{1b}[3"), vec![(PLAIN, "cut".into())]);
-        assert_eq!(shown("a\u{1b}[3ü"), vec![(PLAIN, "aü".into())]);
-        assert!(shown("").is_empty());
+        assert_eq!(spans_of("x\u{1b}[2K\u{1b}[1Ay"), vec![(PLAIN, "xy".into())]);
+        assert_eq!(spans_of("\u{1b}[>4;1mx\u{1b}[?1my\u{1b}[1 mz"), vec![(PLAIN, "xyz".into())]);
+        assert_eq!(spans_of("\u{1b}]0;title\u{7}z"), vec![(PLAIN, "z".into())]);
+        assert_eq!(spans_of("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(PLAIN, "z".into())]);
+        assert_eq!(spans_of("\u{1b}(Ba\u{1b}=b\u{1b}\u{1b}[1Ac"), vec![(PLAIN, "abc".into())]);
+        assert_eq!(spans_of("cut\u{1b}"), vec![(PLAIN, "cut".into())]);
+        assert_eq!(spans_of("cut\u{1b}[3"), vec![(PLAIN, "cut".into())]);
+        assert_eq!(spans_of("a\u{1b}[3ü"), vec![(PLAIN, "aü".into())]);
+        assert!(spans_of("").is_empty());
     }
 
     #[test]
     fn invisible_and_bidirectional_characters_are_replaced() {
-        assert_eq!(shown("a\u{8}\u{7}\0\u{7f}\tb"), vec![(PLAIN, "a␈␇␀␡\tb".into())]);
-        assert_eq!(shown("user\u{202e}nimda\u{2066}\u{feff}\u{85}"), vec![(PLAIN, "user�nimda���".into())]);
-        assert_eq!(shown("שלום 👩🏽\u{200d}🚀 é"), vec![(PLAIN, "שלום 👩🏽\u{200d}🚀 é".into())]);
+        assert_eq!(spans_of("a\u{8}\u{7}\0\u{7f}\tb"), vec![(PLAIN, "a␈␇␀␡\tb".into())]);
+        assert_eq!(spans_of("user\u{202e}nimda\u{2066}\u{feff}\u{85}"), vec![(PLAIN, "user�nimda���".into())]);
+        assert_eq!(spans_of("שלום 👩🏽\u{200d}🚀 é"), vec![(PLAIN, "שלום 👩🏽\u{200d}🚀 é".into())]);
     }
 
     #[test]

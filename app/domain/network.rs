@@ -54,20 +54,21 @@ impl FromStr for Network {
     type Err = NetworkParseError;
 
     fn from_str(text: &str) -> Result<Self, NetworkParseError> {
-        let bad = || NetworkParseError(text.chars().take(60).collect());
-        let (address, bits) = text.trim().split_once('/').map_or((text.trim(), None), |(one, two)| (one, Some(two)));
-        let address: IpAddr = address.parse().map_err(|_| bad())?;
-        let all = if address.is_ipv4() { 32 } else { 128 };
+        let invalid = || NetworkParseError(text.chars().take(60).collect());
+        let (address, bits) =
+            text.trim().split_once('/').map_or((text.trim(), None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| invalid())?;
+        let max_bits = if address.is_ipv4() { 32 } else { 128 };
         let bits: u8 = match bits {
-            None => all,
+            None => max_bits,
             Some(digits) if digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                digits.parse().ok().filter(|bits| *bits <= all).ok_or_else(bad)?
+                digits.parse().ok().filter(|bits| *bits <= max_bits).ok_or_else(invalid)?
             }
-            Some(_) => return Err(bad()),
+            Some(_) => return Err(invalid()),
         };
-        // The prefix of an IPv4 address in IPv6 notation does not count.
-        let before = if address.is_ipv6() && address.to_canonical().is_ipv4() { 96 } else { 0 };
-        Ok(Self::containing(address, bits.checked_sub(before).ok_or_else(bad)?))
+        // For an IPv4 address in IPv6 notation, the IPv6 prefix is not counted.
+        let mapped_prefix = if address.is_ipv6() && address.to_canonical().is_ipv4() { 96 } else { 0 };
+        Ok(Self::containing(address, bits.checked_sub(mapped_prefix).ok_or_else(invalid)?))
     }
 }
 
@@ -97,8 +98,8 @@ mod tests {
             ("::ffff:10.1.2.3", "10.1.2.3/32"),
             ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
         ];
-        for (text, shown) in cases {
-            assert_eq!(network(text).to_string(), shown, "{text}");
+        for (text, normalized) in cases {
+            assert_eq!(network(text).to_string(), normalized, "{text}");
         }
         for text in [
             "",
@@ -131,8 +132,8 @@ mod tests {
             ("2001:db8::/33", "2001:db8:7fff::", true),
             ("2001:db8::/33", "2001:db8:8000::", false),
         ];
-        for (text, address, inside) in cases {
-            assert_eq!(network(text).contains(address.parse().expect("an address")), inside, "{address} in {text}");
+        for (text, address, expected) in cases {
+            assert_eq!(network(text).contains(address.parse().expect("an address")), expected, "{address} in {text}");
         }
     }
 

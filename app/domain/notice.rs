@@ -19,7 +19,7 @@ pub enum NoticeKind {
     PasswordReset,
     /// A correct password with a rejected passkey.
     WrongPasskey,
-    /// A correct password with a passkey whose counter went back: the passkey may have been copied.
+    /// A correct password with a passkey whose counter decreased: the passkey may have been copied.
     PasskeyCopied,
     /// An authenticator app was set up.
     FactorAdded,

@@ -56,17 +56,17 @@ impl PasskeyOrigin {
             return Err(PasskeyOriginError::Insecure);
         }
         // Browsers omit the default port.
-        let (scheme, usual) = if secure { ("https", "443") } else { ("http", "80") };
-        let port = port.filter(|port| *port != usual).map(|port| format!(":{port}")).unwrap_or_default();
+        let (scheme, default_port) = if secure { ("https", "443") } else { ("http", "80") };
+        let port = port.filter(|port| *port != default_port).map(|port| format!(":{port}")).unwrap_or_default();
         Ok(Self { url: format!("{scheme}://{name}{port}"), host: name.to_owned() })
     }
 }
 
 /// Returns whether a host is a name of letters, digits and hyphens, not an address.
 fn is_host_name(host: &str) -> bool {
-    let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    host.split('.').all(part) && !host.rsplit('.').next().is_some_and(is_number)
+    let is_label = |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_number = |label: &str| label.bytes().all(|b| b.is_ascii_digit());
+    host.split('.').all(is_label) && !host.rsplit('.').next().is_some_and(is_number)
 }
 
 /// Normalizes and validates the name of a passkey.
@@ -79,7 +79,7 @@ pub fn parse_name(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of(secure: bool, host: &str) -> Result<(String, String), PasskeyOriginError> {
+    fn origin_parts(secure: bool, host: &str) -> Result<(String, String), PasskeyOriginError> {
         PasskeyOrigin::new(secure, host).map(|origin| (origin.url, origin.host))
     }
 
@@ -94,18 +94,18 @@ mod tests {
             (false, "a.localhost", "http://a.localhost", "a.localhost"),
             (true, "localhost", "https://localhost", "localhost"),
         ] {
-            assert_eq!(of(secure, host), Ok((url.to_owned(), name.to_owned())), "{host}");
+            assert_eq!(origin_parts(secure, host), Ok((url.to_owned(), name.to_owned())), "{host}");
         }
     }
 
     #[test]
     fn passkeys_require_https_and_a_host_name() {
         for host in ["tuner.example", "tuner.example:8001", "localhost.example"] {
-            assert_eq!(of(false, host), Err(PasskeyOriginError::Insecure), "{host}");
+            assert_eq!(origin_parts(false, host), Err(PasskeyOriginError::Insecure), "{host}");
         }
         for host in ["127.0.0.1", "10.0.0.5:8001", "[::1]:8001", "[::1]", "", ":1", "a..b", "a/b", "a:x", "a:1:2", "1"]
         {
-            assert_eq!(of(true, host), Err(PasskeyOriginError::NoHostName), "{host}");
+            assert_eq!(origin_parts(true, host), Err(PasskeyOriginError::NoHostName), "{host}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Braces also occur in captions and prompts, so only unambiguous cases count as placeholders.
 
-/// The placeholder with a flag of its own.
+/// The placeholder that has its own flag.
 pub const DATA_ROOT: &str = "data_root";
 /// Placeholders whose values are set for each job.
 pub const JOB_PLACEHOLDERS: [&str; 2] = ["output_dir", "job_id"];
@@ -13,7 +13,7 @@ const PATH_KEYS: [&str; 5] = ["dir", "path", "root", "file", "folder"];
 /// Returns whether this is a valid name between braces.
 pub fn is_placeholder_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.chars().all(|found| found.is_ascii_alphanumeric() || found == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Returns the placeholders in a value of this key: `{data_root}` anywhere, other names only at the start of a path.

@@ -33,8 +33,8 @@ impl Quota {
 
     /// Creates a rate per hour, and a burst.
     pub fn per_hour(times: u32, burst: u32) -> Self {
-        let every = interval_for(3_600 * MICROS_PER_SECOND, i64::from(times.clamp(1, 1_000_000)));
-        Self { burst: i64::from(burst.max(1)), interval: every }
+        let interval = interval_for(3_600 * MICROS_PER_SECOND, i64::from(times.clamp(1, 1_000_000)));
+        Self { burst: i64::from(burst.max(1)), interval }
     }
 
     /// Creates a rate per minute, and a burst.
@@ -113,12 +113,12 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
 }
 
 fn try_acquire_at(full_at: &mut i64, quota: Quota, now: i64) -> Result<(), Millis> {
-    let after = (*full_at).max(now) + quota.interval;
-    let wait = after - now - quota.burst * quota.interval;
+    let full_after = (*full_at).max(now) + quota.interval;
+    let wait = full_after - now - quota.burst * quota.interval;
     if wait > 0 {
         return Err(Millis((wait + 999) / 1_000));
     }
-    *full_at = after;
+    *full_at = full_after;
     Ok(())
 }
 
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn burst_is_followed_by_steady_rate() {
-        let (mut all, quota) = (KeyedRateLimiter::<String>::default(), Quota::per_minute(10, 3));
-        let mut acquire = |key: &str, at| all.try_acquire(key, quota, at);
+        let (mut limiter, quota) = (KeyedRateLimiter::<String>::default(), Quota::per_minute(10, 3));
+        let mut acquire = |key: &str, at| limiter.try_acquire(key, quota, at);
         assert_eq!([0, 0, 0].map(|at| acquire("a", second(at))), [Ok(()); 3]);
         assert_eq!(acquire("a", second(0)), Err(Millis::from_secs(6)));
         assert_eq!(acquire("a", second(5)), Err(Millis::from_secs(1)), "a rejected request costs nothing");
@@ -158,12 +158,12 @@ mod tests {
 
     #[test]
     fn burst_is_ten_seconds_worth() {
-        for (times, every) in [(0, 1_000), (1, 1_000), (2, 500), (3, 334), (1_000, 1)] {
-            let (mut all, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
-            let acquired = (0..20_000).take_while(|_| all.try_acquire(&1, quota, second(0)).is_ok()).count();
+        for (times, interval) in [(0, 1_000), (1, 1_000), (2, 500), (3, 334), (1_000, 1)] {
+            let (mut limiter, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
+            let acquired = (0..20_000).take_while(|_| limiter.try_acquire(&1, quota, second(0)).is_ok()).count();
             assert_eq!(
-                (acquired, all.try_acquire(&1, quota, second(0))),
-                (times.max(1) as usize * 10, Err(Millis(every))),
+                (acquired, limiter.try_acquire(&1, quota, second(0))),
+                (times.max(1) as usize * 10, Err(Millis(interval))),
                 "{times}"
             );
         }
@@ -171,53 +171,53 @@ mod tests {
 
     #[test]
     fn refund_restores_the_allowance() {
-        let (mut all, quota) = (KeyedRateLimiter::<String>::default(), Quota::per_minute(1, 1));
+        let (mut limiter, quota) = (KeyedRateLimiter::<String>::default(), Quota::per_minute(1, 1));
         for _ in 0..5 {
-            assert_eq!(all.try_acquire("a", quota, second(0)), Ok(()));
-            all.refund("a", quota);
+            assert_eq!(limiter.try_acquire("a", quota, second(0)), Ok(()));
+            limiter.refund("a", quota);
         }
-        all.refund("unknown", quota);
+        limiter.refund("unknown", quota);
         assert_eq!(
-            (all.try_acquire("a", quota, second(0)), all.try_acquire("a", quota, second(0)).is_err()),
+            (limiter.try_acquire("a", quota, second(0)), limiter.try_acquire("a", quota, second(0)).is_err()),
             (Ok(()), true)
         );
     }
 
     #[test]
     fn memory_is_bounded_and_known_keys_are_kept() {
-        let mut all = KeyedRateLimiter::<u64> { capacity: 10, ..KeyedRateLimiter::default() };
+        let mut limiter = KeyedRateLimiter::<u64> { capacity: 10, ..KeyedRateLimiter::default() };
         let quota = Quota::per_minute(60, 2);
         for key in 0..10 {
-            assert_eq!(all.try_acquire(&key, quota, second(0)), Ok(()));
+            assert_eq!(limiter.try_acquire(&key, quota, second(0)), Ok(()));
         }
-        let crowd = (10..100).filter(|key| all.try_acquire(key, quota, second(0)).is_ok()).count();
-        assert_eq!((crowd, all.full_at.len()), (2, 10), "keys beyond the bound share one allowance");
-        assert_eq!(all.try_acquire(&3, quota, second(0)), Ok(()), "and do not affect known keys");
-        assert_eq!(all.try_acquire(&100, quota, second(1)), Ok(()), "keys with a full allowance are removed");
-        assert_eq!(all.full_at.len(), 2, "key 3, with two requests, and the new one");
+        let acquired = (10..100).filter(|key| limiter.try_acquire(key, quota, second(0)).is_ok()).count();
+        assert_eq!((acquired, limiter.full_at.len()), (2, 10), "keys beyond the bound share one allowance");
+        assert_eq!(limiter.try_acquire(&3, quota, second(0)), Ok(()), "and do not affect known keys");
+        assert_eq!(limiter.try_acquire(&100, quota, second(1)), Ok(()), "keys with a full allowance are removed");
+        assert_eq!(limiter.full_at.len(), 2, "key 3, with two requests, and the new one");
     }
 
     proptest! {
         #[test]
         fn burst_and_rate_are_never_exceeded(times in 1_u32..2_000, gaps in prop::collection::vec(0_i64..50, 1..500)) {
-            let (mut all, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
+            let (mut limiter, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(times));
             let (mut now, mut acquired) = (0, 0_i64);
             for gap in gaps {
                 now += gap;
-                acquired += i64::from(all.try_acquire(&1, quota, Timestamp(now)).is_ok());
+                acquired += i64::from(limiter.try_acquire(&1, quota, Timestamp(now)).is_ok());
                 let allowed = i64::from(times) * 10 + now * i64::from(times) / 1_000 + 1;
                 prop_assert!(acquired <= allowed, "{acquired} of {allowed}");
             }
         }
 
         #[test]
-        fn request_after_the_stated_wait_is_allowed(times in 1_u32..600, tries in 1_usize..200) {
-            let (mut all, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_minute(times, 2));
+        fn request_after_the_stated_wait_is_allowed(times in 1_u32..600, requests in 1_usize..200) {
+            let (mut limiter, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_minute(times, 2));
             let mut now = Timestamp(0);
-            for _ in 0..tries {
-                if let Err(wait) = all.try_acquire(&1, quota, now) {
+            for _ in 0..requests {
+                if let Err(wait) = limiter.try_acquire(&1, quota, now) {
                     now = now + wait;
-                    prop_assert_eq!(all.try_acquire(&1, quota, now), Ok(()));
+                    prop_assert_eq!(limiter.try_acquire(&1, quota, now), Ok(()));
                 }
             }
         }

@@ -35,12 +35,12 @@ pub fn judge_claim(
     let Some(job) = job else { return ClaimVerdict::Stop };
     let attempt = claim.attempt.unwrap_or(job.attempt);
     // An older agent claims a job as soon as it has received the offer.
-    let heard_of = claim.attempt.is_none() && matches!(job.state, JobState::Offered { .. });
-    let report = if heard_of { AttemptReport::Starting } else { AttemptReport::Running };
+    let accepts_offer = claim.attempt.is_none() && matches!(job.state, JobState::Offered { .. });
+    let report = if accepts_offer { AttemptReport::Starting } else { AttemptReport::Running };
     // A job that is being cancelled runs until the worker has received the request and confirmed it.
     match job.clone().reported(now, &worker.id, attempt, report) {
         // A state may ignore a report, and give the attempt no lease: then it must not run.
-        Ok(after) if after.active_lease().is_none() || has_lost_place(job, &after, Some(worker), held) => {
+        Ok(after) if after.active_lease().is_none() || resources_are_taken(job, &after, Some(worker), held) => {
             ClaimVerdict::Stop
         }
         Ok(after) => ClaimVerdict::Keep(Box::new(after)),
@@ -50,7 +50,7 @@ pub fn judge_claim(
 
 /// Returns whether a lost attempt cannot be recovered because its resources are taken: its worker was removed, or the
 /// slot or a GPU was allocated to another job (invariant I3). `held` are the jobs with an active lease of the worker.
-pub fn has_lost_place(before: &Job, after: &Job, worker: Option<&Worker>, held: &[Job]) -> bool {
+pub fn resources_are_taken(before: &Job, after: &Job, worker: Option<&Worker>, held: &[Job]) -> bool {
     let (None, Some(lease)) = (before.active_lease(), after.active_lease()) else { return false };
     let slots = worker.and_then(Worker::capability).map_or(0, |capability| capability.max_jobs);
     let mut used_gpus = held.iter().filter_map(Job::active_lease).flat_map(|other| &other.gpus);
@@ -84,21 +84,21 @@ mod tests {
 
     const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
 
-    fn offered_one(n: u16, gpu: &str) -> Job {
+    fn offered_job(n: u16, gpu: &str) -> Job {
         job(n, Demand::default()).offered(NOW, worker_id(1), vec![gpu.to_owned()], LATER).expect("queued")
     }
 
     fn offered() -> Job {
-        offered_one(9, "GPU-1-0")
+        offered_job(9, "GPU-1-0")
     }
 
     fn running() -> Job {
         offered().reported(NOW, &worker_id(1), AttemptNumber(1), AttemptReport::Running).expect("current")
     }
 
-    fn verdict(claim_of: u16, attempt: Option<u32>, job: Option<&Job>) -> Option<&'static str> {
+    fn verdict(worker_number: u16, attempt: Option<u32>, job: Option<&Job>) -> Option<&'static str> {
         let claim = AttemptClaim { job: job_id(9), attempt: attempt.map(AttemptNumber) };
-        match judge_claim(NOW, &worker(claim_of, &[80], 1), &[], &claim, job) {
+        match judge_claim(NOW, &worker(worker_number, &[80], 1), &[], &claim, job) {
             ClaimVerdict::Stop => None,
             ClaimVerdict::Keep(job) => Some(match job.state {
                 JobState::Running { .. } => "running",
@@ -132,8 +132,8 @@ mod tests {
             (1, Some(1), Some(&ended), None),
             (1, Some(1), None, None),
         ];
-        for (n, (claim_of, attempt, job, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(verdict(claim_of, attempt, job), expected, "row {n}");
+        for (n, (worker_number, attempt, job, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(verdict(worker_number, attempt, job), expected, "row {n}");
         }
     }
 
@@ -153,15 +153,15 @@ mod tests {
             let host = worker(1, &[80, 80], max_jobs);
             judge_claim(NOW, &host, held, &claim, Some(&lost)) != ClaimVerdict::Stop
         };
-        assert!(is_recovered(1, &[]) && is_recovered(2, &[offered_one(2, "GPU-1-1")]));
-        assert!(!is_recovered(1, &[offered_one(2, "GPU-1-1")]), "another job has its slot");
-        assert!(!is_recovered(2, &[offered_one(2, "GPU-1-0")]), "another job has its GPU (I3)");
-        let back =
+        assert!(is_recovered(1, &[]) && is_recovered(2, &[offered_job(2, "GPU-1-1")]));
+        assert!(!is_recovered(1, &[offered_job(2, "GPU-1-1")]), "another job has its slot");
+        assert!(!is_recovered(2, &[offered_job(2, "GPU-1-0")]), "another job has its GPU (I3)");
+        let recovered =
             lost.clone().reported(NOW, &worker_id(1), AttemptNumber(1), AttemptReport::Starting).expect("current");
-        assert!(has_lost_place(&lost, &back, None, &[]), "its worker was removed");
+        assert!(resources_are_taken(&lost, &recovered, None, &[]), "its worker was removed");
         let ended =
             lost.clone().reported(NOW, &worker_id(1), AttemptNumber(1), AttemptReport::Completed).expect("current");
-        assert!(!has_lost_place(&lost, &ended, None, &[]), "an ended job needs no resources");
+        assert!(!resources_are_taken(&lost, &ended, None, &[]), "an ended job needs no resources");
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         );
         assert!(
             would_orphan_jobs(&[offered()], &[])
-                && would_orphan_jobs(&[running(), offered_one(8, "GPU-1-1")], &[claim(9)])
+                && would_orphan_jobs(&[running(), offered_job(8, "GPU-1-1")], &[claim(9)])
         );
     }
 

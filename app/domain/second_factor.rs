@@ -93,11 +93,11 @@ pub enum EnteredCode {
 impl EnteredCode {
     /// Parses a code; spaces, hyphens and case are ignored.
     pub fn parse(text: &str) -> Self {
-        let plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
-        if plain.len() == 6 && plain.bytes().all(|byte| byte.is_ascii_digit()) {
-            Self::OneTime(plain)
+        let normalized: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
+        if normalized.len() == 6 && normalized.bytes().all(|byte| byte.is_ascii_digit()) {
+            Self::OneTime(normalized)
         } else {
-            Self::Recovery(plain.to_ascii_uppercase())
+            Self::Recovery(normalized.to_ascii_uppercase())
         }
     }
 }
@@ -109,14 +109,14 @@ mod tests {
     #[test]
     fn second_factor_is_required_or_enrolled() {
         use NextLoginStep::{Done, Enrollment, SecondFactor};
-        for (rule, viewer, admin) in [
+        for (policy, viewer, admin) in [
             (SecondFactorPolicy::Off, Done, Done),
             (SecondFactorPolicy::Admins, Done, Enrollment),
             (SecondFactorPolicy::Everyone, Enrollment, Enrollment),
         ] {
-            assert_eq!(NextLoginStep::new(false, rule, Role::Viewer), viewer, "{rule:?}");
-            assert_eq!(NextLoginStep::new(false, rule, Role::Admin), admin, "{rule:?}");
-            assert_eq!(NextLoginStep::new(true, rule, Role::Viewer), SecondFactor, "{rule:?}");
+            assert_eq!(NextLoginStep::new(false, policy, Role::Viewer), viewer, "{policy:?}");
+            assert_eq!(NextLoginStep::new(false, policy, Role::Admin), admin, "{policy:?}");
+            assert_eq!(NextLoginStep::new(true, policy, Role::Viewer), SecondFactor, "{policy:?}");
         }
         assert_eq!(
             ["off", "admins", "all"].map(SecondFactorPolicy::parse),

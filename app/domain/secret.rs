@@ -28,16 +28,21 @@ const RESERVED_PREFIX: &str = "SIMPLETUNER_";
 /// letters, digits and `_`, not start with a digit, and have an allowed suffix.
 pub fn variable_name(name: &str) -> Option<String> {
     let name = name.to_ascii_uppercase();
-    let plain = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
-    let ends = ALLOWED_SUFFIXES.iter().any(|end| name.ends_with(end));
-    (plain && begins && ends && name.len() <= 64 && !name.starts_with(RESERVED_PREFIX)).then_some(name)
+    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    let starts_with_letter = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
+    let has_allowed_suffix = ALLOWED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
+    (has_valid_chars
+        && starts_with_letter
+        && has_allowed_suffix
+        && name.len() <= 64
+        && !name.starts_with(RESERVED_PREFIX))
+    .then_some(name)
 }
 
-/// Returns whether a job that requests `wanted` gets the secret with this name. A job of an earlier version, which has
-/// no list, gets all secrets.
-pub fn is_granted(wanted: Option<&[String]>, name: &str) -> bool {
-    wanted.is_none_or(|wanted| wanted.iter().any(|one| one == name))
+/// Returns whether a job with these requested secrets gets the one with this name. A job of an earlier version, which
+/// has no list, gets all secrets.
+pub fn is_granted(requested: Option<&[String]>, name: &str) -> bool {
+    requested.is_none_or(|requested| requested.iter().any(|requested_name| requested_name == name))
 }
 
 #[cfg(test)]
@@ -46,7 +51,7 @@ mod tests {
 
     #[test]
     fn secret_names_are_validated() {
-        for (name, is) in [
+        for (name, variable) in [
             ("HF_TOKEN", "HF_TOKEN"),
             ("hf_token", "HF_TOKEN"),
             ("Wandb_Api_Key", "WANDB_API_KEY"),
@@ -54,7 +59,7 @@ mod tests {
             ("A_ID", "A_ID"),
             ("S3_2_SECRET", "S3_2_SECRET"),
         ] {
-            assert_eq!(variable_name(name).as_deref(), Some(is));
+            assert_eq!(variable_name(name).as_deref(), Some(variable));
         }
         let longest = format!("{}_KEY", "A".repeat(60));
         assert_eq!(variable_name(&longest), Some(longest));
@@ -83,8 +88,8 @@ mod tests {
 
     #[test]
     fn job_without_a_list_gets_all_secrets() {
-        let some = ["HF_TOKEN".to_owned()];
-        assert!(is_granted(None, "X_KEY") && is_granted(Some(&some), "HF_TOKEN"));
-        assert!(!is_granted(Some(&some), "X_KEY") && !is_granted(Some(&[]), "HF_TOKEN"));
+        let granted_names = ["HF_TOKEN".to_owned()];
+        assert!(is_granted(None, "X_KEY") && is_granted(Some(&granted_names), "HF_TOKEN"));
+        assert!(!is_granted(Some(&granted_names), "X_KEY") && !is_granted(Some(&[]), "HF_TOKEN"));
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// Returns whether a character is not simply visible: it controls a terminal, ends a line, changes the direction of
+/// Returns whether a character is not visible text: it controls a terminal, ends a line, changes the direction of
 /// text (Unicode's bidirectional controls, with which `fdp.exe` is displayed as `exe.pdf`), or is invisible.
 pub fn is_control_or_invisible(c: char) -> bool {
     c.is_control()

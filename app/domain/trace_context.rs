@@ -28,14 +28,14 @@ impl TraceContext {
     pub fn parse(header: &str) -> Option<Self> {
         let header = header.trim();
         let version = header.get(..2).filter(|version| is_hex(version) && *version != "ff")?;
-        let (known, rest) = header.split_at_checked(HEADER_LEN)?;
+        let (fields, rest) = header.split_at_checked(HEADER_LEN)?;
         let is_complete = if version == VERSION { rest.is_empty() } else { rest.is_empty() || rest.starts_with('-') };
-        let mut parts = known.split('-').skip(1);
+        let mut parts = fields.split('-').skip(1);
         let mut part = |length: usize| parts.next().filter(|part| part.len() == length && is_hex(part));
         let (trace, parent, flags) = (part(32)?, part(16)?, part(2)?);
-        let some = |id: &str| id.bytes().any(|digit| digit != b'0');
+        let is_nonzero = |id: &str| id.bytes().any(|digit| digit != b'0');
         let parsed = Self { trace_id: trace.to_owned(), parent_id: parent.to_owned(), flags: flags.to_owned() };
-        (is_complete && some(trace) && some(parent)).then_some(parsed)
+        (is_complete && is_nonzero(trace) && is_nonzero(parent)).then_some(parsed)
     }
 
     /// Creates a child span.
@@ -73,15 +73,15 @@ mod tests {
 
     use super::*;
 
-    const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
     fn standard_example_round_trips() {
-        let trace = TraceContext::parse(GOOD).expect("a trace");
-        assert_eq!((trace.trace_id(), trace.to_string()), ("4bf92f3577b34da6a3ce929d0e0e4736", GOOD.to_owned()));
+        let trace = TraceContext::parse(VALID).expect("a trace");
+        assert_eq!((trace.trace_id(), trace.to_string()), ("4bf92f3577b34da6a3ce929d0e0e4736", VALID.to_owned()));
         let child = trace.child([0x1f; 8]);
         assert_eq!(child.to_string(), "00-4bf92f3577b34da6a3ce929d0e0e4736-1f1f1f1f1f1f1f1f-01");
-        let newer = GOOD.replacen("00", "cc", 1) + "-what-comes";
+        let newer = VALID.replacen("00", "cc", 1) + "-what-comes";
         assert_eq!(TraceContext::parse(&newer), Some(trace));
     }
 
@@ -89,13 +89,24 @@ mod tests {
     fn invalid_headers_are_rejected() {
         let zero_trace = "00-00000000000000000000000000000000-00f067aa0ba902b7-01";
         let zero_parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01";
-        let upper = GOOD.to_uppercase();
-        let longer = format!("{GOOD}-x");
-        let newer = GOOD.replacen("00", "cc", 1) + "x";
-        let reserved = GOOD.replacen("00", "ff", 1);
-        let wrong =
-            [zero_trace, zero_parent, &upper, &longer, &newer, &reserved, "", "00-", &GOOD[..54], "ä", &"é".repeat(40)];
-        for text in wrong {
+        let upper = VALID.to_uppercase();
+        let longer = format!("{VALID}-x");
+        let newer = VALID.replacen("00", "cc", 1) + "x";
+        let reserved = VALID.replacen("00", "ff", 1);
+        let invalid = [
+            zero_trace,
+            zero_parent,
+            &upper,
+            &longer,
+            &newer,
+            &reserved,
+            "",
+            "00-",
+            &VALID[..54],
+            "ä",
+            &"é".repeat(40),
+        ];
+        for text in invalid {
             assert_eq!(TraceContext::parse(text), None, "{text:?}");
         }
     }

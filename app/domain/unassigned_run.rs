@@ -1,8 +1,8 @@
 //! Older agents that run jobs which are not assigned to them.
 //!
 //! They ignore all responses except that to their registration, so an error does not stop them. The job that such an
-//! agent claims to run is stored with its worker until the agent claims something else: meanwhile its stream tells it
-//! to stop, and it gets no offers, which it would ignore.
+//! agent claims to run is stored with its worker until the agent claims something else. Until then, its stream sends
+//! it the stop, and it gets no offers, which it would ignore.
 
 use super::ids::JobId;
 use super::job::{AttemptReport, Job, JobState};
@@ -40,8 +40,9 @@ impl OlderAgentClaim {
 /// one at a time, and would stop whatever it runs.
 pub fn find_unassigned_run(worker: &Worker, held: &[Job], claim: &OlderAgentClaim) -> Option<JobId> {
     let OlderAgentClaim::Running(job) = claim else { return None };
-    let runs_its_own = held.iter().any(|own| own.id == *job || !matches!(own.state, JobState::Offered { .. }));
-    (worker.has_older_agent() && !runs_its_own).then(|| job.clone())
+    let has_assigned_run =
+        held.iter().any(|held_job| held_job.id == *job || !matches!(held_job.state, JobState::Offered { .. }));
+    (worker.has_older_agent() && !has_assigned_run).then(|| job.clone())
 }
 
 /// Normalizes the report of an older agent: it reports `failed` for a trainer that was killed, with the signal as a
@@ -84,7 +85,9 @@ pub fn changes_unassigned_run(worker: &Worker, held: &[Job], claim: &OlderAgentC
 /// of this may have been lost, and is sent only once.
 pub fn accepted_offer<'j>(worker: &Worker, held: &'j [Job], claim: &OlderAgentClaim) -> Option<&'j Job> {
     let OlderAgentClaim::Running(job) = claim else { return None };
-    held.iter().find(|own| worker.has_older_agent() && own.id == *job && matches!(own.state, JobState::Offered { .. }))
+    held.iter().find(|held_job| {
+        worker.has_older_agent() && held_job.id == *job && matches!(held_job.state, JobState::Offered { .. })
+    })
 }
 
 #[cfg(test)]
@@ -160,7 +163,7 @@ mod tests {
             let error = format!("Training exited with code -{signal}");
             assert_eq!(normalize_older_report(failed(None, &error)), AttemptReport::Requeue { error });
         }
-        let own = [
+        let unchanged = [
             failed(None, "Training exited with code 1"),
             failed(None, "Training exited with code -11"),
             failed(None, "Training exited with code -15 and more"),
@@ -168,7 +171,7 @@ mod tests {
             failed(None, ""),
             AttemptReport::Completed,
         ];
-        for report in own {
+        for report in unchanged {
             assert_eq!(normalize_older_report(report.clone()), report);
         }
     }

@@ -89,7 +89,7 @@ pub struct RevisionView {
     pub created_at: Timestamp,
     /// Who stored it, if the audit log still has the entry.
     pub created_by: Option<String>,
-    /// Number of jobs that pin this revision, among those that the caller may see.
+    /// Number of jobs that use this revision, among those that the caller may see.
     pub jobs: u64,
     /// Number of those jobs that have not ended.
     pub active_jobs: u64,

@@ -11,7 +11,7 @@ use crate::domain::labels::{Labels, MAX_LABELS};
 use crate::domain::time::Timestamp;
 use crate::protocol::system::fingerprint::Fingerprint;
 
-macro_rules! words {
+macro_rules! schemas {
     ($($name:ident: $schema:expr),+ $(,)?) => {
         $(impl JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
@@ -25,7 +25,7 @@ macro_rules! words {
     };
 }
 
-words! {
+schemas! {
     WorkerId: id("w_"),
     JobId: id("j_"),
     PasskeyId: id("p_"),

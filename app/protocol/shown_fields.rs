@@ -31,13 +31,13 @@ fn changes<T>(value: &T, fields: &Map<String, Value>, name: &str) -> impl Iterat
 where
     T: DeserializeOwned + PartialEq,
 {
-    let with = move |other: Option<Value>| {
+    let with_value = move |other: Option<Value>| {
         let mut document = fields.clone();
         document.remove(name);
         document.extend(other.map(|other| (name.to_owned(), other)));
         serde_json::from_value::<T>(Value::Object(document)).ok().filter(|changed| changed != value)
     };
-    std::iter::once(None).chain(other_values().map(Some)).filter_map(with)
+    std::iter::once(None).chain(other_values().map(Some)).filter_map(with_value)
 }
 
 /// Values of all types of fields. A new type of a required field may need one here.

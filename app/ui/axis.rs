@@ -37,19 +37,21 @@ impl AxisRange {
     }
 }
 
-/// The fraction of the ideal step that a round step must reach, so that there can be
-/// slightly more ticks than requested.
+/// The fraction of the ideal step that a round step must reach, so that there can be slightly more ticks than
+/// requested.
 const STEP_TOLERANCE: f64 = 0.75;
 
 /// Returns about `count` round numbers within the range, spaced by 1, 2 or 5 times a power of ten.
 pub(crate) fn ticks(range: AxisRange, count: u32) -> Vec<f64> {
-    let rough = (range.high - range.low) / f64::from(count.max(1));
-    if !(rough.is_finite() && rough > 0.0) {
+    let ideal_step = (range.high - range.low) / f64::from(count.max(1));
+    if !(ideal_step.is_finite() && ideal_step > 0.0) {
         return Vec::new();
     }
-    let power = 10_f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough * STEP_TOLERANCE);
+    let power = 10_f64.powf(ideal_step.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= ideal_step * STEP_TOLERANCE);
     let step = step.unwrap_or(10.0 * power);
     let first = (range.low / step).ceil();
     // The limit also ends the iteration if the step is too small to change the number.
@@ -70,8 +72,8 @@ pub(crate) fn smooth(values: &[f64], weight: f64) -> Vec<f64> {
     smoothed
 }
 
-/// Corrects the bias at the start, as the Adam optimizer does for its moments, so that the
-/// first values are not drawn to zero.
+/// Corrects the bias at the start, as the Adam optimizer does for its moments, so that the first values are not drawn
+/// to zero.
 fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> impl Iterator<Item = f64> {
     let (mut mean, mut weight_sum) = (0.0, 0.0);
     values.map(move |value| {
@@ -85,17 +87,17 @@ fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> 
 pub(crate) fn log_ticks(range: AxisRange) -> Vec<f64> {
     let powers = |factors: &[f64]| -> Vec<f64> {
         let (low, high) = (range.low.log10().floor(), range.high.log10().ceil());
-        let each = (0..32).map(|exponent| low + f64::from(exponent)).take_while(|power| *power <= high);
-        let all = each.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powf(power)));
-        all.filter(|tick| (range.low * 0.999..=range.high * 1.001).contains(tick)).collect()
+        let decades = (0..32).map(|exponent| low + f64::from(exponent)).take_while(|power| *power <= high);
+        let candidates = decades.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powf(power)));
+        candidates.filter(|tick| (range.low * 0.999..=range.high * 1.001).contains(tick)).collect()
     };
     let mut ticks = powers(&[1.0]);
     if ticks.len() < 2 {
         ticks = powers(&[1.0, 2.0, 5.0]);
     }
     // Thins out the ticks if there are many decades.
-    let every = ticks.len().div_ceil(5).max(1);
-    ticks.into_iter().step_by(every).collect()
+    let stride = ticks.len().div_ceil(5).max(1);
+    ticks.into_iter().step_by(stride).collect()
 }
 
 /// Common intervals of time, in seconds.
@@ -104,32 +106,32 @@ const TIME_STEPS: [f64; 18] = [
     43_200.0, 86_400.0, 172_800.0,
 ];
 
-/// Returns about `count` times, in seconds and at least `least` apart, that are round on a
-/// clock `ahead` seconds ahead of UTC.
-pub(crate) fn time_ticks(range: AxisRange, count: u32, least: f64, ahead: f64) -> Vec<f64> {
-    let rough = ((range.high - range.low) / f64::from(count.max(1)) * STEP_TOLERANCE).max(least);
-    let Some(step) = TIME_STEPS.into_iter().find(|span| *span >= rough) else { return ticks(range, count) };
-    let first = ((range.low + ahead) / step).ceil();
-    let all = (0..32).map(|index| (first + f64::from(index)) * step - ahead);
-    all.take_while(|tick| *tick <= range.high).collect()
+/// Returns about `count` times, in seconds and at least `min_step` apart, that are round on a clock `utc_offset`
+/// seconds ahead of UTC.
+pub(crate) fn time_ticks(range: AxisRange, count: u32, min_step: f64, utc_offset: f64) -> Vec<f64> {
+    let ideal_step = ((range.high - range.low) / f64::from(count.max(1)) * STEP_TOLERANCE).max(min_step);
+    let Some(step) = TIME_STEPS.into_iter().find(|span| *span >= ideal_step) else { return ticks(range, count) };
+    let first = ((range.low + utc_offset) / step).ceil();
+    let times = (0..32).map(|index| (first + f64::from(index)) * step - utc_offset);
+    times.take_while(|tick| *tick <= range.high).collect()
 }
 
-/// Returns the `d` attribute of a line through the points. Values that are not finite interrupt it; a
-/// single point is drawn as a dot.
+/// Returns the `d` attribute of a line through the points. Values that are not finite interrupt it; a single point is
+/// drawn as a dot.
 pub(crate) fn svg_path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
-    let mut begins = true;
+    let mut starts_segment = true;
     for (x, y) in points {
         if !y.is_finite() {
-            begins = true;
+            starts_segment = true;
             continue;
         }
-        path.push_str(if begins { "M" } else { "L" });
+        path.push_str(if starts_segment { "M" } else { "L" });
         _ = write!(path, "{x:.1} {y:.1}");
-        if begins {
+        if starts_segment {
             path.push_str("h0");
         }
-        begins = false;
+        starts_segment = false;
     }
     path
 }
@@ -185,13 +187,13 @@ mod tests {
 
     #[test]
     fn time_ticks_are_round_in_the_readers_time_zone() {
-        let ticks = |low, high, count, ahead| time_ticks(AxisRange { low, high }, count, 60.0, ahead);
+        let ticks = |low, high, count, utc_offset| time_ticks(AxisRange { low, high }, count, 60.0, utc_offset);
         assert_eq!(ticks(100.0, 3_700.0, 4, 0.0), [900.0, 1_800.0, 2_700.0, 3_600.0]);
         assert_eq!(ticks(0.0, 86_400.0, 6, 0.0).len(), 9);
         // At an offset of 30 minutes, full local hours are half past the hour in UTC.
         assert_eq!(ticks(0.0, 14_400.0, 4, 1_800.0), [1_800.0, 5_400.0, 9_000.0, 12_600.0]);
         assert!(ticks(0.0, 1e12, 4, 0.0).len() <= 32);
-        assert_eq!(ticks(30.0, 45.0, 4, 0.0), [0.0; 0], "two marks of the same minute would say the same");
+        assert_eq!(ticks(30.0, 45.0, 4, 0.0), [0.0; 0], "two marks of the same minute would be identical");
         assert_eq!(time_ticks(AxisRange { low: 0.0, high: 300.0 }, 3, 1.0, 0.0), [0.0, 120.0, 240.0]);
     }
 }

@@ -28,8 +28,8 @@ impl Boot {
         let Self { prefs, flash } = self;
         let clock = PageClock::new(&prefs);
         provide_context(clock);
-        let reader = prefs.session.as_ref().map(|session| session.name.clone()).unwrap_or_default();
-        provide_context(Notifications::new(reader, clock));
+        let user_name = prefs.session.as_ref().map(|session| session.name.clone()).unwrap_or_default();
+        provide_context(Notifications::new(user_name, clock));
         provide_context(PaletteOpen(RwSignal::new(false)));
         provide_context(LiveUpdates::new(prefs.version.clone(), prefs.session.is_some()));
         provide_context(CurrentFlash(RwSignal::new(flash)));

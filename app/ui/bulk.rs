@@ -13,7 +13,7 @@ use crate::protocol::status::{BulkAction, BulkTarget, CancelEffect, WorkerStatus
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::deletion::DeletionStatus;
 
-/// Returns the address of the list of these items.
+/// Returns the URL of the list of these items.
 pub const fn list_url(target: BulkTarget) -> &'static str {
     match target {
         BulkTarget::Workers => "/admin/workers",
@@ -21,7 +21,7 @@ pub const fn list_url(target: BulkTarget) -> &'static str {
     }
 }
 
-/// Returns the address to which the form of an action posts.
+/// Returns the URL to which the form of an action posts.
 pub fn form_url(action: BulkAction) -> String {
     let list_name = match action.target() {
         BulkTarget::Workers => "workers",
@@ -61,16 +61,16 @@ pub(crate) enum BulkEffect {
 impl BulkEffect {
     /// Returns the effect on a worker. Actions for jobs have no effect.
     pub fn for_worker(action: BulkAction, worker: &WorkerView) -> Self {
-        let held = || worker.jobs.iter().map(|job| job.config_name.clone()).collect();
+        let job_names = || worker.jobs.iter().map(|job| job.config_name.clone()).collect();
         let (free, offline) = (worker.jobs.is_empty(), worker.status == WorkerStatus::Offline);
         match action {
             BulkAction::Drain if worker.draining => Self::AlreadyDraining,
             BulkAction::Drain if offline && free => Self::DrainsOnReconnect,
             BulkAction::Drain => match (worker.worker_type, free) {
                 (Some(WorkerType::Ephemeral), true) => Self::Retires,
-                (Some(WorkerType::Ephemeral), false) => Self::FinishesJobsAndRetires(held()),
+                (Some(WorkerType::Ephemeral), false) => Self::FinishesJobsAndRetires(job_names()),
                 (_, true) => Self::StopsAcceptingJobs,
-                (_, false) => Self::FinishesJobs(held()),
+                (_, false) => Self::FinishesJobs(job_names()),
             },
             BulkAction::Resume if worker.draining => Self::AcceptsJobs,
             BulkAction::Resume | BulkAction::Cancel | BulkAction::Retry => Self::NotDraining,
@@ -80,14 +80,14 @@ impl BulkEffect {
         }
     }
 
-    /// Returns the effect on a job; `theirs` means that the user may cancel it. Actions for workers have no effect.
-    pub fn for_job(action: BulkAction, job: &JobView, theirs: bool) -> Self {
+    /// Returns the effect on a job; `can_cancel` is whether the user may cancel it. Actions for workers have no effect.
+    pub fn for_job(action: BulkAction, job: &JobView, can_cancel: bool) -> Self {
         let status = job.status;
         match action {
             BulkAction::Retry if status.is_terminal() => Self::Resubmitted,
             BulkAction::Cancel => match status.cancel_effect() {
                 CancelEffect::AlreadyEnded => Self::AlreadyEnded,
-                _ if !theirs => Self::NotOwner(job.submitted_by.clone()),
+                _ if !can_cancel => Self::NotOwner(job.submitted_by.clone()),
                 CancelEffect::AlreadyStopping => Self::AlreadyStopping,
                 CancelEffect::Ends => Self::RemovedFromQueue,
                 CancelEffect::StopsTrainer => Self::Stops,
@@ -125,15 +125,15 @@ impl BulkEffect {
         let jobs = |jobs: &[String]| jobs.join(words.between);
         match self {
             Self::StopsAcceptingJobs => words.stops_accepting_jobs.to_owned(),
-            Self::FinishesJobs(held) => words.finishes.of(jobs(held)),
+            Self::FinishesJobs(job_names) => words.finishes.of(jobs(job_names)),
             Self::Retires => words.leaves.to_owned(),
-            Self::FinishesJobsAndRetires(held) => words.finishes_and_retires.of(jobs(held)),
+            Self::FinishesJobsAndRetires(job_names) => words.finishes_and_retires.of(jobs(job_names)),
             Self::DrainsOnReconnect => words.drains_on_reconnect.to_owned(),
             Self::AlreadyDraining => words.already_draining.to_owned(),
             Self::AcceptsJobs => words.accepts_jobs.to_owned(),
             Self::NotDraining => words.not_draining.to_owned(),
             Self::Deleted => words.deleted.to_owned(),
-            Self::DeletedWithJobs(held) => words.deleted_with.of(*held),
+            Self::DeletedWithJobs(job_count) => words.deleted_with.of(*job_count),
             Self::NotOffline => words.not_offline.to_owned(),
             Self::RemovedFromQueue => words.leaves_queue.to_owned(),
             Self::Stops => words.stops.to_owned(),
@@ -167,7 +167,7 @@ pub struct BulkRejection {
 }
 
 impl BulkSummary {
-    /// Returns the message for the list, whose address is `back`.
+    /// Returns the message for the list, whose URL is `back`.
     pub fn to_flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
         let words = &Language::of(locale).server_pages().bulk;
         let texts = (bulk_action_row(action).confirmation.texts)(words);
@@ -175,13 +175,13 @@ impl BulkSummary {
         let text = if done == 0 { words.nothing_done.to_owned() } else { texts.done.of(done) };
         let text = match self.unchanged {
             0 => text,
-            so_already => words.both.with(&[&text, &words.unchanged.of(so_already)]),
+            unchanged => words.both.with(&[&text, &words.unchanged.of(unchanged)]),
         };
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for BulkRejection { name, reason: why } in &self.rejected {
-            reasons.entry(why).or_default().push(name);
+        for BulkRejection { name, reason } in &self.rejected {
+            reasons.entry(reason).or_default().push(name);
         }
-        let line = |(why, names): (&str, Vec<&str>)| words.rejected.with(&[&names.join(words.between), &why]);
+        let line = |(reason, names): (&str, Vec<&str>)| words.rejected.with(&[&names.join(words.between), &reason]);
         Flash::Several { text, rejected: reasons.into_iter().map(line).collect(), undo: self.undo(action, back) }
     }
 

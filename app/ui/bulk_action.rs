@@ -1,5 +1,5 @@
-//! The actions on several items: one row for each, from which the lists, the page that confirms them and its message are
-//! built.
+//! The actions on several items: one row for each, from which the lists, the page that confirms them and its message
+//! are built.
 
 use super::glyph::Glyph;
 use super::locales::Language;

@@ -26,25 +26,25 @@ fn job(status: &str) -> JobView {
 
 #[test]
 fn bulk_effect_depends_on_the_workers_status() {
-    let held = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
+    let with_job = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
     let names = || vec!["digits".to_owned()];
     let effect = |action, status: &str, more| BulkEffect::for_worker(action, &worker(status, more));
     let (drain, resume, delete) = (BulkAction::Drain, BulkAction::Resume, BulkAction::Delete);
     assert_eq!(effect(drain, "idle", json!({})), BulkEffect::StopsAcceptingJobs);
-    assert_eq!(effect(drain, "busy", held.clone()), BulkEffect::FinishesJobs(names()));
+    assert_eq!(effect(drain, "busy", with_job.clone()), BulkEffect::FinishesJobs(names()));
     assert_eq!(effect(drain, "idle", json!({"worker_type": "ephemeral"})), BulkEffect::Retires);
-    let ephemeral = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
+    let ephemeral = json!({"worker_type": "ephemeral", "jobs": with_job["jobs"]});
     assert_eq!(effect(drain, "busy", ephemeral), BulkEffect::FinishesJobsAndRetires(names()));
     assert_eq!(effect(drain, "offline", json!({})), BulkEffect::DrainsOnReconnect);
     assert_eq!(effect(drain, "draining", json!({"draining": true})), BulkEffect::AlreadyDraining);
     assert_eq!(effect(resume, "draining", json!({"draining": true})), BulkEffect::AcceptsJobs);
     assert_eq!(effect(resume, "idle", json!({})), BulkEffect::NotDraining);
     assert_eq!(effect(delete, "offline", json!({})), BulkEffect::Deleted);
-    assert_eq!(effect(delete, "offline", held.clone()), BulkEffect::DeletedWithJobs(1));
+    assert_eq!(effect(delete, "offline", with_job.clone()), BulkEffect::DeletedWithJobs(1));
     let lost = json!({"connection_lost": true, "offline_at": "2026-11-22T00:02:00Z"});
     assert_eq!(effect(delete, "connecting", lost.clone()), BulkEffect::Deleted);
     assert_eq!(
-        effect(delete, "busy", json!({"offline_at": lost["offline_at"], "jobs": held["jobs"]})),
+        effect(delete, "busy", json!({"offline_at": lost["offline_at"], "jobs": with_job["jobs"]})),
         BulkEffect::NotOffline
     );
     for connected in ["connecting", "idle", "busy", "draining"] {
@@ -54,7 +54,7 @@ fn bulk_effect_depends_on_the_workers_status() {
 
 #[test]
 fn bulk_effect_depends_on_the_jobs_status_and_user() {
-    let effect = |action, status: &str, theirs| BulkEffect::for_job(action, &job(status), theirs);
+    let effect = |action, status: &str, can_cancel| BulkEffect::for_job(action, &job(status), can_cancel);
     for status in JobStatus::ALL {
         let (name, ended) = (status.as_str(), status.is_terminal());
         assert_eq!(effect(BulkAction::Cancel, name, true).is_change(), !ended && name != "cancelling", "{name}");
@@ -68,28 +68,36 @@ fn bulk_effect_depends_on_the_jobs_status_and_user() {
 
 #[test]
 fn bulk_outcomes_are_grouped_by_reason_and_can_be_undone() {
-    let rejected = |name: &str, why: &str| BulkRejection { name: name.to_owned(), reason: why.to_owned() };
-    let tally = BulkSummary {
+    let rejected = |name: &str, reason: &str| BulkRejection { name: name.to_owned(), reason: reason.to_owned() };
+    let summary = BulkSummary {
         done: vec!["w_1".to_owned(), "w_2".to_owned()],
         unchanged: 1,
-        rejected: vec![rejected("a", "It is gone."), rejected("b", "It is here."), rejected("c", "It is gone.")],
+        rejected: vec![
+            rejected("a", "It is deleted."),
+            rejected("b", "It is online."),
+            rejected("c", "It is deleted."),
+        ],
     };
-    let Flash::Several { text, rejected, undo } = tally.to_flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
+    let Flash::Several { text, rejected, undo } = summary.to_flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
     else {
-        panic!("of several");
+        panic!("several results");
     };
     assert_eq!(text, "2 workers are draining. 1 unchanged.");
-    assert_eq!(rejected, ["a, c: It is gone.", "b: It is here."]);
-    let undo = undo.expect("a drain can be taken back");
+    assert_eq!(rejected, ["a, c: It is deleted.", "b: It is online."]);
+    let undo = undo.expect("a drain can be undone");
     assert_eq!(undo.form, "/ui/workers/bulk/resume");
     let fields: Vec<_> = undo.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    assert_eq!(fields, ["id=w_1", "id=w_2", "back=/admin/workers?q=a"], "who drained already is left alone");
+    assert_eq!(
+        fields,
+        ["id=w_1", "id=w_2", "back=/admin/workers?q=a"],
+        "workers that were already draining are not undone"
+    );
     for action in [BulkAction::Delete, BulkAction::Cancel, BulkAction::Retry] {
-        let Flash::Several { undo, .. } = tally.to_flash(action, "/", Locale::Ja) else { panic!("of several") };
+        let Flash::Several { undo, .. } = summary.to_flash(action, "/", Locale::Ja) else { panic!("several results") };
         assert_eq!(undo, None, "{action:?}");
     }
     let Flash::Several { text, undo, .. } = BulkSummary::default().to_flash(BulkAction::Drain, "/", Locale::En) else {
-        panic!("of several");
+        panic!("several results");
     };
     assert_eq!((text.as_str(), undo), ("Nothing was changed.", None));
 }

@@ -22,20 +22,21 @@ pub(crate) struct CheckpointFiles {
 
 /// Groups checkpoint files by checkpoint, the highest step first.
 pub(crate) fn group_checkpoints(files: &[ArtifactView]) -> Vec<CheckpointFiles> {
-    let mut found: BTreeMap<_, CheckpointFiles> = BTreeMap::new();
+    let mut checkpoints: BTreeMap<_, CheckpointFiles> = BTreeMap::new();
     for file in files.iter().filter(|file| file.kind == ArtifactKind::Checkpoint) {
         let Some((name, step)) = checkpoint_directory(&file.path) else { continue };
-        let checkpoint = found.entry((Reverse(step), Reverse(file.attempt), name)).or_insert_with(|| CheckpointFiles {
-            attempt: file.attempt,
-            name: name.to_owned(),
-            step,
-            files: Vec::new(),
-            at: file.created_at,
-        });
+        let checkpoint =
+            checkpoints.entry((Reverse(step), Reverse(file.attempt), name)).or_insert_with(|| CheckpointFiles {
+                attempt: file.attempt,
+                name: name.to_owned(),
+                step,
+                files: Vec::new(),
+                at: file.created_at,
+            });
         checkpoint.at = checkpoint.at.max(file.created_at);
         checkpoint.files.push(file.clone());
     }
-    found.into_values().collect()
+    checkpoints.into_values().collect()
 }
 
 /// Returns the first directory of a path and its step if it is a checkpoint: `checkpoint-500/model.safetensors`.
@@ -72,8 +73,8 @@ mod tests {
             file("checkpoint-7/a", ArtifactKind::Other, 1, 1),
             file("model.safetensors", ArtifactKind::Final, 1, 1),
         ];
-        let found: Vec<_> =
+        let checkpoints: Vec<_> =
             group_checkpoints(&files).into_iter().map(|c| (c.step, c.attempt.0, c.files.len(), c.at.0)).collect();
-        assert_eq!(found, [(100, 2, 1, 8), (100, 1, 2, 9), (9, 1, 1, 5)]);
+        assert_eq!(checkpoints, [(100, 2, 1, 8), (100, 1, 2, 9), (9, 1, 1, 5)]);
     }
 }

@@ -25,14 +25,14 @@ impl PageClock {
         let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
         let clock = Self { now: RwSignal::new(now), zone: RwSignal::new(zone) };
         Effect::new(move |_| {
-            let loaded = browser::now();
-            let tick = move || clock.now.set(now + (browser::now() - loaded));
+            let loaded_at = browser::now();
+            let tick = move || clock.now.set(now + (browser::now() - loaded_at));
             if let Ok(handle) = set_interval_with_handle(tick, std::time::Duration::from_secs(1)) {
                 on_cleanup(move || handle.clear());
             }
-            let own = TimeZone::local().filter(|_| choice == Zone::Local);
-            if clock.zone.with_untracked(|zone| *zone != own) {
-                clock.zone.set(own);
+            let browser_zone = TimeZone::local().filter(|_| choice == Zone::Local);
+            if clock.zone.with_untracked(|zone| *zone != browser_zone) {
+                clock.zone.set(browser_zone);
             }
         });
         clock
@@ -130,9 +130,9 @@ mod tests {
     fn each_moment_has_the_offset_of_its_own_day() {
         Owner::new().with(|| {
             let clock = PageClock::new(&Prefs { time_zone: Some("Europe/Berlin".to_owned()), ..Prefs::default() });
-            let moment = |text| clock.format_timestamp(Timestamp::parse_rfc3339(text).expect("a moment"));
-            assert_eq!(moment("2024-03-31T00:59:59Z"), "31 Mar 2024, 01:59:59 UTC+01:00");
-            assert_eq!(moment("2024-03-31T01:00:00Z"), "31 Mar 2024, 03:00:00 UTC+02:00");
+            let formatted = |text| clock.format_timestamp(Timestamp::parse_rfc3339(text).expect("a time"));
+            assert_eq!(formatted("2024-03-31T00:59:59Z"), "31 Mar 2024, 01:59:59 UTC+01:00");
+            assert_eq!(formatted("2024-03-31T01:00:00Z"), "31 Mar 2024, 03:00:00 UTC+02:00");
         });
     }
 }

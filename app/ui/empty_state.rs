@@ -106,31 +106,32 @@ mod tests {
     const PANELS: [JobPanel; 5] =
         [JobPanel::Metrics, JobPanel::Samples, JobPanel::Weights, JobPanel::Files, JobPanel::Log];
 
-    fn all(status: JobStatus, tried: bool, older: bool) -> [&'static str; 5] {
-        PANELS.map(|panel| empty_text(panel, JobStage { status, was_offered: tried, has_older_agent: older }))
+    fn empty_texts(status: JobStatus, was_offered: bool, has_older_agent: bool) -> [&'static str; 5] {
+        PANELS.map(|panel| empty_text(panel, JobStage { status, was_offered, has_older_agent }))
     }
 
     #[test]
     fn panels_of_ended_jobs_expect_no_data() {
-        let coming = ["No metrics yet.", "No samples yet.", "Available when the training completes.", "No files yet."];
-        let over = [
+        let while_open =
+            ["No metrics yet.", "No samples yet.", "Available when the training completes.", "No files yet."];
+        let after_end = [
             "No metrics reported.",
             "This job produced no samples.",
             "No final weights were uploaded.",
             "This job produced no files.",
         ];
         for status in JobStatus::ALL.iter().copied() {
-            let (first, untried, tried) = match status.outcome() {
-                JobOutcome::Open => (coming, "The log appears when the job starts.", "No output yet."),
+            let (expected, log_without_offer, log) = match status.outcome() {
+                JobOutcome::Open => (while_open, "The log appears when the job starts.", "No output yet."),
                 JobOutcome::Completed | JobOutcome::NotCompleted => {
-                    (over, "No log: the job never started.", "No output.")
+                    (after_end, "No log: the job never started.", "No output.")
                 }
             };
-            let with = |log| [first[0], first[1], first[2], first[3], log];
-            assert_eq!(all(status, false, false), with(untried), "{status:?}");
-            assert_eq!(all(status, true, false), with(tried), "{status:?}");
+            let with_log = |log| [expected[0], expected[1], expected[2], expected[3], log];
+            assert_eq!(empty_texts(status, false, false), with_log(log_without_offer), "{status:?}");
+            assert_eq!(empty_texts(status, true, false), with_log(log), "{status:?}");
             let older = "The worker's older agent sends no metrics, samples or log.";
-            assert_eq!(all(status, true, true), [older, older, first[2], first[3], older], "{status:?}");
+            assert_eq!(empty_texts(status, true, true), [older, older, expected[2], expected[3], older], "{status:?}");
         }
     }
 
@@ -145,9 +146,10 @@ mod tests {
             });
             no_jobs_text(&serde_json::from_value(worker).expect("a worker"))
         };
-        let (ready, later) = ("Ready for the next matching job.", "Jobs start here once the agent is connected.");
+        let (ready, once_connected) =
+            ("Ready for the next matching job.", "Jobs start here once the agent is connected.");
         assert_eq!([text("idle", false, None), text("busy", false, None)], [ready, ready]);
-        assert_eq!([text("offline", false, None), text("connecting", false, None)], [later, later]);
+        assert_eq!([text("offline", false, None), text("connecting", false, None)], [once_connected, once_connected]);
         assert_eq!(text("idle", false, Some("the disk is full")), "Unhealthy: accepts no new jobs.");
         for status in ["draining", "offline", "connecting"] {
             assert_eq!(text(status, true, None), "Draining: accepts no new jobs.", "{status}");
@@ -157,10 +159,11 @@ mod tests {
 
     #[test]
     fn progress_dial_is_shown_while_the_job_can_progress() {
-        let with = |status: JobStatus, older| JobStage { status, was_offered: true, has_older_agent: older }.has_dial();
-        let shown = JobStatus::ALL.iter().copied().filter(|status| with(*status, false));
-        assert_eq!(shown.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
-        assert!(!with(JobStatus::Running, true));
+        let has_dial =
+            |status: JobStatus, has_older_agent| JobStage { status, was_offered: true, has_older_agent }.has_dial();
+        let with_dial = JobStatus::ALL.iter().copied().filter(|status| has_dial(*status, false));
+        assert_eq!(with_dial.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
+        assert!(!has_dial(JobStatus::Running, true));
     }
 
     #[test]

@@ -53,10 +53,10 @@ fn start_live_refresh() {
     Effect::new(move |_| refresh_timestamps(clock, &document()));
     Effect::new(move |_| browser::mark_stale(live.is_stale()));
     if browser::has_fragments() {
-        let renewal = Rc::new(browser::FragmentRefresher::new(move |page: &Document| {
+        let refresher = Rc::new(browser::FragmentRefresher::new(move |page: &Document| {
             untrack(|| refresh_timestamps(clock, page));
         }));
-        on_change(page_topics(), Duration::ZERO, Box::new(move || Box::pin(renewal.clone().refresh())));
+        on_change(page_topics(), Duration::ZERO, Box::new(move || Box::pin(refresher.clone().refresh())));
     }
 }
 

@@ -35,11 +35,11 @@ pub struct PageError {
 pub(super) fn ErrorPageApp() -> impl IntoView {
     provide_meta_context();
     let prefs: Prefs = use_context().unwrap_or_default();
-    let known = prefs.session.is_some();
+    let is_signed_in = prefs.session.is_some();
     provide_context(PageClock::new(&prefs));
     provide_context(CurrentFlash(RwSignal::new(None::<Flash>)));
     provide_context(prefs);
-    if known {
+    if is_signed_in {
         view! {
             <Router>
                 <Routes fallback=BareErrorPage>

@@ -1,5 +1,5 @@
 //! Flash messages: shown once, on the page after a form. The form's handler creates one, and the server stores it for
-//! the next page. New tokens are passed this way, because addresses must not contain secrets.
+//! the next page. New tokens are passed this way, because URLs must not contain secrets.
 
 use std::collections::BTreeMap;
 
@@ -76,15 +76,15 @@ mod problem_with_params {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Problem, D::Error> {
-        let (problem, with) = <(Problem, BTreeMap<String, String>)>::deserialize(deserializer)?;
-        Ok(Problem { params: with, ..problem })
+        let (problem, params) = <(Problem, BTreeMap<String, String>)>::deserialize(deserializer)?;
+        Ok(Problem { params, ..problem })
     }
 }
 
 /// A form that undoes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// The address to which the form posts.
+    /// The URL to which the form posts.
     pub form: String,
     /// The fields of the form: the previous values, or the IDs of the items.
     pub fields: Vec<(String, String)>,
@@ -102,16 +102,16 @@ pub struct FormResponse {
 impl Undo {
     /// Resumes a worker to undo a drain.
     pub fn drain(id: &WorkerId) -> Self {
-        Self::of_worker(id, "resume")
+        Self::for_worker(id, "resume")
     }
 
     /// Drains a worker to undo a resume.
     pub fn resume(id: &WorkerId) -> Self {
-        Self::of_worker(id, "drain")
+        Self::for_worker(id, "drain")
     }
 
-    fn of_worker(id: &WorkerId, verb: &str) -> Self {
-        Self::from_form(format!("/ui/workers/{id}/{verb}"), Vec::new())
+    fn for_worker(id: &WorkerId, action: &str) -> Self {
+        Self::from_form(format!("/ui/workers/{id}/{action}"), Vec::new())
     }
 
     /// Restores what a form has changed.
@@ -255,7 +255,7 @@ pub enum FlashNotice {
     PriorityChanged,
     /// An API token was revoked.
     TokenRevoked,
-    /// The alarm about two agents with one token was acknowledged.
+    /// The alert about two agents with one token was resolved.
     TokenConflictResolved,
     /// The user's password was changed.
     PasswordChanged,
@@ -288,7 +288,9 @@ pub(crate) struct CurrentFlash(pub RwSignal<Option<Flash>>);
 pub(crate) fn form_problem(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
     let current = use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked());
     match current {
-        Some(Flash::Problem { form: of, problem, fields }) if of == form => (Some(problem), fields),
+        Some(Flash::Problem { form: rejected_form, problem, fields }) if rejected_form == form => {
+            (Some(problem), fields)
+        }
         _ => (None, BTreeMap::new()),
     }
 }

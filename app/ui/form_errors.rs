@@ -36,12 +36,12 @@ impl FormErrors {
 
     /// Returns the errors that belong to no field, which are shown above the form.
     pub(crate) fn general(self) -> Option<Problem> {
-        self.0.with_value(|found| found.general.clone())
+        self.0.with_value(|errors| errors.general.clone())
     }
 
     /// Returns the message of a field.
     pub(crate) fn message(self, id: &str) -> Option<String> {
-        self.0.with_value(|found| found.fields.iter().find(|(field, _)| field == id).map(|(_, text)| text.clone()))
+        self.0.with_value(|errors| errors.fields.iter().find(|(field, _)| field == id).map(|(_, text)| text.clone()))
     }
 
     /// Returns the `aria-invalid` of a field.
@@ -58,38 +58,39 @@ impl FormErrors {
 
     /// Returns whether a field is the first invalid one.
     pub(crate) fn is_first(self, id: &str) -> bool {
-        self.0.with_value(|found| found.fields.first().is_some_and(|(first, _)| first == id))
+        self.0.with_value(|errors| errors.fields.first().is_some_and(|(first, _)| first == id))
     }
 
     /// Returns whether any of these fields is invalid.
     pub(crate) fn has_any(self, ids: &[&str]) -> bool {
-        self.0.with_value(|found| found.fields.iter().any(|(field, _)| ids.contains(&field.as_str())))
+        self.0.with_value(|errors| errors.fields.iter().any(|(field, _)| ids.contains(&field.as_str())))
     }
 
     /// Returns whether no field is invalid.
     pub(crate) fn is_empty(self) -> bool {
-        self.0.with_value(|found| found.fields.is_empty())
+        self.0.with_value(|errors| errors.fields.is_empty())
     }
 }
 
 impl FieldErrors {
     fn from_problem(problem: Problem, fields: &[FieldAliases<'_>]) -> Self {
         let errors = if problem.errors.is_empty() { vec![single_error(&problem)] } else { problem.errors.clone() };
-        let is_of = |error: &FieldError, (id, names): &FieldAliases<'_>| {
+        let belongs_to = |error: &FieldError, (id, names): &FieldAliases<'_>| {
             error.field == *id || names.contains(&error.field.as_str()) || names.contains(&error.code.as_str())
         };
         let joined_details = |errors: Vec<&FieldError>| {
             let details: Vec<&str> = errors.into_iter().map(|error| error.detail.as_str()).collect();
             (!details.is_empty()).then(|| details.join(" "))
         };
-        let at = |named: &FieldAliases<'_>| {
-            let text = joined_details(errors.iter().filter(|error| is_of(error, named)).collect())?;
-            Some((named.0.to_owned(), text))
+        let field_error = |aliases: &FieldAliases<'_>| {
+            let text = joined_details(errors.iter().filter(|error| belongs_to(error, aliases)).collect())?;
+            Some((aliases.0.to_owned(), text))
         };
-        let rest =
-            joined_details(errors.iter().filter(|error| !fields.iter().any(|named| is_of(error, named))).collect());
+        let rest = joined_details(
+            errors.iter().filter(|error| !fields.iter().any(|aliases| belongs_to(error, aliases))).collect(),
+        );
         Self {
-            fields: fields.iter().filter_map(at).collect(),
+            fields: fields.iter().filter_map(field_error).collect(),
             general: rest.map(|detail| Problem { detail, ..problem }),
         }
     }
@@ -150,10 +151,13 @@ mod tests {
             form_errors(Problem { code: "out_of_range".to_owned(), ..ranged }).message("gpus").as_deref(),
             Some("It is taken.")
         );
-        let both = form_errors(problem(vec![error("gpus", "a"), error("other", "b")]));
-        assert_eq!(both.general().map(|rest| rest.detail).as_deref(), Some("other is wrong."));
-        let none = form_errors(Problem::new(503, "", "database_unavailable", "Later."));
-        assert_eq!((none.is_empty(), none.general().map(|rest| rest.detail).as_deref()), (true, Some("Later.")));
+        let mixed = form_errors(problem(vec![error("gpus", "a"), error("other", "b")]));
+        assert_eq!(mixed.general().map(|rest| rest.detail).as_deref(), Some("other is wrong."));
+        let general_only = form_errors(Problem::new(503, "", "database_unavailable", "Later."));
+        assert_eq!(
+            (general_only.is_empty(), general_only.general().map(|rest| rest.detail).as_deref()),
+            (true, Some("Later."))
+        );
         assert!(FormErrors::from_problem(None, &FORM).is_empty());
     }
 }

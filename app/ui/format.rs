@@ -77,15 +77,15 @@ impl Language {
         let words = &self.time;
         let seconds = span.0.max(0) / 1_000;
         let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-        let two = |(first, unit), (second, small)| match second {
+        let two_units = |(first, unit), (second, second_unit)| match second {
             0 => format!("{first}\u{a0}{unit}"),
-            _ => format!("{first}\u{a0}{unit}\u{a0}{second}\u{a0}{small}"),
+            _ => format!("{first}\u{a0}{unit}\u{a0}{second}\u{a0}{second_unit}"),
         };
         match seconds {
             ..60 => format!("{seconds}\u{a0}{}", words.seconds),
-            60..3_600 => two((minutes, words.minutes), (seconds % 60, words.seconds)),
-            3_600..86_400 => two((hours, words.hours), (minutes % 60, words.minutes)),
-            _ => two((days, words.days), (hours % 24, words.hours)),
+            60..3_600 => two_units((minutes, words.minutes), (seconds % 60, words.seconds)),
+            3_600..86_400 => two_units((hours, words.hours), (minutes % 60, words.minutes)),
+            _ => two_units((days, words.days), (hours % 24, words.hours)),
         }
     }
 
@@ -104,11 +104,11 @@ impl Language {
     }
 
     /// Formats a time with its date at an offset from UTC in minutes: `15 Jan 2024, 12:30:00 UTC+02:00`.
-    pub(crate) fn format_timestamp(&self, at: Timestamp, ahead: i32) -> String {
-        let text = shift_by_offset(at, ahead).to_string();
+    pub(crate) fn format_timestamp(&self, at: Timestamp, offset_minutes: i32) -> String {
+        let text = shift_by_offset(at, offset_minutes).to_string();
         let month = month_name(&self.time.months, &text[5..7]);
         let day = text[8..10].trim_start_matches('0');
-        self.time.date.with(&[&day, &month, &&text[..4], &&text[11..19], &utc_offset_name(ahead)])
+        self.time.date.with(&[&day, &month, &&text[..4], &&text[11..19], &utc_offset_name(offset_minutes)])
     }
 }
 
@@ -131,13 +131,13 @@ fn month_name(months: &TimeMonths, digits: &str) -> Text {
 }
 
 /// Shifts a time by an offset from UTC in minutes.
-pub(crate) fn shift_by_offset(at: Timestamp, ahead: i32) -> Timestamp {
-    at + Millis::from_secs(i64::from(ahead) * 60)
+pub(crate) fn shift_by_offset(at: Timestamp, offset_minutes: i32) -> Timestamp {
+    at + Millis::from_secs(i64::from(offset_minutes) * 60)
 }
 
 /// Formats an offset from UTC in minutes: `UTC+02:00`.
-pub(crate) fn utc_offset_name(ahead: i32) -> String {
-    let (sign, minutes) = (if ahead < 0 { '\u{2212}' } else { '+' }, ahead.unsigned_abs());
+pub(crate) fn utc_offset_name(offset_minutes: i32) -> String {
+    let (sign, minutes) = (if offset_minutes < 0 { '\u{2212}' } else { '+' }, offset_minutes.unsigned_abs());
     match minutes {
         0 => "UTC".to_owned(),
         _ => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
@@ -167,11 +167,11 @@ pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Returns the address of a configuration's page.
+/// Returns the URL of a configuration's page.
 pub(crate) fn config_url(name: &str) -> String {
-    let mut address = "/configs/".to_owned();
-    percent_encoding::encode(name, b"", &mut address);
-    address
+    let mut url = "/configs/".to_owned();
+    percent_encoding::encode(name, b"", &mut url);
+    url
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits anyway")]
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn shares() {
-        for (share, text) in
+        for (percent, text) in
             [(-3.0, "0%"), (41.4, "41%"), (99.64, "99.6%"), (99.99, "99.9%"), (100.0, "100%"), (250.0, "100%")]
         {
-            assert_eq!(en().format_percent(share), text);
+            assert_eq!(en().format_percent(percent), text);
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn spans_and_ages() {
-        let plain = |text: String| text.replace('\u{a0}', " ");
+        let without_nbsp = |text: String| text.replace('\u{a0}', " ");
         let cases = [
             (-5, "0 s"),
             (38, "38 s"),
@@ -258,7 +258,7 @@ mod tests {
             (187_200, "2 d 4 h"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(en().format_duration(Millis::from_secs(seconds))), text);
+            assert_eq!(without_nbsp(en().format_duration(Millis::from_secs(seconds))), text);
         }
         let cases = [
             (-40, "just now"),
@@ -271,14 +271,14 @@ mod tests {
             (400_000, "4 d ago"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(en().format_ago(Timestamp(0), Timestamp(seconds * 1_000))), text);
+            assert_eq!(without_nbsp(en().format_ago(Timestamp(0), Timestamp(seconds * 1_000))), text);
         }
         let at = Timestamp(1_704_450_600_999);
         assert_eq!(format_utc(at), "2024-01-05 10:30:00 UTC");
-        let ahead = |minutes| en().format_timestamp(at, minutes);
-        assert_eq!(ahead(0), "5 Jan 2024, 10:30:00 UTC");
-        assert_eq!(ahead(840), "6 Jan 2024, 00:30:00 UTC+14:00");
-        assert_eq!(ahead(-570), "5 Jan 2024, 01:00:00 UTC\u{2212}09:30");
+        let with_offset = |minutes| en().format_timestamp(at, minutes);
+        assert_eq!(with_offset(0), "5 Jan 2024, 10:30:00 UTC");
+        assert_eq!(with_offset(840), "6 Jan 2024, 00:30:00 UTC+14:00");
+        assert_eq!(with_offset(-570), "5 Jan 2024, 01:00:00 UTC\u{2212}09:30");
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub(crate) fn memory(gpu: &GpuView) -> String {
 
 /// Returns the used memory in percent.
 pub(crate) fn memory_percent(gpu: &GpuView) -> Option<f64> {
-    let all = gpu.gpu.vram_gb.filter(|gb| *gb > 0.0)?;
-    Some((gpu.reading.as_ref()?.memory_used_gb? / all * 100.0).clamp(0.0, 100.0))
+    let total = gpu.gpu.vram_gb.filter(|gb| *gb > 0.0)?;
+    Some((gpu.reading.as_ref()?.memory_used_gb? / total * 100.0).clamp(0.0, 100.0))
 }
 
 /// Returns whether the GPU uses the memory of its host.
@@ -39,10 +39,10 @@ pub(crate) fn clocks(reading: &GpuReadingView) -> String {
     used_of_total(clock(reading.clock_mhz), clock(reading.memory_clock_mhz), "MHz")
 }
 
-fn used_of_total(now: Option<String>, all: Option<String>, unit: &str) -> String {
-    match (now, all) {
-        (Some(now), Some(all)) => format!("{now}\u{a0}/\u{a0}{all}\u{a0}{unit}"),
-        (Some(one), None) | (None, Some(one)) => format!("{one}\u{a0}{unit}"),
+fn used_of_total(used: Option<String>, total: Option<String>, unit: &str) -> String {
+    match (used, total) {
+        (Some(used), Some(total)) => format!("{used}\u{a0}/\u{a0}{total}\u{a0}{unit}"),
+        (Some(value), None) | (None, Some(value)) => format!("{value}\u{a0}{unit}"),
         (None, None) => NO_VALUE.to_owned(),
     }
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::protocol::gpu::Gpu;
 
-    fn with(vram_gb: Option<f64>, reading: Option<GpuReadingView>) -> GpuView {
+    fn gpu_with(vram_gb: Option<f64>, reading: Option<GpuReadingView>) -> GpuView {
         GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, reading, ..GpuView::default() }
     }
 
@@ -67,16 +67,16 @@ mod tests {
             memory_clock_mhz: Some(1_593),
             ..GpuReadingView::default()
         };
-        let plain = |text: String| text.replace('\u{a0}', " ");
-        assert_eq!(plain(memory(&with(Some(79.6), Some(full.clone())))), "61.5 / 80 GB");
-        assert_eq!(plain(memory(&with(None, Some(full.clone())))), "61.5 GB");
-        assert_eq!(plain(memory(&with(Some(80.0), None))), "80 GB");
-        assert_eq!(memory(&with(None, None)), "–");
-        let texts = [temperature, power, clocks].map(|text| plain(text(&full)));
+        let without_nbsp = |text: String| text.replace('\u{a0}', " ");
+        assert_eq!(without_nbsp(memory(&gpu_with(Some(79.6), Some(full.clone())))), "61.5 / 80 GB");
+        assert_eq!(without_nbsp(memory(&gpu_with(None, Some(full.clone())))), "61.5 GB");
+        assert_eq!(without_nbsp(memory(&gpu_with(Some(80.0), None))), "80 GB");
+        assert_eq!(memory(&gpu_with(None, None)), "–");
+        let texts = [temperature, power, clocks].map(|text| without_nbsp(text(&full)));
         assert_eq!(texts, ["71 °C", "390 / 400 W", "1410 / 1593 MHz"]);
         assert_eq!([temperature, power, clocks].map(|text| text(&GpuReadingView::default())), ["–"; 3]);
-        assert_eq!(memory_percent(&with(Some(123.08), Some(full.clone()))).map(f64::round), Some(50.0));
-        assert_eq!(memory_percent(&with(Some(0.0), Some(full.clone()))), None);
-        assert_eq!(memory_percent(&with(Some(10.0), Some(full))), Some(100.0));
+        assert_eq!(memory_percent(&gpu_with(Some(123.08), Some(full.clone()))).map(f64::round), Some(50.0));
+        assert_eq!(memory_percent(&gpu_with(Some(0.0), Some(full.clone()))), None);
+        assert_eq!(memory_percent(&gpu_with(Some(10.0), Some(full))), Some(100.0));
     }
 }

@@ -120,7 +120,7 @@ fn invalid_response(error: serde_json::Error) -> Problem {
     Problem::new(502, "Bad Gateway", "bad_answer", error.to_string())
 }
 
-/// Posts a form in the browser's encoding to a handler that answers scripts.
+/// Posts a form in the browser's encoding to a handler that responds to scripts.
 pub(crate) async fn post_form(path: &str, body: String) -> Result<FormResponse, Problem> {
     let body = send_request(Method::POST, path, Some(body)).await?;
     serde_json::from_str(&body).map_err(invalid_response)
@@ -142,7 +142,7 @@ pub(super) fn network_error(error: gloo_net::Error) -> Problem {
     Problem::new(0, "No Answer", "no_answer", error.to_string())
 }
 
-/// Sends a request, maybe with a form, and returns the body; a status other than 2xx becomes a problem.
+/// Sends a request, optionally with a form, and returns the body; a status other than 2xx becomes a problem.
 async fn send_request(method: Method, path: &str, form: Option<String>) -> Result<String, Problem> {
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
     let request = match form {
@@ -154,6 +154,7 @@ async fn send_request(method: Method, path: &str, form: Option<String>) -> Resul
     if response.ok() {
         return Ok(body);
     }
-    let plain = || Problem::new(response.status(), &response.status_text(), "http_error", response.status_text());
-    Err(serde_json::from_str(&body).unwrap_or_else(|_| plain()))
+    let plain_problem =
+        || Problem::new(response.status(), &response.status_text(), "http_error", response.status_text());
+    Err(serde_json::from_str(&body).unwrap_or_else(|_| plain_problem()))
 }

@@ -38,16 +38,16 @@ impl JobFeed {
         let fetch = move || -> RefreshFuture {
             let (backend, id) = (backend.clone(), id.clone());
             Box::pin(async move {
-                let mut more = true;
-                while more {
+                let mut has_more = true;
+                while has_more {
                     let (attempt, offset) = feed.log_position();
-                    let answer = backend.job_live(id.clone(), attempt, offset).await?;
-                    more = answer
+                    let live = backend.job_live(id.clone(), attempt, offset).await?;
+                    has_more = live
                         .log
                         .as_ref()
                         .is_some_and(|log| log.next_offset < log.size && Some(log.next_offset) != offset);
-                    more &= offset.is_some();
-                    feed.apply(answer, job);
+                    has_more &= offset.is_some();
+                    feed.apply(live, job);
                 }
                 Ok(())
             })
@@ -70,15 +70,15 @@ impl JobFeed {
             gpus.try_set(live.gpus);
         }
         // The user may have selected another attempt in the meantime.
-        let shown = self.log.try_get_value().flatten();
-        if shown.is_some_and(|(attempt, _)| attempt != live.metrics.attempt) {
+        let shown_log = self.log.try_get_value().flatten();
+        if shown_log.is_some_and(|(attempt, _)| attempt != live.metrics.attempt) {
             return;
         }
         if let Some(metrics) = self.metrics.try_get_value().flatten() {
             metrics.try_set(live.metrics);
         }
-        if let (Some((_, lines)), Some(piece)) = (shown, live.log) {
-            lines.try_update(|lines| lines.push(&piece));
+        if let (Some((_, lines)), Some(chunk)) = (shown_log, live.log) {
+            lines.try_update(|lines| lines.push(&chunk));
         }
     }
 }

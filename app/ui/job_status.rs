@@ -1,4 +1,4 @@
-//! How the status of a job is presented: its badge, its color in a terminal, and what pages say about it.
+//! How the status of a job is presented: its badge, its color in a terminal, and the hint on its page.
 
 use super::glyph::Glyph;
 use super::locales::sentence::Text;
@@ -15,11 +15,11 @@ pub enum StatusTone {
     Active,
     /// It needs attention.
     Warning,
-    /// It ended well.
+    /// It completed.
     Good,
-    /// It ended badly.
+    /// It failed.
     Bad,
-    /// It ended as a user wanted.
+    /// It was cancelled by a user.
     Off,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> Status
     StatusStyle { class, glyph, label }
 }
 
-/// Returns what a job with a status waits for, what happens to it, or how it ended; empty if other parts of its page say
-/// that.
+/// Returns what a job with a status waits for, what happens to it, or how it ended; empty if other parts of its page
+/// show that.
 pub(crate) fn status_hint(words: &JobWords, status: JobStatus) -> Text {
     match status {
         JobStatus::Queued => words.waiting_hint,

@@ -16,51 +16,51 @@ use super::pages::worker::WorkerPage;
 use super::pages::workers::WorkersPage;
 
 /// Declares a lazy route for a page.
-macro_rules! part {
-    ($(#[$about:meta])* $part:ident, $page:ident) => {
+macro_rules! lazy_page_route {
+    ($(#[$about:meta])* $route:ident, $page:ident) => {
         $(#[$about])*
-        pub(crate) struct $part;
+        pub(crate) struct $route;
 
         #[lazy_route]
-        impl LazyRoute for $part {
+        impl LazyRoute for $route {
             fn data() -> Self {
                 Self
             }
 
             fn view(this: Self) -> AnyView {
-                let $part = this;
+                let $route = this;
                 view! { <$page/> }.into_erased()
             }
         }
     };
 }
 
-part!(
+lazy_page_route!(
     /// The lazy route of the GPUs page.
     GpusRoute,
     GpusPage
 );
-part!(
+lazy_page_route!(
     /// The lazy route of the list of jobs.
     JobsRoute,
     JobsPage
 );
-part!(
+lazy_page_route!(
     /// The lazy route of the page of a job.
     JobRoute,
     JobPage
 );
-part!(
+lazy_page_route!(
     /// The lazy route of the log page of a job.
     LogRoute,
     JobLogPage
 );
-part!(
+lazy_page_route!(
     /// The lazy route of the page of a worker.
     WorkerRoute,
     WorkerPage
 );
-part!(
+lazy_page_route!(
     /// The lazy route of the list of workers.
     WorkersRoute,
     WorkersPage

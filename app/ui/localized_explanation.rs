@@ -1,4 +1,5 @@
-//! The sentences of explanations for the API, in the client's language: those of the pages, and results with the closest match.
+//! The sentences of explanations for the API, in the client's language: those of the pages, and results with the
+//! closest match.
 
 use super::components::blocker_text::{blocker_reasons, describe_blocker, suggest_fix};
 use super::components::match_summary::summary_text;

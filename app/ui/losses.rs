@@ -1,4 +1,4 @@
-//! Why an attempt was lost, in the reader's language.
+//! Why an attempt was lost, in the user's language.
 
 use crate::domain::causes::LossCode;
 use crate::protocol::jobs::JobView;
@@ -7,7 +7,7 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
 /// Returns the sentence of a loss; none if the trainer or the agent has written the reason.
-fn own_sentence(code: LossCode) -> Option<Text> {
+fn code_sentence(code: LossCode) -> Option<Text> {
     let words = &t().job.losses;
     match code {
         LossCode::HeartbeatTimeout => Some(words.heartbeat_timeout),
@@ -25,12 +25,12 @@ fn own_sentence(code: LossCode) -> Option<Text> {
 /// Returns why an attempt was lost. `text` is its error, which is shown if there is no sentence: it is data, or older
 /// than the codes.
 pub(crate) fn loss_sentence(code: Option<LossCode>, text: &str) -> String {
-    code.and_then(own_sentence).unwrap_or(text).to_owned()
+    code.and_then(code_sentence).unwrap_or(text).to_owned()
 }
 
 /// Returns why a job failed, given how its last attempt was lost, if it was.
 pub(crate) fn failure_sentence(code: Option<LossCode>, text: &str) -> String {
-    let sentence = code.and_then(own_sentence).map(|sentence| t().job.no_retries_left.of(sentence));
+    let sentence = code.and_then(code_sentence).map(|sentence| t().job.no_retries_left.of(sentence));
     sentence.unwrap_or_else(|| text.to_owned())
 }
 

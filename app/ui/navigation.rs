@@ -145,12 +145,12 @@ const NAV_PAGES: &[NavPage] = &[
 
 /// Returns the pages that the user may open.
 pub(crate) fn visible_pages(prefs: &Prefs) -> impl Iterator<Item = &'static NavPage> + use<> {
-    let single = prefs.session.as_ref().is_some_and(|session| session.single_user);
-    let may = prefs.session.as_ref().map(|session| session.permissions).unwrap_or_default();
+    let is_single_user = prefs.session.as_ref().is_some_and(|session| session.single_user);
+    let permissions = prefs.session.as_ref().map(|session| session.permissions).unwrap_or_default();
     NAV_PAGES.iter().filter(move |page| {
-        let allowed = page.permission.is_none_or(|permission| may.contains(permission));
+        let is_permitted = page.permission.is_none_or(|permission| permissions.contains(permission));
         // A server without accounts has no users to manage.
-        allowed && !(single && page.permission == Some(Permission::AdminUsers))
+        is_permitted && !(is_single_user && page.permission == Some(Permission::AdminUsers))
     })
 }
 
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn each_navigation_page_has_its_own_path_and_shortcut() {
         let keys: BTreeSet<char> = NAV_PAGES.iter().map(|page| page.shortcut).collect();
-        let addresses: BTreeSet<&str> = NAV_PAGES.iter().map(|page| page.href).collect();
-        assert_eq!((keys.len(), addresses.len()), (NAV_PAGES.len(), NAV_PAGES.len()));
+        let hrefs: BTreeSet<&str> = NAV_PAGES.iter().map(|page| page.href).collect();
+        assert_eq!((keys.len(), hrefs.len()), (NAV_PAGES.len(), NAV_PAGES.len()));
     }
 
     #[test]
     fn an_unauthenticated_client_sees_only_public_pages() {
-        let seen: Vec<_> = visible_pages(&Prefs::default()).map(|page| page.href).collect();
-        assert_eq!(seen, ["/", "/jobs"]);
+        let hrefs: Vec<_> = visible_pages(&Prefs::default()).map(|page| page.href).collect();
+        assert_eq!(hrefs, ["/", "/jobs"]);
     }
 }

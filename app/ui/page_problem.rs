@@ -29,11 +29,11 @@ fn use_field_label(sentence: String, field: Option<&str>, language: &'static Lan
     if !sentence.contains('`') {
         return sentence;
     }
-    let named = match field.and_then(|field| Some((field, field_label(field, language)?))) {
+    let labeled = match field.and_then(|field| Some((field, field_label(field, language)?))) {
         Some((field, label)) => sentence.replace(&format!("`{field}`"), label),
         None => sentence,
     };
-    named.replace("or left out", "or empty").replace('`', "")
+    labeled.replace("or left out", "or empty").replace('`', "")
 }
 
 /// Returns the label of an API field in forms.
@@ -69,8 +69,8 @@ mod tests {
     fn hints_and_problems_name_the_shortest_password() {
         for locale in Locale::ALL {
             let words = Language::of(locale).server_pages();
-            let refused = ProblemSentence::WeakPasswordShort { min: MIN_CHARS.to_string() }.text(locale);
-            for text in [words.login.password_hint, words.users.password_optional, &refused] {
+            let rejected = ProblemSentence::WeakPasswordShort { min: MIN_CHARS.to_string() }.text(locale);
+            for text in [words.login.password_hint, words.users.password_optional, &rejected] {
                 assert!(text.contains(&MIN_CHARS.to_string()), "{locale:?}: {text}");
             }
         }
@@ -98,11 +98,11 @@ mod tests {
                 why: None,
             };
             let errors = ["gpu_count", "name"].map(error).into();
-            let several = Problem { errors, ..problem(&out_of_range("gpu_count"), "gpu_count", locale) };
-            let details = word_for_page(several, locale).errors.into_iter().map(|error| error.detail);
-            let alone = ["gpu_count", "name"]
+            let combined = Problem { errors, ..problem(&out_of_range("gpu_count"), "gpu_count", locale) };
+            let details = word_for_page(combined, locale).errors.into_iter().map(|error| error.detail);
+            let separate = ["gpu_count", "name"]
                 .map(|field| word_for_page(problem(&out_of_range(field), field, locale), locale).detail);
-            assert_eq!(details.collect::<Vec<_>>(), alone, "{locale:?}");
+            assert_eq!(details.collect::<Vec<_>>(), separate, "{locale:?}");
         }
     }
 
@@ -110,10 +110,10 @@ mod tests {
     fn a_page_tells_users_what_the_api_tells_programs() {
         for locale in Locale::ALL {
             let words = &Language::of(locale).server_pages().errors;
-            let shown = |sentence: ProblemSentence| word_for_page(problem(&sentence, "", locale), locale).detail;
-            assert_eq!(shown(ProblemSentence::NotAuthenticated), words.session_over);
-            assert_eq!(shown(ProblemSentence::MethodNotAllowed), words.method);
-            assert_eq!(shown(ProblemSentence::LastAdmin), ProblemSentence::LastAdmin.text(locale));
+            let page_text = |sentence: ProblemSentence| word_for_page(problem(&sentence, "", locale), locale).detail;
+            assert_eq!(page_text(ProblemSentence::NotAuthenticated), words.session_over);
+            assert_eq!(page_text(ProblemSentence::MethodNotAllowed), words.method);
+            assert_eq!(page_text(ProblemSentence::LastAdmin), ProblemSentence::LastAdmin.text(locale));
         }
     }
 }

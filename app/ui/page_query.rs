@@ -1,4 +1,4 @@
-//! Query strings and addresses of pages: serialized from the API's query types, so that fields are declared once.
+//! Query strings and URLs of pages: serialized from the API's query types, so that fields are declared once.
 
 use leptos_router::params::ParamsMap;
 use serde::Serialize;
@@ -18,12 +18,12 @@ pub(crate) fn query_string(query: &impl Serialize) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// The address of the list of jobs with these filters.
+/// The URL of the list of jobs with these filters.
 pub(crate) fn jobs_url(query: &JobsQuery) -> String {
     format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
 }
 
-/// Reads the query from a page's address. Empty, unknown and invalid parameters are ignored.
+/// Reads the query from a page's URL. Empty, unknown and invalid parameters are ignored.
 pub(crate) fn from_params<T: DeserializeOwned + Default>(params: &ParamsMap) -> T {
     let pairs = params.into_iter().map(|(name, value)| (name.as_ref(), normalize(name, value.trim())));
     let valid = pairs.filter(|pair| !pair.1.is_empty() && parse::<T>(std::slice::from_ref(pair)).is_some());
@@ -59,12 +59,12 @@ mod tests {
     use crate::protocol::usage::{UsageBy, UsageQuery};
     use crate::protocol::workers::WorkersQuery;
 
-    /// Returns the query as the server reads it from the address of a page or request.
-    fn sent<T: Serialize + DeserializeOwned>(query: &T) -> T {
+    /// Returns the query as the server reads it from the URL of a page or request.
+    fn as_sent<T: Serialize + DeserializeOwned>(query: &T) -> T {
         serde_urlencoded::from_str(query_string(query).trim_start_matches('?')).expect("a query")
     }
 
-    /// Returns the query as a page reads it from its own address.
+    /// Returns the query as a page reads it from its own URL.
     fn reloaded<T: Serialize + DeserializeOwned + Default>(query: &T) -> T {
         let mut params = ParamsMap::new();
         let pairs: Vec<(String, String)> =
@@ -79,54 +79,55 @@ mod tests {
         /// The text has no percent signs, because `ParamsMap` decodes values that are already decoded.
         #[test]
         fn each_field_survives_the_way_to_the_server_and_back(text in "[^\\s%]([^%]*[^\\s%])?", number in 1_u32.., flag: bool) {
-            let some = || Some(text.clone());
+            let value = || Some(text.clone());
             let time = || Some("2024-01-15T10:30:00.5Z".to_owned());
             let jobs = JobsQuery {
-                user: some(), label: some(), q: some(), cursor: some(), limit: Some(number), ..JobsQuery::example()
+                user: value(), label: value(), q: value(), cursor: value(), limit: Some(number), ..JobsQuery::example()
             };
-            prop_assert_eq!((&sent(&jobs), &reloaded(&jobs)), (&jobs, &jobs));
+            prop_assert_eq!((&as_sent(&jobs), &reloaded(&jobs)), (&jobs, &jobs));
             let workers = WorkersQuery {
-                status: Some(WorkerStatus::Idle), q: some(), label: some(), facets: flag, sort: some(),
-                limit: Some(number), cursor: some(),
+                status: Some(WorkerStatus::Idle), q: value(), label: value(), facets: flag, sort: value(),
+                limit: Some(number), cursor: value(),
             };
-            prop_assert_eq!((&sent(&workers), &reloaded(&workers)), (&workers, &workers));
+            prop_assert_eq!((&as_sent(&workers), &reloaded(&workers)), (&workers, &workers));
             let gpus = GpusQuery {
-                state: Some(GpuState::Quarantined), q: some(), group: some(), lately: Some(HistoryRange::Day),
-                limit: Some(number), cursor: some(),
+                state: Some(GpuState::Quarantined), q: value(), group: value(), lately: Some(HistoryRange::Day),
+                limit: Some(number), cursor: value(),
             };
-            prop_assert_eq!((&sent(&gpus), &reloaded(&gpus)), (&gpus, &gpus));
+            prop_assert_eq!((&as_sent(&gpus), &reloaded(&gpus)), (&gpus, &gpus));
             let users = UsersQuery {
-                q: some(), role: Some(Role::Lead), disabled: Some(flag), limit: Some(number), cursor: some(),
+                q: value(), role: Some(Role::Lead), disabled: Some(flag), limit: Some(number), cursor: value(),
             };
-            prop_assert_eq!((&sent(&users), &reloaded(&users)), (&users, &users));
+            prop_assert_eq!((&as_sent(&users), &reloaded(&users)), (&users, &users));
             let filters = AuditFilters {
-                actor: some(), action: some(), target: some(), request_id: some(), since: time(), until: time(),
+                actor: value(), action: value(), target: value(), request_id: value(), since: time(), until: time(),
             };
-            let audit = AuditQuery { filters, limit: Some(number), cursor: some() };
-            prop_assert_eq!((&sent(&audit), &reloaded(&audit)), (&audit, &audit));
+            let audit = AuditQuery { filters, limit: Some(number), cursor: value() };
+            prop_assert_eq!((&as_sent(&audit), &reloaded(&audit)), (&audit, &audit));
             let usage = UsageQuery { since: time(), until: time(), by: UsageBy::Worker };
-            prop_assert_eq!((&sent(&usage), &reloaded(&usage)), (&usage, &usage));
+            prop_assert_eq!((&as_sent(&usage), &reloaded(&usage)), (&usage, &usage));
             let lines = LogLinesQuery {
-                attempt: Some(number), from: Some(number.into()), limit: Some(number), q: some(), regex: flag, case: flag,
+                attempt: Some(number), from: Some(number.into()), limit: Some(number), q: value(), regex: flag,
+                case: flag,
             };
-            prop_assert_eq!(&sent(&lines), &lines);
+            prop_assert_eq!(&as_sent(&lines), &lines);
             let search = LogSearchQuery {
                 attempt: Some(number), q: text.clone(), regex: flag, case: flag, from: Some(number.into()),
                 until: Some(number.into()), backward: flag, limit: Some(number),
             };
-            prop_assert_eq!(&sent(&search), &search);
+            prop_assert_eq!(&as_sent(&search), &search);
             let chunk = LogQuery {
-                attempt: Some(number), offset: Some(number.into()), limit: Some(number), raw: some(), follow: some(),
+                attempt: Some(number), offset: Some(number.into()), limit: Some(number), raw: value(), follow: value(),
             };
-            prop_assert_eq!(&sent(&chunk), &chunk);
+            prop_assert_eq!(&as_sent(&chunk), &chunk);
             let live = JobLiveQuery { attempt: Some(number), offset: Some(number.into()) };
-            prop_assert_eq!(&sent(&live), &live);
+            prop_assert_eq!(&as_sent(&live), &live);
             let attempt = AttemptQuery { attempt: Some(number) };
-            prop_assert_eq!(&sent(&attempt), &attempt);
+            prop_assert_eq!(&as_sent(&attempt), &attempt);
             let history = HistoryQuery { range: Some(HistoryRange::Day) };
-            prop_assert_eq!(&sent(&history), &history);
+            prop_assert_eq!(&as_sent(&history), &history);
             let words = SearchQuery { q: text.clone(), limit: Some(number) };
-            prop_assert_eq!(&sent(&words), &words);
+            prop_assert_eq!(&as_sent(&words), &words);
         }
     }
 

@@ -133,8 +133,8 @@ impl Locale {
     /// Parses a tag by its primary language: `es-MX` is Spanish.
     pub fn parse(tag: &str) -> Option<Self> {
         let language = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
-        let wanted = language(tag.trim());
-        Self::ALL.into_iter().find(|locale| language(locale.tag()) == wanted)
+        let primary = language(tag.trim());
+        Self::ALL.into_iter().find(|locale| language(locale.tag()) == primary)
     }
 
     /// Returns the supported language that a browser prefers in `Accept-Language` (RFC 9110, 12.5.4).
@@ -207,13 +207,13 @@ impl Prefs {
     /// Reads [`PREFERENCE_COOKIES`] from a raw `Cookie` header; without a language cookie, `Accept-Language` decides.
     /// The caller sets the other fields.
     pub fn from_headers(cookies: &str, accept_language: &str, now: Timestamp) -> Self {
-        let cookie = |wanted| {
+        let cookie = |wanted_name| {
             let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-            pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
+            pairs.filter(|(name, _)| *name == wanted_name).map(|(_, value)| value).next()
         };
         let theme = cookie("theme").and_then(Theme::parse).unwrap_or_default();
-        let chosen = cookie("language").and_then(Locale::parse);
-        let locale = chosen.or_else(|| Locale::from_accept_language(accept_language)).unwrap_or_default();
+        let cookie_locale = cookie("language").and_then(Locale::parse);
+        let locale = cookie_locale.or_else(|| Locale::from_accept_language(accept_language)).unwrap_or_default();
         let density = cookie("density").and_then(Density::parse).unwrap_or_default();
         let zone = cookie("zone").and_then(Zone::parse).unwrap_or_default();
         let keys = cookie("keys").and_then(Keys::parse).unwrap_or_default();
@@ -257,8 +257,8 @@ mod tests {
         {
             assert_eq!(parse_choice(name, value), Some(value));
             assert!(PREFERENCE_COOKIES.contains(&name));
-            let read = Prefs::from_headers(&format!("{name}={value}"), "", Timestamp(0));
-            assert_ne!(read, Prefs::from_headers("", "", Timestamp(0)), "{name} changes something");
+            let prefs = Prefs::from_headers(&format!("{name}={value}"), "", Timestamp(0));
+            assert_ne!(prefs, Prefs::from_headers("", "", Timestamp(0)), "{name} changes something");
             assert_eq!(parse_choice(name, "\"><script>"), None);
         }
         assert_eq!(parse_choice("session", "x"), None);

@@ -1,5 +1,5 @@
-//! The sentences of problems, in each language. The build makes a variant for each key of `server_pages.problems`, with a field
-//! for each placeholder.
+//! The sentences of problems, in each language. The build generates a variant for each key of `server_pages.problems`,
+//! with a field for each placeholder.
 
 use super::locales::Language;
 pub use super::locales::words::ProblemSentence;
@@ -48,13 +48,13 @@ mod tests {
 
     #[test]
     fn named_places_are_filled_in_the_order_of_each_language() {
-        let pair = ProblemSentence::InvalidJsonWord {
+        let sentence = ProblemSentence::InvalidJsonWord {
             path: "target".to_owned(),
             found: "`moon`".to_owned(),
             allowed: "`auto`".to_owned(),
         };
-        assert_eq!(pair.text(Locale::En), "`target` cannot be `moon`. Allowed: `auto`.");
-        let japanese = pair.text(Locale::Ja);
+        assert_eq!(sentence.text(Locale::En), "`target` cannot be `moon`. Allowed: `auto`.");
+        let japanese = sentence.text(Locale::Ja);
         assert!(japanese.contains("`target`") && japanese.contains("`moon`"), "{japanese}");
     }
 }

@@ -1,18 +1,18 @@
-//! Addresses from untrusted data.
+//! URLs from untrusted data.
 
-/// An address that is safe in `href` and `src`: a path on this server, or an HTTP(S) URL.
+/// A URL that is safe in `href` and `src`: a path on this server, or an HTTP(S) URL.
 ///
 /// Leptos escapes attributes but does not check schemes, so `javascript:` would pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SafeUrl(String);
 
 impl SafeUrl {
-    /// Validates an address; an unsafe one becomes `#`.
+    /// Validates a URL; an unsafe one becomes `#`.
     pub fn from_data(url: &str) -> Self {
-        let on_this_server = url.starts_with('/') && !url.starts_with("//") && !url.starts_with("/\\");
-        let web = url.starts_with("https://") || url.starts_with("http://");
-        let printable = !url.chars().any(char::is_control);
-        Self(if (on_this_server || web) && printable { url.to_owned() } else { "#".to_owned() })
+        let is_local_path = url.starts_with('/') && !url.starts_with("//") && !url.starts_with("/\\");
+        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        let is_printable = !url.chars().any(char::is_control);
+        Self(if (is_local_path || is_web) && is_printable { url.to_owned() } else { "#".to_owned() })
     }
 
     pub fn into_string(self) -> String {

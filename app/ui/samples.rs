@@ -31,11 +31,11 @@ pub(crate) enum Direction {
 /// Returns the images among these files, ordered by step and key; of several attempts, those of the newest. Files that
 /// browsers do not show as images are ignored.
 pub(crate) fn samples(files: &[ArtifactView]) -> Vec<SampleImage> {
-    let mut found: Vec<SampleImage> = files.iter().filter(|file| is_image(file)).map(sample_from_file).collect();
-    found.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)).then(b.file.attempt.cmp(&a.file.attempt)));
+    let mut images: Vec<SampleImage> = files.iter().filter(|file| is_image(file)).map(sample_from_file).collect();
+    images.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)).then(b.file.attempt.cmp(&a.file.attempt)));
     let is_older = |later: &SampleImage, first: &SampleImage| later.file.attempt != first.file.attempt;
-    found.dedup_by(|later, first| (later.step, &later.key) == (first.step, &first.key) && is_older(later, first));
-    found
+    images.dedup_by(|later, first| (later.step, &later.key) == (first.step, &first.key) && is_older(later, first));
+    images
 }
 
 /// Orders by step, then by key, numerically if it is a number.
@@ -51,14 +51,14 @@ pub(crate) fn steps(samples: &[SampleImage]) -> Vec<u64> {
 /// Returns the index of the next image in a direction.
 pub(crate) fn neighbor(samples: &[SampleImage], from: usize, direction: Direction) -> Option<usize> {
     let current = samples.get(from)?;
-    let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match direction {
+    let (is_forward, is_candidate): (bool, fn(&SampleImage, &SampleImage) -> bool) = match direction {
         Direction::Left => (false, |a, b| a.step == b.step),
         Direction::Right => (true, |a, b| a.step == b.step),
         Direction::Up => (true, |a, b| a.key == b.key && a.step != b.step),
         Direction::Down => (false, |a, b| a.key == b.key && a.step != b.step),
     };
-    let fits = |index: &usize| same(current, &samples[*index]);
-    if later { (from + 1..samples.len()).find(fits) } else { (0..from).rev().find(fits) }
+    let is_match = |index: &usize| is_candidate(current, &samples[*index]);
+    if is_forward { (from + 1..samples.len()).find(is_match) } else { (0..from).rev().find(is_match) }
 }
 
 fn is_image(file: &ArtifactView) -> bool {
@@ -77,17 +77,17 @@ fn parse_sample_name(path: &str) -> (Option<u64>, &str) {
     let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
     let file = path.rsplit('/').next().unwrap_or(path);
     let name = strip_event_prefix(file).unwrap_or(file);
-    let in_name = name.match_indices("step").find_map(|(at, _)| step_and_key(&name[at..]));
-    let in_path = || path.rmatch_indices("step").find_map(|(at, _)| step_and_key(&path[at..]));
+    let in_name = name.match_indices("step").find_map(|(start, _)| step_and_key(&name[start..]));
+    let in_path = || path.rmatch_indices("step").find_map(|(start, _)| step_and_key(&path[start..]));
     in_name.or_else(in_path).map_or((None, name), |(step, key)| (Some(step), if key.is_empty() { "0" } else { key }))
 }
 
 /// Parses `step_400_a`.
 fn step_and_key(text: &str) -> Option<(u64, &str)> {
-    let between = |c: char| matches!(c, '_' | '-' | '/');
-    let after = text.strip_prefix("step")?.trim_start_matches(between);
-    let digits = after.len() - after.trim_start_matches(|next: char| next.is_ascii_digit()).len();
-    Some((after[..digits].parse().ok()?, after[digits..].trim_start_matches(between)))
+    let is_separator = |c: char| matches!(c, '_' | '-' | '/');
+    let rest = text.strip_prefix("step")?.trim_start_matches(is_separator);
+    let digits = rest.len() - rest.trim_start_matches(|next: char| next.is_ascii_digit()).len();
+    Some((rest[..digits].parse().ok()?, rest[digits..].trim_start_matches(is_separator)))
 }
 
 /// Removes the prefix that the agent adds to samples from events: `event_000012_images_0_step_400_a_cat`.
@@ -122,13 +122,13 @@ mod tests {
         assert_eq!(parse_sample_name("v/event_000012_images_3.png"), (None, "event_000012_images_3"));
         assert_eq!(parse_sample_name("v/event_preview_images_0.png"), (None, "event_preview_images_0"));
         // Two prompts with the same name at two steps.
-        let all = sample_images(&[
+        let images = sample_images(&[
             "v/event_000001_images_0_step_1_a_cat.png",
             "v/event_000002_images_0_step_1_a_cat.png",
             "v/event_000003_images_0_step_2_a_cat.png",
         ]);
-        assert_eq!(all.len(), 3, "both are shown");
-        assert_eq!((neighbor(&all, 0, Direction::Up), neighbor(&all, 2, Direction::Down)), (Some(2), Some(1)));
+        assert_eq!(images.len(), 3, "both are shown");
+        assert_eq!((neighbor(&images, 0, Direction::Up), neighbor(&images, 2, Direction::Down)), (Some(2), Some(1)));
     }
 
     fn sample_images(paths: &[&str]) -> Vec<SampleImage> {
@@ -143,20 +143,20 @@ mod tests {
                 .into();
         files.push(file("step_300.png", ArtifactKind::Other, 1, 0));
         files.push(file("s/step_9_0.png", ArtifactKind::Sample, 2, 0));
-        let found = samples(&files);
-        let keys: Vec<_> = found.iter().map(|s| (s.step, s.key.as_str(), s.file.attempt.0)).collect();
+        let images = samples(&files);
+        let keys: Vec<_> = images.iter().map(|s| (s.step, s.key.as_str(), s.file.attempt.0)).collect();
         assert_eq!(keys, [(None, "x", 1), (Some(9), "0", 2), (Some(100), "2", 1), (Some(100), "10", 1)]);
-        assert_eq!(steps(&found), [9, 100]);
+        assert_eq!(steps(&images), [9, 100]);
     }
 
     #[test]
     fn arrow_keys_move_within_a_step_and_between_steps() {
-        let all = sample_images(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
-        assert_eq!(neighbor(&all, 0, Direction::Right), Some(1));
-        assert_eq!(neighbor(&all, 1, Direction::Right), None);
-        assert_eq!(neighbor(&all, 0, Direction::Up), Some(3));
-        assert_eq!(neighbor(&all, 4, Direction::Down), Some(2));
-        assert_eq!(neighbor(&all, 3, Direction::Left), None);
-        assert_eq!(neighbor(&all, 99, Direction::Left), None);
+        let images = sample_images(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
+        assert_eq!(neighbor(&images, 0, Direction::Right), Some(1));
+        assert_eq!(neighbor(&images, 1, Direction::Right), None);
+        assert_eq!(neighbor(&images, 0, Direction::Up), Some(3));
+        assert_eq!(neighbor(&images, 4, Direction::Down), Some(2));
+        assert_eq!(neighbor(&images, 3, Direction::Left), None);
+        assert_eq!(neighbor(&images, 99, Direction::Left), None);
     }
 }

@@ -72,38 +72,39 @@ pub(crate) struct KeyPress<'k> {
 /// Returns the action of a key press, and whether the next key selects a page.
 ///
 /// Single-key shortcuts work only if enabled, and never while the user types or a dialog is open.
-pub(crate) fn interpret(stroke: KeyPress<'_>, after_go: bool, single_keys: bool) -> (Option<ShortcutAction>, bool) {
-    if stroke.command && !stroke.other_modifier && stroke.key.eq_ignore_ascii_case("k") {
+pub(crate) fn interpret(key_press: KeyPress<'_>, after_go: bool, single_keys: bool) -> (Option<ShortcutAction>, bool) {
+    if key_press.command && !key_press.other_modifier && key_press.key.eq_ignore_ascii_case("k") {
         return (Some(ShortcutAction::Search), false);
     }
-    if !single_keys || stroke.command || stroke.other_modifier || stroke.in_text_field || stroke.dialog_open {
+    if !single_keys || key_press.command || key_press.other_modifier || key_press.in_text_field || key_press.dialog_open
+    {
         return (None, false);
     }
     if after_go {
-        let mut key = stroke.key.chars();
+        let mut key = key_press.key.chars();
         let page_key = key.next().filter(|c| key.next().is_none() && c.is_ascii_lowercase());
         return (page_key.map(ShortcutAction::GoTo), false);
     }
-    if stroke.key == GO_PREFIX {
-        return (None, !stroke.is_repeat);
+    if key_press.key == GO_PREFIX {
+        return (None, !key_press.is_repeat);
     }
-    let act = SHORTCUTS.iter().find(|shortcut| shortcut.keys == stroke.key).map(|shortcut| shortcut.action);
+    let action = SHORTCUTS.iter().find(|shortcut| shortcut.keys == key_press.key).map(|shortcut| shortcut.action);
     // Only moving between rows repeats while the key is held down.
-    let repeats = matches!(act, Some(ShortcutAction::Next | ShortcutAction::Previous));
-    (act.filter(|act| *act != ShortcutAction::BrowserDefault && (repeats || !stroke.is_repeat)), false)
+    let can_repeat = matches!(action, Some(ShortcutAction::Next | ShortcutAction::Previous));
+    (action.filter(|action| *action != ShortcutAction::BrowserDefault && (can_repeat || !key_press.is_repeat)), false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stroke(key: &str) -> KeyPress<'_> {
+    fn key_press(key: &str) -> KeyPress<'_> {
         KeyPress { key, ..KeyPress::default() }
     }
 
     #[test]
     fn shortcuts_match_their_list() {
-        for (key, act) in [
+        for (key, action) in [
             ("?", ShortcutAction::Help),
             ("/", ShortcutAction::Filter),
             ("j", ShortcutAction::Next),
@@ -114,45 +115,48 @@ mod tests {
             ("d", ShortcutAction::Press('d')),
             ("u", ShortcutAction::Press('u')),
         ] {
-            assert_eq!(interpret(stroke(key), false, true), (Some(act), false), "{key}");
+            assert_eq!(interpret(key_press(key), false, true), (Some(action), false), "{key}");
         }
         for key in ["Enter", "Esc", "Escape", "a", "J", "Tab", " ", "ArrowDown"] {
-            assert_eq!(interpret(stroke(key), false, true), (None, false), "{key} is the browser's");
+            assert_eq!(interpret(key_press(key), false, true), (None, false), "{key} is the browser's");
         }
     }
 
     #[test]
     fn g_waits_for_one_more_key() {
-        assert_eq!(interpret(stroke("g"), false, true), (None, true));
-        assert_eq!(interpret(stroke("j"), true, true), (Some(ShortcutAction::GoTo('j')), false));
-        assert_eq!(interpret(stroke("g"), true, true), (Some(ShortcutAction::GoTo('g')), false));
+        assert_eq!(interpret(key_press("g"), false, true), (None, true));
+        assert_eq!(interpret(key_press("j"), true, true), (Some(ShortcutAction::GoTo('j')), false));
+        assert_eq!(interpret(key_press("g"), true, true), (Some(ShortcutAction::GoTo('g')), false));
         for key in ["Escape", "1", "Ä", "J"] {
-            assert_eq!(interpret(stroke(key), true, true), (None, false), "{key}");
+            assert_eq!(interpret(key_press(key), true, true), (None, false), "{key}");
         }
     }
 
     #[test]
     fn keys_of_browser_and_fields_are_left_alone() {
-        let others = [
-            KeyPress { in_text_field: true, ..stroke("j") },
-            KeyPress { dialog_open: true, ..stroke("j") },
-            KeyPress { command: true, ..stroke("c") },
-            KeyPress { other_modifier: true, ..stroke("d") },
-            KeyPress { is_repeat: true, ..stroke("c") },
-            KeyPress { is_repeat: true, ..stroke("g") },
+        let ignored = [
+            KeyPress { in_text_field: true, ..key_press("j") },
+            KeyPress { dialog_open: true, ..key_press("j") },
+            KeyPress { command: true, ..key_press("c") },
+            KeyPress { other_modifier: true, ..key_press("d") },
+            KeyPress { is_repeat: true, ..key_press("c") },
+            KeyPress { is_repeat: true, ..key_press("g") },
         ];
-        for stroke in others {
-            assert_eq!(interpret(stroke, false, true), (None, false), "{stroke:?}");
+        for key_press in ignored {
+            assert_eq!(interpret(key_press, false, true), (None, false), "{key_press:?}");
         }
-        assert_eq!(interpret(KeyPress { is_repeat: true, ..stroke("j") }, false, true).0, Some(ShortcutAction::Next));
+        assert_eq!(
+            interpret(KeyPress { is_repeat: true, ..key_press("j") }, false, true).0,
+            Some(ShortcutAction::Next)
+        );
     }
 
     #[test]
     fn single_keys_can_be_switched_off_and_the_search_stays() {
         for key in ["?", "j", "g", "d"] {
-            assert_eq!(interpret(stroke(key), false, false), (None, false), "{key}");
+            assert_eq!(interpret(key_press(key), false, false), (None, false), "{key}");
         }
-        let search = KeyPress { command: true, in_text_field: true, ..stroke("k") };
+        let search = KeyPress { command: true, in_text_field: true, ..key_press("k") };
         assert_eq!(interpret(search, false, false).0, Some(ShortcutAction::Search));
         assert_eq!(
             interpret(KeyPress { other_modifier: true, ..search }, false, true).0,

@@ -54,9 +54,9 @@ impl JobTimeline {
         let newest = known_times.flatten().chain([job.submitted_at, job.status_since]).max().unwrap_or(now);
         let until = job.ended_at.unwrap_or(now).max(newest);
         let first = attempts.len().saturating_sub(MAX_LANES);
-        let mut each = vec![TimelineLane { attempt: None, segments: waiting_segments(job, attempts, until) }];
-        each.extend(attempts[first..].iter().map(|attempt| attempt_lane(attempt, until)));
-        Self { from: job.submitted_at, until, lanes: each }
+        let mut lanes = vec![TimelineLane { attempt: None, segments: waiting_segments(job, attempts, until) }];
+        lanes.extend(attempts[first..].iter().map(|attempt| attempt_lane(attempt, until)));
+        Self { from: job.submitted_at, until, lanes }
     }
 
     /// Returns the duration of the whole timeline.
@@ -67,8 +67,8 @@ impl JobTimeline {
     /// Returns the position of a time, from 0 to 1.
     pub fn fraction_at(&self, at: Timestamp) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a place on a page")]
-        let share = (at - self.from).0 as f64 / self.span().0 as f64;
-        share.clamp(0.0, 1.0)
+        let fraction = (at - self.from).0 as f64 / self.span().0 as f64;
+        fraction.clamp(0.0, 1.0)
     }
 }
 
@@ -96,22 +96,22 @@ fn waiting_segments(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> 
 
 fn attempt_lane(attempt: &AttemptView, end: Timestamp) -> TimelineLane {
     let newest = [attempt.cancelling_at, attempt.running_at, attempt.started_at].into_iter().flatten().next();
-    let over = attempt.ended_at.unwrap_or_else(|| end.max(just_after(newest.unwrap_or(attempt.offered_at))));
-    let moments = [
+    let lane_end = attempt.ended_at.unwrap_or_else(|| end.max(just_after(newest.unwrap_or(attempt.offered_at))));
+    let phase_starts = [
         (TimelinePhase::Offered, Some(attempt.offered_at)),
         (TimelinePhase::Starting, attempt.started_at),
         (TimelinePhase::Running, attempt.running_at),
         (TimelinePhase::Cancelling, attempt.cancelling_at),
     ];
-    let phases: Vec<_> = moments.into_iter().filter_map(|(phase, at)| Some((phase, at?.min(over)))).collect();
-    let until = phases.iter().skip(1).map(|(_, at)| *at).chain([over]);
+    let phases: Vec<_> = phase_starts.into_iter().filter_map(|(phase, at)| Some((phase, at?.min(lane_end)))).collect();
+    let until = phases.iter().skip(1).map(|(_, at)| *at).chain([lane_end]);
     let segments = phases.iter().zip(until).filter_map(|((phase, from), until)| segment(*phase, *from, until));
     TimelineLane { attempt: Some(attempt.attempt), segments: segments.collect() }
 }
 
 /// Makes an ongoing phase visible from its start, even if the times are equal after rounding.
-fn just_after(moment: Timestamp) -> Timestamp {
-    Timestamp(moment.0 + 1)
+fn just_after(start: Timestamp) -> Timestamp {
+    Timestamp(start.0 + 1)
 }
 
 fn segment(phase: TimelinePhase, from: Timestamp, until: Timestamp) -> Option<TimelineSegment> {
@@ -123,9 +123,9 @@ pub(crate) fn axis_marks(span: Millis, count: i64) -> impl Iterator<Item = Milli
     const STEPS: [i64; 17] =
         [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400];
     let seconds = span.0 / 1_000;
-    let fits = |step: &i64| seconds / step <= count;
+    let is_coarse_enough = |step: &i64| seconds / step <= count;
     let days = seconds / 86_400 / count.max(1) + 1;
-    let step = STEPS.into_iter().find(fits).unwrap_or(days * 86_400);
+    let step = STEPS.into_iter().find(is_coarse_enough).unwrap_or(days * 86_400);
     (1..=seconds / step).map(move |mark| Millis::from_secs(mark * step))
 }
 
@@ -145,9 +145,9 @@ mod tests {
         Timestamp(1_700_000_000_000 + second * 1_000)
     }
 
-    fn attempt(number: u32, moments: &str) -> String {
+    fn attempt(number: u32, times: &str) -> String {
         format!(
-            r#"{{"attempt": {number}, "worker_id": "w_1", "worker_name": "w", "error": null, "exit_code": null, "log_bytes": 0, {moments}}}"#
+            r#"{{"attempt": {number}, "worker_id": "w_1", "worker_name": "w", "error": null, "exit_code": null, "log_bytes": 0, {times}}}"#
         )
     }
 
@@ -158,7 +158,7 @@ mod tests {
         timeline.lanes.iter().map(|lane| lane.segments.iter().map(segment).collect::<Vec<_>>().join(", ")).collect()
     }
 
-    fn moments(offered: i64, started: Option<i64>, running: Option<i64>, ended: Option<(i64, &str)>) -> String {
+    fn attempt_times(offered: i64, started: Option<i64>, running: Option<i64>, ended: Option<(i64, &str)>) -> String {
         let text =
             |second: Option<i64>| second.map_or_else(|| "null".to_owned(), |second| format!("\"{}\"", at(second)));
         format!(
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn a_lost_attempt_is_followed_by_a_back_off() {
         let attempts = [
-            attempt(1, &moments(10, Some(12), Some(20), Some((50, "lost")))),
-            attempt(2, &moments(60, Some(61), None, None)),
+            attempt(1, &attempt_times(10, Some(12), Some(20), Some((50, "lost")))),
+            attempt(2, &attempt_times(60, Some(61), None, None)),
         ];
         let timeline = JobTimeline::new(&view("starting", None, &attempts), at(100));
         assert_eq!(
@@ -206,25 +206,25 @@ mod tests {
 
     #[test]
     fn unaccepted_offer_is_requeued_without_a_back_off() {
-        let attempts = [attempt(1, &moments(10, None, None, Some((40, "expired"))))];
+        let attempts = [attempt(1, &attempt_times(10, None, None, Some((40, "expired"))))];
         let timeline = JobTimeline::new(&view("queued", None, &attempts), at(70));
         assert_eq!(describe_lanes(&timeline), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
     }
 
     #[test]
     fn nothing_is_drawn_after_the_end_or_before_the_beginning() {
-        let attempts = [attempt(1, &moments(0, Some(5), Some(9), Some((7, "completed"))))];
+        let attempts = [attempt(1, &attempt_times(0, Some(5), Some(9), Some((7, "completed"))))];
         let timeline = JobTimeline::new(&view("completed", Some(7), &attempts), at(500));
         assert_eq!(describe_lanes(&timeline), ["", "Offered 0-5, Starting 5-7"]);
         // The page's clock is behind the server's.
         let timeline =
-            JobTimeline::new(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
+            JobTimeline::new(&view("running", None, &[attempt(1, &attempt_times(3, Some(5), None, None))]), at(-60));
         assert_eq!(describe_lanes(&timeline), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
     }
 
     #[test]
     fn current_phase_is_shown_from_its_start() {
-        let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
+        let lost = [attempt(1, &attempt_times(1, Some(2), Some(3), Some((9, "lost"))))];
         let timeline = JobTimeline::new(&view("queued", None, &lost), at(9));
         assert_eq!(describe_lanes(&timeline), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
     }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use super::flash::Undo;
 use crate::protocol::workers::WorkerView;
 
-/// Returns the address of the form.
+/// Returns the URL of the form.
 pub(crate) fn form_url(worker: &WorkerView) -> String {
     format!("/ui/workers/{}/edit", worker.id)
 }
 
 /// Returns the fields of the form.
 pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
-    let set = worker.settings.clone().unwrap_or_default();
-    let labels: Vec<_> = set.labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let always = [
+    let settings = worker.settings.clone().unwrap_or_default();
+    let labels: Vec<_> = settings.labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let required = [
         ("name", worker.name.clone()),
         ("labels", labels.join("\n")),
         ("networks", worker.allowed_networks.join(", ")),
@@ -22,14 +22,14 @@ pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
     ];
     // Unset options are omitted.
     let kind = worker.worker_type.map(|kind| ("worker_type", kind.as_str().to_owned()));
-    let ignores = set.ignore_reported_labels.then(|| ("ignore_reported_labels", "true".to_owned()));
-    let rejects = set.reject_older_agents.then(|| ("reject_older_agents", "true".to_owned()));
-    let all = always.into_iter().chain(kind).chain(ignores).chain(rejects);
-    all.map(|(name, value)| (name.to_owned(), value)).collect()
+    let ignores = settings.ignore_reported_labels.then(|| ("ignore_reported_labels", "true".to_owned()));
+    let rejects = settings.reject_older_agents.then(|| ("reject_older_agents", "true".to_owned()));
+    let fields = required.into_iter().chain(kind).chain(ignores).chain(rejects);
+    fields.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the undo of an edit, which fails if the worker changes again: `revision` is the
-/// worker's revision after the edit.
+/// Returns the undo of an edit, which fails if the worker changes again: `revision` is the worker's revision after the
+/// edit.
 pub fn undo_edit(before: &WorkerView, revision: String) -> Undo {
     let mut fields = form_fields(before);
     fields.insert("revision".to_owned(), revision);

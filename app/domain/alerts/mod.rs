@@ -180,21 +180,21 @@ pub struct WorkerContext<'w> {
     pub waiting_job: Option<&'w JobId>,
 }
 
-/// Returns the alerts of a worker. `newest` is the server's own version.
-pub fn worker_alerts(subject: WorkerContext<'_>, newest: &str, now: Timestamp) -> Vec<Alert> {
+/// Returns the alerts of a worker. `server_version` is the version of this server.
+pub fn worker_alerts(subject: WorkerContext<'_>, server_version: &str, now: Timestamp) -> Vec<Alert> {
     let worker = subject.worker;
     let alert =
         |kind, since| Alert { kind, subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()), since };
     let found =
         [offline_alert(subject), token_conflict_alert(worker), token_alert(subject, now), drain_alert(subject, now)];
-    let found = found.into_iter().flatten().chain(capability_alerts(worker, newest));
+    let found = found.into_iter().flatten().chain(capability_alerts(worker, server_version));
     found.map(|(kind, since)| alert(kind, since)).collect()
 }
 
 type DatedAlertKind = (AlertKind, Option<Timestamp>);
 
-/// A worker that disconnects raises no alert while it may return to its job: an operator has stopped its agent. A drain
-/// says that an operator knows of the outage.
+/// A worker that disconnects raises no alert while it may return to its job: an operator has stopped its agent. A
+/// draining worker raises none if its lost job runs elsewhere or has ended: an operator knows of the outage.
 fn offline_alert(WorkerContext { worker, waiting_job, .. }: WorkerContext<'_>) -> Option<DatedAlertKind> {
     let ConnectionState::Offline { since, lost_job, .. } = &worker.connection else { return None };
     let kind = match (waiting_job, lost_job) {
@@ -241,30 +241,30 @@ fn connected_capability(worker: &Worker) -> Option<&super::capability::Capabilit
 }
 
 /// Alerts from the reports of a connected agent.
-fn capability_alerts(worker: &Worker, newest: &str) -> Vec<DatedAlertKind> {
+fn capability_alerts(worker: &Worker, server_version: &str) -> Vec<DatedAlertKind> {
     let Some(capability) = connected_capability(worker) else { return Vec::new() };
     // The version that older agents report is that of another program.
     let version = capability
         .agent_version
         .as_ref()
-        .filter(|version| !capability.is_older_agent() && is_older_version(version, newest));
+        .filter(|version| !capability.is_older_agent() && is_older_version(version, server_version));
     let unhealthy = capability.unhealthy_reason.clone().map(|why| AlertKind::HostUnhealthy { why });
     let unverified = (capability.tls_verify == Some(false)).then_some(AlertKind::TlsUnverified);
-    let behind = version.map(|version| AlertKind::AgentOutdated { version: version.clone() });
-    let found = [unavailable_gpus_alert(&capability.gpus), unhealthy, unverified, behind];
+    let outdated = version.map(|version| AlertKind::AgentOutdated { version: version.clone() });
+    let found = [unavailable_gpus_alert(&capability.gpus), unhealthy, unverified, outdated];
     found.into_iter().flatten().map(|kind| (kind, None)).collect()
 }
 
 /// Quarantined GPUs only: use by another process is not an error.
 fn unavailable_gpus_alert(all: &[Gpu]) -> Option<AlertKind> {
-    let broken = |gpu: &Gpu| {
-        let why =
+    let quarantined = |gpu: &Gpu| {
+        let quarantine =
             gpu.unavailable.as_ref().filter(|unavailable| unavailable.reason == UnavailableReason::Quarantined)?;
-        Some((gpu.index, why.detail.clone()))
+        Some((gpu.index, quarantine.detail.clone()))
     };
-    let mut broken = all.iter().filter_map(broken);
-    let (first, detail) = broken.next()?;
-    Some(AlertKind::GpusUnavailable { gpus: broken.count() as u64 + 1, first, detail })
+    let mut quarantined = all.iter().filter_map(quarantined);
+    let (first, detail) = quarantined.next()?;
+    Some(AlertKind::GpusUnavailable { gpus: quarantined.count() as u64 + 1, first, detail })
 }
 
 /// Returns whether a version is older. Invalid versions are not compared.
@@ -302,12 +302,12 @@ fn group_infos(alerts: Vec<Alert>) -> Vec<Alert> {
         }
     }
     for mut group in groups {
-        let many = group.len();
-        if many > MAX_NAMED_WORKERS {
+        let worker_count = group.len();
+        if worker_count > MAX_NAMED_WORKERS {
             // The oldest alert represents the group.
             group.sort_by_key(|alert| (alert.since.is_none(), alert.since));
             group.truncate(1);
-            group[0].subject = AlertSubject::Workers(many as u64);
+            group[0].subject = AlertSubject::Workers(worker_count as u64);
         }
         alerts.append(&mut group);
     }

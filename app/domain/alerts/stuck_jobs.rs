@@ -9,7 +9,7 @@ use crate::domain::job::Job;
 use crate::domain::plan::{DemandKey, demand_key};
 use crate::domain::time::{Millis, Timestamp};
 
-/// A restarting agent may be back within this time.
+/// A restarting agent may reconnect within this time.
 const GRACE_PERIOD: Millis = Millis::from_secs(60);
 /// Maximum number of alerts, for the requirements with the most jobs; the jobs of others are only counted.
 const MAX_DEMANDS: usize = 5;
@@ -21,20 +21,22 @@ struct DemandGroup<'j> {
 }
 
 /// Returns the alerts for pending jobs. The requirements with the most jobs are checked first, within the budget of
-/// `outlooks`.
+/// `feasibility_cache`.
 pub fn stuck_job_alerts<'j>(
     waiting: impl IntoIterator<Item = &'j Job>,
-    outlooks: &mut FeasibilityCache<'j, '_>,
+    feasibility_cache: &mut FeasibilityCache<'j, '_>,
     now: Timestamp,
 ) -> Vec<Alert> {
     let mut demands = group_by_demand(waiting);
     demands.retain(|demand| now - demand.oldest.state_since() > GRACE_PERIOD);
     demands.sort_by_key(|demand| (Reverse(demand.jobs), demand.oldest.state_since(), &demand.oldest.id));
-    demands.retain(|demand| outlooks.feasibility(demand.oldest).is_some_and(|outlook| outlook > Feasibility::Busy));
+    demands.retain(|demand| {
+        feasibility_cache.feasibility(demand.oldest).is_some_and(|feasibility| feasibility > Feasibility::Busy)
+    });
     let others = demands.split_off(demands.len().min(MAX_DEMANDS));
     let others: u64 = others.iter().map(|demand| demand.jobs).sum();
     let entry = |DemandGroup { oldest, jobs }: DemandGroup<'j>| Alert {
-        kind: AlertKind::Stuck { jobs, summary: outlooks.summary(oldest) },
+        kind: AlertKind::Stuck { jobs, summary: feasibility_cache.summary(oldest) },
         subject: AlertSubject::Job(oldest.id.clone(), oldest.spec.config_name.clone()),
         since: Some(oldest.state_since()),
     };

@@ -25,8 +25,8 @@ fn found_alerts(
 
 fn context_alerts(context: WorkerContext<'_>, now: Timestamp) -> Vec<DatedAlertKind> {
     let (entries, worker) = (worker_alerts(context, "0.2.0", now), context.worker);
-    let about = AlertSubject::Worker(worker.id.clone(), worker.name.clone());
-    assert!(entries.iter().all(|entry| entry.subject == about), "{entries:?}");
+    let subject = AlertSubject::Worker(worker.id.clone(), worker.name.clone());
+    assert!(entries.iter().all(|entry| entry.subject == subject), "{entries:?}");
     entries.into_iter().map(|entry| (entry.kind, entry.since)).collect()
 }
 
@@ -56,7 +56,7 @@ fn worker_that_lost_a_job_raises_an_alert_until_it_returns_or_drains() {
     let warning = || vec![(AlertKind::Offline { job: job.clone() }, Some(NOW))];
     let drained = lost.clone().drained(NOW, None, None);
     let returned = lost.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
-    for (worker, held, waiting, expected) in [
+    for (worker, has_job, job_waits, expected) in [
         (&silent, false, false, vec![]),
         (&lost, false, true, critical()),
         (&lost, false, false, warning()),
@@ -69,8 +69,8 @@ fn worker_that_lost_a_job_raises_an_alert_until_it_returns_or_drains() {
         (&disconnected, false, false, vec![]),
     ] {
         let credential = WorkerCredential::new("a");
-        let (held, waiting) = (held.then_some(&job), waiting.then_some(&job));
-        let context = WorkerContext { worker, credential: &credential, job: held, waiting_job: waiting };
+        let (current_job, waiting_job) = (has_job.then_some(&job), job_waits.then_some(&job));
+        let context = WorkerContext { worker, credential: &credential, job: current_job, waiting_job };
         assert_eq!(context_alerts(context, NOW + HOUR), expected, "{context:?}");
     }
     assert_eq!(critical()[0].0.severity(), Severity::Critical);
@@ -80,23 +80,23 @@ fn worker_that_lost_a_job_raises_an_alert_until_it_returns_or_drains() {
 #[test]
 fn long_or_overdue_drain_raises_an_alert() {
     let (deadline, job) = (NOW + Millis::from_secs(60), job_id(1));
-    let open = worker(1, &[80], 1).drained(NOW, None, None);
-    let bounded = worker(1, &[80], 1).drained(NOW, None, Some(deadline));
+    let unlimited = worker(1, &[80], 1).drained(NOW, None, None);
+    let limited = worker(1, &[80], 1).drained(NOW, None, Some(deadline));
     let (after, late) = (NOW + Millis::from_secs(61), NOW + HOUR + Millis::from_secs(1));
     let long = || vec![(AlertKind::DrainLong, Some(NOW))];
-    assert_eq!((found_kinds(&open, None, NOW + HOUR), found_kinds(&open, None, late)), (vec![], long()));
-    assert_eq!(found_kinds(&bounded, Some(&job), after), [(AlertKind::DrainOverdue, Some(deadline))]);
-    assert_eq!((found_kinds(&bounded, None, after), found_kinds(&bounded, None, late)), (vec![], long()));
-    let away = open.went_offline(NOW, OfflineCause::Disconnected);
-    assert_eq!(found_kinds(&away, None, late), [], "no alert while disconnected");
+    assert_eq!((found_kinds(&unlimited, None, NOW + HOUR), found_kinds(&unlimited, None, late)), (vec![], long()));
+    assert_eq!(found_kinds(&limited, Some(&job), after), [(AlertKind::DrainOverdue, Some(deadline))]);
+    assert_eq!((found_kinds(&limited, None, after), found_kinds(&limited, None, late)), (vec![], long()));
+    let disconnected = unlimited.went_offline(NOW, OfflineCause::Disconnected);
+    assert_eq!(found_kinds(&disconnected, None, late), [], "no alert while disconnected");
 }
 
 #[test]
 fn quarantined_gpu_raises_an_alert_and_used_gpu_does_not() {
-    let broken = with_unavailable_gpus(worker(1, &[80, 80, 80], 1), &[1, 2]);
-    let concern = AlertKind::GpusUnavailable { gpus: 2, first: 1, detail: "XID 79".to_owned() };
-    assert_eq!(found_kinds(&broken, None, NOW), [(concern, None)]);
-    let mut gpus = broken.capability().expect("there").gpus.clone();
+    let quarantined = with_unavailable_gpus(worker(1, &[80, 80, 80], 1), &[1, 2]);
+    let kind = AlertKind::GpusUnavailable { gpus: 2, first: 1, detail: "XID 79".to_owned() };
+    assert_eq!(found_kinds(&quarantined, None, NOW), [(kind, None)]);
+    let mut gpus = quarantined.capability().expect("registered").gpus.clone();
     for gpu in &mut gpus[1..] {
         gpu.unavailable =
             Some(Unavailable { reason: UnavailableReason::InUse, detail: "used by process 7".to_owned() });
@@ -107,18 +107,18 @@ fn quarantined_gpu_raises_an_alert_and_used_gpu_does_not() {
 #[test]
 fn reports_count_only_while_connected() {
     let capability = Capability {
-        unhealthy_reason: Some("no room".to_owned()),
+        unhealthy_reason: Some("no disk space".to_owned()),
         tls_verify: Some(false),
         agent_version: Some("0.1.9".to_owned()),
         protocol: Some(1),
         ..Capability::default()
     };
     let connected = reporting(capability.clone());
-    let unhealthy = AlertKind::HostUnhealthy { why: "no room".to_owned() };
-    let behind = AlertKind::AgentOutdated { version: "0.1.9".to_owned() };
+    let unhealthy = AlertKind::HostUnhealthy { why: "no disk space".to_owned() };
+    let outdated = AlertKind::AgentOutdated { version: "0.1.9".to_owned() };
     assert_eq!(
         found_kinds(&connected, None, NOW),
-        [unhealthy, AlertKind::TlsUnverified, behind].map(|concern| (concern, None))
+        [unhealthy, AlertKind::TlsUnverified, outdated].map(|kind| (kind, None))
     );
     assert_eq!(found_kinds(&connected.went_offline(NOW, OfflineCause::HeartbeatTimeout), None, NOW), []);
     let older = reporting(Capability { protocol: None, unhealthy_reason: None, tls_verify: None, ..capability });
@@ -141,13 +141,13 @@ fn versions_are_compared_numerically() {
 
 #[test]
 fn expired_expiring_or_old_token_raises_an_alert() {
-    let key = |ends: Option<Millis>, age: Option<Millis>| WorkerCredential {
+    let credential = |expires_in: Option<Millis>, age: Option<Millis>| WorkerCredential {
         issued_at: age.map(|age| Timestamp(NOW.0 - age.0)),
-        expires_at: ends.map(|span| NOW + span),
+        expires_at: expires_in.map(|span| NOW + span),
         ..WorkerCredential::new("a")
     };
     let days = |n: i64| Millis(DAY.0 * n);
-    let alerts = |worker: &Worker, ends, age| found_alerts(worker, &key(ends, age), None, NOW);
+    let alerts = |worker: &Worker, expires_in, age| found_alerts(worker, &credential(expires_in, age), None, NOW);
     let active = worker(1, &[], 1);
     assert_eq!(alerts(&active, Some(days(0)), None), [(AlertKind::TokenExpired, Some(NOW))]);
     assert_eq!(
@@ -163,8 +163,8 @@ fn expired_expiring_or_old_token_raises_an_alert() {
     assert_eq!(alerts(&conflict, None, None), [(AlertKind::TokenShared { host: "rack-7".to_owned() }, Some(NOW))]);
 }
 
-fn entry(n: u16, concern: AlertKind, since: Option<i64>) -> Alert {
-    Alert { kind: concern, subject: AlertSubject::Worker(worker_id(n), format!("w{n}")), since: since.map(Timestamp) }
+fn entry(n: u16, kind: AlertKind, since: Option<i64>) -> Alert {
+    Alert { kind, subject: AlertSubject::Worker(worker_id(n), format!("w{n}")), since: since.map(Timestamp) }
 }
 
 #[test]
@@ -188,9 +188,9 @@ fn informational_alerts_of_many_workers_are_combined() {
     let old = |n: u16| entry(n, AlertKind::TokenOld, Some(i64::from(n)));
     assert_eq!(build_list((1..=3).map(old).collect()).alerts.len(), 3);
     let many = build_list((1..=4).rev().map(old).chain([entry(9, AlertKind::DrainLong, Some(7))]).collect());
-    let about: Vec<_> = many.alerts.iter().map(|entry| (&entry.subject, entry.since)).collect();
+    let subjects: Vec<_> = many.alerts.iter().map(|entry| (&entry.subject, entry.since)).collect();
     let drained = AlertSubject::Worker(worker_id(9), "w9".to_owned());
-    assert_eq!(about, [(&AlertSubject::Workers(4), Some(Timestamp(1))), (&drained, Some(Timestamp(7)))]);
+    assert_eq!(subjects, [(&AlertSubject::Workers(4), Some(Timestamp(1))), (&drained, Some(Timestamp(7)))]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn in_site(site: &str) -> Demand {
 fn stuck_jobs_raise_alerts_after_a_minute_by_requirements() {
     let workers = [worker(1, &[80], 1), worker(2, &[80], 1).drained(NOW, None, None)];
     let jobs = [job(1, in_site("graz")), job(2, Demand::default()), job(3, gpu_demand(2)), job(4, in_site("graz"))];
-    let at = |now: Timestamp| {
+    let alerts_at = |now: Timestamp| {
         let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
         let alerts = stuck_job_alerts(&jobs, &mut FeasibilityCache::with_budget(fleet, 1_000), now);
         alerts.into_iter().map(|entry| match entry.kind {
@@ -219,21 +219,21 @@ fn stuck_jobs_raise_alerts_after_a_minute_by_requirements() {
             other => panic!("{other:?}"),
         })
     };
-    assert_eq!(at(NOW).count(), 0, "pending for less than a minute");
+    assert_eq!(alerts_at(NOW).count(), 0, "pending for less than a minute");
     let graz = JobRequirement::Label { key: "site".to_owned(), wanted: "graz".to_owned() };
     let since = |n: usize| Some(jobs[n].submitted_at);
-    let about = |n: u16| AlertSubject::Job(job_id(n), "digits".to_owned());
-    let both = [(about(1), 2, graz, since(0)), (about(3), 1, JobRequirement::Gpus(2), since(2))];
-    assert_eq!(at(NOW + Millis::from_secs(1)).collect::<Vec<_>>(), both);
+    let subject = |n: u16| AlertSubject::Job(job_id(n), "digits".to_owned());
+    let expected = [(subject(1), 2, graz, since(0)), (subject(3), 1, JobRequirement::Gpus(2), since(2))];
+    assert_eq!(alerts_at(NOW + Millis::from_secs(1)).collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn jobs_that_need_an_admin_raise_alerts() {
     let workers = [worker(1, &[80], 1).drained(NOW, None, None), unseen_worker(2)];
     let jobs = [job(1, Demand::default())];
-    let mut outlooks =
+    let mut feasibility_cache =
         FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
-    let alerts = stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR);
+    let alerts = stuck_job_alerts(&jobs, &mut feasibility_cache, NOW + HOUR);
     let [Alert { kind: AlertKind::Stuck { jobs: 1, summary: Some(summary) }, .. }] = &alerts[..] else {
         panic!("{alerts:?}")
     };
@@ -250,15 +250,17 @@ fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
         other => in_site(&format!("s{other}")),
     };
     let jobs: Vec<Job> = (1..=10_000).map(|n| job(n, demand(n))).collect();
-    let alert_sizes = |most| -> (Vec<u64>, usize) {
-        let mut outlooks =
-            FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), most);
-        let number = |entry: Alert| match entry.kind {
+    let alert_sizes = |max_comparisons| -> (Vec<u64>, usize) {
+        let mut feasibility_cache = FeasibilityCache::with_budget(
+            PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()),
+            max_comparisons,
+        );
+        let job_count = |entry: Alert| match entry.kind {
             AlertKind::Stuck { jobs, .. } | AlertKind::MoreStuck { jobs } => jobs,
             other => panic!("{other:?}"),
         };
-        let entries = build_list(stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR)).alerts;
-        (entries.into_iter().map(number).collect(), outlooks.comparisons())
+        let entries = build_list(stuck_job_alerts(&jobs, &mut feasibility_cache, NOW + HOUR)).alerts;
+        (entries.into_iter().map(job_count).collect(), feasibility_cache.comparisons())
     };
     // The number of all stuck jobs. Each set of requirements is checked once; those with an alert are checked again.
     assert_eq!(alert_sizes(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));

@@ -28,12 +28,12 @@ impl AuditEvent {
     /// stored text.
     #[must_use]
     pub fn sanitized(self) -> Self {
-        let plain = |text: String| if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
+        let replace_nul = |text: String| if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
         Self {
-            actor: plain(self.actor),
-            target: plain(self.target),
-            detail: plain(self.detail),
-            request_id: self.request_id.map(plain),
+            actor: replace_nul(self.actor),
+            target: replace_nul(self.target),
+            detail: replace_nul(self.detail),
+            request_id: self.request_id.map(replace_nul),
             ..self
         }
     }
@@ -149,15 +149,20 @@ mod tests {
 
     #[test]
     fn hashed_text_can_be_stored_in_every_database() {
-        let odd = AuditEvent {
+        let with_nul = AuditEvent {
             actor: "a\0".to_owned(),
             target: "t\0".to_owned(),
             detail: "d\0".to_owned(),
             request_id: Some("r\0".to_owned()),
             ..entry()
         };
-        let kept = odd.sanitized();
-        let texts = [&kept.actor, &kept.target, &kept.detail, kept.request_id.as_ref().expect("a request ID")];
+        let sanitized = with_nul.sanitized();
+        let texts = [
+            &sanitized.actor,
+            &sanitized.target,
+            &sanitized.detail,
+            sanitized.request_id.as_ref().expect("a request ID"),
+        ];
         assert!(texts.iter().all(|text| text.ends_with('\u{fffd}') && !text.contains('\0')));
         assert_eq!(entry().sanitized(), entry());
     }

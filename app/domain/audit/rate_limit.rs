@@ -21,7 +21,7 @@ pub enum RejectionKind {
     Registration,
     /// A token that another agent is using.
     TokenInUse,
-    /// A login.
+    /// A sign-in.
     Login,
     /// A request that was not authenticated or not permitted.
     AccessDenied,
@@ -115,16 +115,16 @@ impl<P: Ord> RejectionLimiter<P> {
 
     /// Removes clients without recent rejections, and returns what was suppressed for them.
     pub fn prune(&mut self, now: Timestamp) -> Option<SuppressedRejections> {
-        let mut left_out = SuppressedRejections { count: std::mem::take(&mut self.overflow), peers: 0 };
+        let mut unreported = SuppressedRejections { count: std::mem::take(&mut self.overflow), peers: 0 };
         self.peers.retain(|_, tally| {
-            let lately = now - tally.last_rejected < WINDOW;
-            if !lately && tally.suppressed > 0 {
-                left_out.count += tally.suppressed;
-                left_out.peers += 1;
+            let is_recent = now - tally.last_rejected < WINDOW;
+            if !is_recent && tally.suppressed > 0 {
+                unreported.count += tally.suppressed;
+                unreported.peers += 1;
             }
-            lately
+            is_recent
         });
-        (left_out.count > 0).then_some(left_out)
+        (unreported.count > 0).then_some(unreported)
     }
 }
 

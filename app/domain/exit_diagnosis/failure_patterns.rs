@@ -14,14 +14,14 @@ const TAIL_LINES: usize = 12;
 type LineNumbers<'s> = &'s [usize];
 
 /// Finds crashes, oldest first.
-pub fn find_crashes(lines: &[RankLine], stream: LineNumbers<'_>) -> Vec<LogFinding> {
+pub fn find_crashes(lines: &[RankLine], line_numbers: LineNumbers<'_>) -> Vec<LogFinding> {
     let mut found: Vec<LogFinding> = Vec::new();
-    for (index, number) in stream.iter().enumerate() {
+    for (index, number) in line_numbers.iter().enumerate() {
         if found.last().is_some_and(|last| last.lines.contains(number)) {
             continue;
         }
         let text = lines[*number].text();
-        let rest = &stream[index..];
+        let rest = &line_numbers[index..];
         if text.starts_with("Fatal Python error: ") {
             found.push(build_crash_finding(lines, rest, CauseKind::Crash, text, is_dump_line));
         } else if text.starts_with("terminate called") {
@@ -47,8 +47,9 @@ pub fn find_crashes(lines: &[RankLine], stream: LineNumbers<'_>) -> Vec<LogFindi
 
 /// Returns the message of a process group's watchdog about an operation that timed out.
 fn watchdog_message(text: &str) -> Option<&str> {
-    let behind = || text.strip_prefix("[E").and_then(|line| line.split_once("] ")).map_or(text, |(_, message)| message);
-    text.contains("Watchdog caught collective operation timeout").then(behind)
+    let message_after_prefix =
+        || text.strip_prefix("[E").and_then(|line| line.split_once("] ")).map_or(text, |(_, message)| message);
+    text.contains("Watchdog caught collective operation timeout").then(message_after_prefix)
 }
 
 /// Returns whether a line belongs to the output of `faulthandler`.
@@ -68,50 +69,52 @@ fn is_dump_line(text: &str) -> bool {
 /// Builds a finding from its first line and the following lines that belong to it.
 fn build_crash_finding(
     lines: &[RankLine],
-    stream: LineNumbers<'_>,
+    line_numbers: LineNumbers<'_>,
     kind: CauseKind,
     headline: &str,
-    belongs: impl Fn(&str) -> bool,
+    belongs_to_crash: impl Fn(&str) -> bool,
 ) -> LogFinding {
-    let at = stream.first().copied().unwrap_or_default();
-    let rest = stream.iter().skip(1).take_while(|number| belongs(lines[**number].text())).take(MAX_BLOCK_LINES);
-    let all: Vec<usize> = std::iter::once(at).chain(rest.copied()).collect();
-    let mut block: Vec<String> = all.iter().map(|number| lines[*number].text().to_owned()).collect();
+    let first = line_numbers.first().copied().unwrap_or_default();
+    let rest =
+        line_numbers.iter().skip(1).take_while(|number| belongs_to_crash(lines[**number].text())).take(MAX_BLOCK_LINES);
+    let numbers: Vec<usize> = std::iter::once(first).chain(rest.copied()).collect();
+    let mut block: Vec<String> = numbers.iter().map(|number| lines[*number].text().to_owned()).collect();
     while block.last().is_some_and(String::is_empty) {
         block.pop();
     }
-    let end = all.last().map_or(at, |last| last + 1);
+    let end = numbers.last().map_or(first, |last| last + 1);
     LogFinding {
         block,
-        lines: at..end,
-        rank: lines[at].rank,
-        ..LogFinding::single_line(LogFindingClass::Crash, kind, headline, at)
+        lines: first..end,
+        rank: lines[first].rank,
+        ..LogFinding::single_line(LogFindingClass::Crash, kind, headline, first)
     }
 }
 
 /// Finds the error of a program that did not start, in its last lines.
-pub fn find_start_failure(lines: &[RankLine], stream: LineNumbers<'_>) -> Option<LogFinding> {
-    let found = stream.iter().enumerate().rev().find_map(|(index, number)| {
+pub fn find_start_failure(lines: &[RankLine], line_numbers: LineNumbers<'_>) -> Option<LogFinding> {
+    let found = line_numbers.iter().enumerate().rev().find_map(|(index, number)| {
         let kind = start_failure_kind(lines[*number].text())?;
         Some((index, *number, kind))
     });
-    let (index, at, kind) = found?;
-    let usage = if kind == CauseKind::Configuration { usage_start(lines, &stream[..index]) } else { None };
+    let (index, line_number, kind) = found?;
+    let usage_index = if kind == CauseKind::Configuration { usage_start(lines, &line_numbers[..index]) } else { None };
     // Without a usage line, `error:` may come from any program.
-    if kind == CauseKind::Configuration && usage.is_none() {
+    if kind == CauseKind::Configuration && usage_index.is_none() {
         return None;
     }
-    let first = usage.unwrap_or(index);
-    let mut block: Vec<String> = stream[first..index].iter().map(|number| lines[*number].text().to_owned()).collect();
+    let start_index = usage_index.unwrap_or(index);
+    let mut block: Vec<String> =
+        line_numbers[start_index..index].iter().map(|number| lines[*number].text().to_owned()).collect();
     if !block.is_empty() {
-        block.push(lines[at].text().to_owned());
+        block.push(lines[line_number].text().to_owned());
     }
-    let lines_of = stream[first]..at + 1;
+    let line_range = line_numbers[start_index]..line_number + 1;
     Some(LogFinding {
         block,
-        lines: lines_of,
-        rank: lines[at].rank,
-        ..LogFinding::single_line(LogFindingClass::NeverStarted, kind, lines[at].text(), at)
+        lines: line_range,
+        rank: lines[line_number].rank,
+        ..LogFinding::single_line(LogFindingClass::NeverStarted, kind, lines[line_number].text(), line_number)
     })
 }
 
@@ -123,7 +126,7 @@ fn usage_start(lines: &[RankLine], before: LineNumbers<'_>) -> Option<usize> {
         .filter(|index| before.len() - index < MAX_BLOCK_LINES)
 }
 
-/// Returns why a program did not start, if this line says so.
+/// Returns why a program did not start, if this line reports it.
 fn start_failure_kind(text: &str) -> Option<CauseKind> {
     let (program, message) = text.split_once(": ")?;
     let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
@@ -143,7 +146,7 @@ fn start_failure_kind(text: &str) -> Option<CauseKind> {
 /// Finds the last line near the end that the log marks as an error, with related lines before it.
 pub fn find_logged_error(lines: &[RankLine]) -> Option<LogFinding> {
     let candidates: Vec<usize> =
-        (0..lines.len()).rev().filter(|at| !launcher::is_exit_noise(lines[*at].text())).take(TAIL_LINES).collect();
+        (0..lines.len()).rev().filter(|at| !launcher::is_exit_output(lines[*at].text())).take(TAIL_LINES).collect();
     let errors: Vec<usize> = candidates.into_iter().filter(|at| is_error_line(lines[*at].text())).collect();
     let (last, first) = (*errors.first()?, *errors.last()?);
     let kind = if errors.iter().any(|at| reports_nan_loss(lines[*at].text())) {
@@ -151,9 +154,9 @@ pub fn find_logged_error(lines: &[RankLine]) -> Option<LogFinding> {
     } else {
         CauseKind::Logged
     };
-    let several: Vec<String> = errors.iter().rev().map(|at| lines[*at].text().to_owned()).collect();
-    let block = if several.len() > 1 { several } else { Vec::new() };
-    // The loss is the cause.
+    let error_texts: Vec<String> = errors.iter().rev().map(|at| lines[*at].text().to_owned()).collect();
+    let block = if error_texts.len() > 1 { error_texts } else { Vec::new() };
+    // A NaN loss is the cause, not the last error.
     let at = if kind == CauseKind::NotANumber {
         errors.iter().copied().find(|at| reports_nan_loss(lines[*at].text()))?
     } else {
@@ -169,8 +172,8 @@ pub fn find_logged_error(lines: &[RankLine]) -> Option<LogFinding> {
 
 /// Returns the message of a line, without the mark and the severity that the agent adds.
 fn event_message(text: &str) -> &str {
-    let of_event = text.strip_prefix(EVENT_PREFIX).and_then(|event| event.split_once(' '));
-    of_event.map_or(text, |(_severity, message)| message)
+    let event_parts = text.strip_prefix(EVENT_PREFIX).and_then(|event| event.split_once(' '));
+    event_parts.map_or(text, |(_severity, message)| message)
 }
 
 /// Returns whether a log marks this line as an error, by its level.

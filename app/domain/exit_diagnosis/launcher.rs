@@ -26,7 +26,7 @@ const LAUNCHER_MARKERS: [&str; 13] = [
     "exits with return code = ",
 ];
 /// Text that occurs at every exit.
-const EXIT_NOISE_MARKERS: [&str; 7] = [
+const EXIT_OUTPUT_MARKERS: [&str; 7] = [
     "wandb:",
     "destroy_process_group() was not called",
     "resource_tracker: ",
@@ -46,12 +46,12 @@ pub struct RootCause {
 
 /// Returns whether a launcher wrote this line.
 pub fn is_launcher_line(text: &str) -> bool {
-    is_ruler(text) || LAUNCHER_MARKERS.iter().any(|words| text.contains(words))
+    is_ruler(text) || LAUNCHER_MARKERS.iter().any(|marker| text.contains(marker))
 }
 
 /// Returns whether a line after a failure is part of the exit, not of continued training.
-pub fn is_exit_noise(text: &str) -> bool {
-    text.trim().is_empty() || is_launcher_line(text) || EXIT_NOISE_MARKERS.iter().any(|words| text.contains(words))
+pub fn is_exit_output(text: &str) -> bool {
+    text.trim().is_empty() || is_launcher_line(text) || EXIT_OUTPUT_MARKERS.iter().any(|marker| text.contains(marker))
 }
 
 pub fn is_ruler(text: &str) -> bool {
@@ -60,7 +60,7 @@ pub fn is_ruler(text: &str) -> bool {
 
 /// Returns whether an exception was raised by a launcher, judged by its line and the frames above it.
 pub fn is_launcher_exception(headline: &str, block: &[String]) -> bool {
-    let own = |line: &String| {
+    let is_launcher_frame = |line: &String| {
         ["accelerate/commands/", "deepspeed/launcher/", "torch/distributed/run.py", "torch/distributed/launch"]
             .iter()
             .any(|path| line.contains(path))
@@ -68,7 +68,7 @@ pub fn is_launcher_exception(headline: &str, block: &[String]) -> bool {
     is_failure_table(headline)
         || headline.starts_with("torch.distributed.elastic.multiprocessing.api.SignalException")
         || (headline.starts_with("subprocess.CalledProcessError: ")
-            && (block.iter().any(own) || runs_trainer(headline)))
+            && (block.iter().any(is_launcher_frame) || runs_trainer(headline)))
 }
 
 /// Returns whether an exception's message is torchrun's table of failures.
@@ -105,10 +105,10 @@ fn root_entry_field<'l>(lines: &'l [RankLine], name: &str) -> Option<&'l str> {
 /// Finds the last message about a process that was killed by a signal.
 pub fn find_killed(lines: &[RankLine], root: Option<RootCause>) -> Option<LogFinding> {
     let finding = lines.iter().enumerate().rev().find_map(|(at, line)| {
-        let (signal, words) = parse_signal(line.text())?;
+        let (signal, message) = parse_signal(line.text())?;
         Some(LogFinding {
             rank: root.map(|root| root.rank).or(line.rank),
-            ..LogFinding::single_line(LogFindingClass::Killed, signal_cause_kind(signal), words, at)
+            ..LogFinding::single_line(LogFindingClass::Killed, signal_cause_kind(signal), message, at)
         })
     });
     // The table below the launcher's messages takes precedence.
@@ -126,36 +126,37 @@ fn signal_cause_kind(signal: i32) -> CauseKind {
 /// Parses the signal that a line reports, and returns it with the text.
 fn parse_signal(text: &str) -> Option<(i32, &str)> {
     let number = |from: &str| from.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok());
-    let behind = |mark: &str| text.find(mark).map(|at| &text[at..]);
-    if let Some(words) = behind("Signal ").filter(|words| words.contains(") received by PID ")) {
-        return Some((number(&words["Signal ".len()..])?, words));
+    let text_from = |marker: &str| text.find(marker).map(|at| &text[at..]);
+    if let Some(message) = text_from("Signal ").filter(|message| message.contains(") received by PID ")) {
+        return Some((number(&message["Signal ".len()..])?, message));
     }
-    if let Some(words) = behind("failed (exitcode: -") {
-        return Some((number(&words["failed (exitcode: -".len()..])?, words));
+    if let Some(message) = text_from("failed (exitcode: -") {
+        return Some((number(&message["failed (exitcode: -".len()..])?, message));
     }
     if let Some((_, code)) = text.split_once("exits with return code = -") {
-        let command = behind("[launch.py:").and_then(|from| from.split_once("] ")).map_or(text, |(_, command)| command);
+        let command =
+            text_from("[launch.py:").and_then(|from| from.split_once("] ")).map_or(text, |(_, command)| command);
         return Some((number(code)?, command));
     }
     if let Some((_, signal)) = text.split_once("died with <Signals.") {
-        return Some((number(signal.split_once(": ")?.1)?, behind("Command ").unwrap_or(text)));
+        return Some((number(signal.split_once(": ")?.1)?, text_from("Command ").unwrap_or(text)));
     }
-    if let Some(words) = behind("Process ").filter(|words| words.contains(" got signal: ")) {
-        return Some((number(words.split_once(" got signal: ")?.1)?, words));
+    if let Some(message) = text_from("Process ").filter(|message| message.contains(" got signal: ")) {
+        return Some((number(message.split_once(" got signal: ")?.1)?, message));
     }
     parse_shell_signal(text).map(|signal| (signal, text))
 }
 
 /// Parses the message of a shell about a command that was killed by a signal.
 fn parse_shell_signal(text: &str) -> Option<i32> {
-    let last = text.rsplit(": ").next().unwrap_or(text);
-    let words = last.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
-    let is = |description: &str| {
-        words == description
-            || words.starts_with(&format!("{description} (core dumped)"))
-            || words.starts_with(&format!("{description}  "))
+    let last_part = text.rsplit(": ").next().unwrap_or(text);
+    let message = last_part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    let is_message = |description: &str| {
+        message == description
+            || message.starts_with(&format!("{description} (core dumped)"))
+            || message.starts_with(&format!("{description}  "))
     };
     let signals =
         [("Killed", 9), ("Segmentation fault", 11), ("Bus error", 7), ("Aborted", 6), ("Illegal instruction", 4)];
-    signals.into_iter().find(|(description, _)| is(description)).map(|(_, signal)| signal)
+    signals.into_iter().find(|(description, _)| is_message(description)).map(|(_, signal)| signal)
 }

@@ -101,10 +101,11 @@ pub fn diagnose(log_end: &str, end: ExitOutcome) -> Option<ExitCause> {
 
 /// Returns the trainer's own lines as a terminal shows them, without the launchers' messages about its exit.
 pub fn trainer_lines(log_end: &str) -> Vec<String> {
-    let AnalyzedLog { lines, launcher_findings: launchers, .. } = AnalyzedLog::analyze(log_end);
-    let of_launchers = |at: &usize| launchers.iter().any(|found| found.lines.contains(at));
-    let own = |(at, line): &(usize, RankLine)| !of_launchers(at) && !launcher::is_launcher_line(line.text());
-    lines.into_iter().enumerate().filter(own).map(|(_, line)| line.full_text).collect()
+    let AnalyzedLog { lines, launcher_findings, .. } = AnalyzedLog::analyze(log_end);
+    let is_in_launcher_finding = |at: &usize| launcher_findings.iter().any(|found| found.lines.contains(at));
+    let is_trainer_line =
+        |(at, line): &(usize, RankLine)| !is_in_launcher_finding(at) && !launcher::is_launcher_line(line.text());
+    lines.into_iter().enumerate().filter(is_trainer_line).map(|(_, line)| line.full_text).collect()
 }
 
 fn to_cause(found: &LogFinding) -> ExitCause {
@@ -133,28 +134,28 @@ struct AnalyzedLog {
 impl AnalyzedLog {
     fn analyze(text: &str) -> Self {
         let lines = rank_lines::parse_lines(text);
-        let (mut found, mut launchers) = (Vec::new(), Vec::new());
-        for stream in rank_lines::group_by_rank(&lines) {
-            let (mut own, of_launcher) = traceback::find_tracebacks(&lines, &stream);
-            own.extend(failure_patterns::find_crashes(&lines, &stream));
-            own.extend(failure_patterns::find_start_failure(&lines, &stream));
-            found.push(own);
-            launchers.extend(of_launcher);
+        let (mut findings, mut launcher_findings) = (Vec::new(), Vec::new());
+        for line_numbers in rank_lines::group_by_rank(&lines) {
+            let (mut trainer_findings, rank_launcher_findings) = traceback::find_tracebacks(&lines, &line_numbers);
+            trainer_findings.extend(failure_patterns::find_crashes(&lines, &line_numbers));
+            trainer_findings.extend(failure_patterns::find_start_failure(&lines, &line_numbers));
+            findings.push(trainer_findings);
+            launcher_findings.extend(rank_launcher_findings);
         }
-        // If ranks write to files of their own, the table contains their tracebacks.
-        for table in &launchers {
-            let inside: Vec<usize> = (table.line + 1..table.lines.end).collect();
-            found.push(traceback::find_tracebacks(&lines, &inside).0);
+        // If each rank writes to its own file, the table contains their tracebacks.
+        for table in &launcher_findings {
+            let table_lines: Vec<usize> = (table.line + 1..table.lines.end).collect();
+            findings.push(traceback::find_tracebacks(&lines, &table_lines).0);
         }
-        let activity_after = count_activity_after(&lines, found.iter().flatten().chain(&launchers));
-        let root = launcher::find_root_cause(&lines);
-        found.push(
-            launcher::find_killed(&lines, root)
+        let activity_after = count_activity_after(&lines, findings.iter().flatten().chain(&launcher_findings));
+        let root_cause = launcher::find_root_cause(&lines);
+        findings.push(
+            launcher::find_killed(&lines, root_cause)
                 .into_iter()
                 .chain(failure_patterns::find_logged_error(&lines))
                 .collect(),
         );
-        Self { lines, root_cause: root, findings: found, launcher_findings: launchers, activity_after }
+        Self { lines, root_cause, findings, launcher_findings, activity_after }
     }
 
     /// Returns the signal that killed the rank that failed first. Shells report it as an exit code.
@@ -169,18 +170,18 @@ impl AnalyzedLog {
     /// Returns the last finding of this class of the rank that failed first; if it is unknown, the earliest of the last
     /// findings of each rank.
     fn earliest_finding(&self, class: LogFindingClass) -> Option<LogFinding> {
-        let root = self.root_cause.map(|root| root.rank);
-        let counts = |found: &&LogFinding| {
-            found.class == class && (root.is_some() && found.rank == root || self.is_near_end(found))
+        let root_rank = self.root_cause.map(|root| root.rank);
+        let is_candidate = |found: &&LogFinding| {
+            found.class == class && (root_rank.is_some() && found.rank == root_rank || self.is_near_end(found))
         };
         // For a crash, the first message is the cause; of exceptions, those before the last were caught.
-        let one = |found: &'_ Vec<LogFinding>| match class {
-            LogFindingClass::Crash => found.iter().find(counts).cloned(),
-            _ => found.iter().rev().find(counts).cloned(),
+        let finding_of_rank = |found: &'_ Vec<LogFinding>| match class {
+            LogFindingClass::Crash => found.iter().find(is_candidate).cloned(),
+            _ => found.iter().rev().find(is_candidate).cloned(),
         };
-        let each: Vec<LogFinding> = self.findings.iter().filter_map(one).collect();
-        let of_root = each.iter().find(|found| root.is_some() && found.rank == root);
-        of_root.or_else(|| each.iter().min_by_key(|found| found.line)).cloned()
+        let candidates: Vec<LogFinding> = self.findings.iter().filter_map(finding_of_rank).collect();
+        let root_finding = candidates.iter().find(|found| root_rank.is_some() && found.rank == root_rank);
+        root_finding.or_else(|| candidates.iter().min_by_key(|found| found.line)).cloned()
     }
 
     /// Returns whether training did not continue after it.
@@ -191,16 +192,16 @@ impl AnalyzedLog {
 
 /// Counts, for each line, the following lines that belong neither to a failure nor to every exit.
 fn count_activity_after<'f>(lines: &[RankLine], failures: impl Iterator<Item = &'f LogFinding>) -> Vec<usize> {
-    let mut alive: Vec<bool> = lines.iter().map(|line| !launcher::is_exit_noise(line.text())).collect();
+    let mut is_activity: Vec<bool> = lines.iter().map(|line| !launcher::is_exit_output(line.text())).collect();
     for failure in failures {
-        alive[failure.lines.clone()].fill(false);
+        is_activity[failure.lines.clone()].fill(false);
     }
     let mut count = 0;
-    let mut following: Vec<usize> = alive
+    let mut following: Vec<usize> = is_activity
         .iter()
         .rev()
-        .map(|alive| {
-            count += usize::from(*alive);
+        .map(|is_activity| {
+            count += usize::from(*is_activity);
             count
         })
         .collect();

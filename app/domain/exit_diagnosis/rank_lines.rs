@@ -64,35 +64,35 @@ fn inline_traceback_start(line: &str) -> Option<usize> {
 /// Returns the rank, and where the text begins. The prefix of the trainer follows that of the launcher and takes
 /// precedence.
 fn parse_prefixes(line: &str) -> (Option<u32>, usize) {
-    let (mut rank, mut from) = (None, 0);
-    while let Some((named, length)) = parse_prefix(&line[from..]) {
-        rank = Some(named);
-        from += length;
+    let (mut rank, mut text_start) = (None, 0);
+    while let Some((prefix_rank, length)) = parse_prefix(&line[text_start..]) {
+        rank = Some(prefix_rank);
+        text_start += length;
     }
-    (rank, from)
+    (rank, text_start)
 }
 
 /// Parses `[rank1]: `, `[default1]:`, `[1,3]<stderr>:` or `3: `, and returns the rank and the length of the prefix.
 fn parse_prefix(text: &str) -> Option<(u32, usize)> {
     let Some(inner) = text.strip_prefix('[') else {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let ends = text[digits..].starts_with(": ") || text[digits..] == *":";
-        return (digits < 5 && ends)
+        let has_colon = text[digits..].starts_with(": ") || text[digits..] == *":";
+        return (digits < 5 && has_colon)
             .then_some(())
             .and(text[..digits].parse().ok())
             .map(|rank| (rank, text.len().min(digits + 2)));
     };
-    let (name, behind) = inner.split_once(']')?;
-    let mark = ["<stdout>:", "<stderr>:", ":"].into_iter().find(|mark| behind.starts_with(mark))?;
+    let (name, after_bracket) = inner.split_once(']')?;
+    let marker = ["<stdout>:", "<stderr>:", ":"].into_iter().find(|marker| after_bracket.starts_with(marker))?;
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (word, number) = name.split_at(name.len() - digits);
-    let job =
+    let is_job_prefix =
         word.strip_suffix(',').is_some_and(|job| !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit()));
-    let role = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    let length = 1 + name.len() + 1 + mark.len();
+    let is_role_prefix = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let length = 1 + name.len() + 1 + marker.len();
     // Only the trainer's own prefix ends with a space.
     let space = usize::from(word == "rank" && text[length..].starts_with(' '));
-    (job || role).then_some(()).and(number.parse().ok()).map(|rank| (rank, length + space))
+    (is_job_prefix || is_role_prefix).then_some(()).and(number.parse().ok()).map(|rank| (rank, length + space))
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn launcher_messages_are_not_trainer_lines() {
 }
 
 /// Parts of generated logs.
-const PIECES: [&str; 20] = [
+const LOG_PARTS: [&str; 20] = [
     "Traceback (most recent call last):",
     "  File \"a.py\", line 1, in x",
     "ValueError: x",
@@ -106,7 +106,9 @@ const PIECES: [&str; 20] = [
 
 proptest::proptest! {
     #[test]
-    fn no_generated_log_panics(parts in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..60), code in -300..300) {
+    fn no_generated_log_panics(
+        parts in proptest::collection::vec(proptest::sample::select(&LOG_PARTS[..]), 0..60), code in -300..300,
+    ) {
         let log = parts.concat();
         for end in [ExitOutcome::Code(code), ExitOutcome::Signal(code)] {
             if let Some(found) = diagnose(&log, end) {
@@ -125,8 +127,8 @@ proptest::proptest! {
 
 #[test]
 fn last_of_many_tracebacks_is_the_cause() {
-    let one = "Traceback (most recent call last):\n  File \"a\", line 1\nValueError: x\nstep\n";
-    let log = one.repeat(256 * 1024 / one.len());
+    let traceback = "Traceback (most recent call last):\n  File \"a\", line 1\nValueError: x\nstep\n";
+    let log = traceback.repeat(256 * 1024 / traceback.len());
     let found = diagnose(&log, CODE).expect("the last one");
     assert_eq!(found.line, log.lines().count() - 2);
 }

@@ -20,24 +20,28 @@ pub fn truncate_block(lines: &[String]) -> String {
     let Some((head, rest)) = lines.split_first() else { return String::new() };
     let size = |line: &String| line.chars().count() + 1;
     // The ellipsis takes a line too.
-    let mut room = MAX_BLOCK_CHARS - size(head).min(MAX_BLOCK_CHARS) - "  …\n".chars().count();
-    let mut from = rest.len();
-    while from > 0 && rest.len() - from < MAX_BLOCK_LINES - 2 && size(&rest[from - 1]) <= room {
-        from -= 1;
-        room -= size(&rest[from]);
+    let mut remaining_chars = MAX_BLOCK_CHARS - size(head).min(MAX_BLOCK_CHARS) - "  …\n".chars().count();
+    let mut tail_start = rest.len();
+    while tail_start > 0
+        && rest.len() - tail_start < MAX_BLOCK_LINES - 2
+        && size(&rest[tail_start - 1]) <= remaining_chars
+    {
+        tail_start -= 1;
+        remaining_chars -= size(&rest[tail_start]);
     }
-    // Not in the middle of a frame.
-    while from > 0 && rest.get(from + 1).is_some() && rest[from].starts_with("    ") {
-        from += 1;
+    // Do not start in the middle of a frame.
+    while tail_start > 0 && rest.get(tail_start + 1).is_some() && rest[tail_start].starts_with("    ") {
+        tail_start += 1;
     }
-    let mark = (from > 0).then(|| format!("  {ELLIPSIS}"));
-    let shown: Vec<String> = std::iter::once(head.clone()).chain(mark).chain(rest[from..].iter().cloned()).collect();
-    shown.join("\n")
+    let ellipsis_line = (tail_start > 0).then(|| format!("  {ELLIPSIS}"));
+    let kept_lines: Vec<String> =
+        std::iter::once(head.clone()).chain(ellipsis_line).chain(rest[tail_start..].iter().cloned()).collect();
+    kept_lines.join("\n")
 }
 
 fn shorten(text: &str, max_chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.to_owned() };
-    let kept = &text[..end];
-    let word_end = kept.rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
-    format!("{}{ELLIPSIS}", kept[..word_end].trim_end())
+    let truncated = &text[..end];
+    let word_end = truncated.rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{}{ELLIPSIS}", truncated[..word_end].trim_end())
 }

@@ -62,13 +62,13 @@ enum Relevance {
 /// Returns the distance for these blockers.
 pub(super) fn distance(blockers: &[Blocker]) -> Distance {
     let hardest = blockers.iter().map(Blocker::remedy).max();
-    let as_hard = blockers.iter().filter(|blocker| Some(blocker.remedy()) == hardest).count();
+    let hardest_count = blockers.iter().filter(|blocker| Some(blocker.remedy()) == hardest).count();
     let relevance = blockers.iter().map(|blocker| match blocker {
         Blocker::WrongTarget { .. } | Blocker::Retired => Relevance::Ineligible,
         Blocker::NeverConnected => Relevance::NeverConnected,
         _ => Relevance::Known,
     });
-    Distance { relevance: relevance.max().unwrap_or(Relevance::Known), hardest, hardest_count: as_hard }
+    Distance { relevance: relevance.max().unwrap_or(Relevance::Known), hardest, hardest_count }
 }
 
 /// The feasibility of jobs on one fleet. Only one job is checked for each set of requirements, within a budget.
@@ -93,16 +93,16 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
 
     /// Returns the feasibility of a pending job; none if the budget is used up.
     pub fn feasibility(&mut self, job: &'j Job) -> Option<Feasibility> {
-        let class = demand_key(&job.spec);
-        if let Some(known) = self.known.get(&class) {
+        let key = demand_key(&job.spec);
+        if let Some(known) = self.known.get(&key) {
             return Some(*known);
         }
         if self.comparisons >= self.max_comparisons {
             return None;
         }
-        let outlook = self.assess(job);
-        self.known.insert(class, outlook);
-        Some(outlook)
+        let feasibility = self.assess(job);
+        self.known.insert(key, feasibility);
+        Some(feasibility)
     }
 
     /// Checks only as many workers as necessary: one that would run the job is enough.
@@ -126,7 +126,8 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
     pub fn summary(&mut self, job: &Job) -> Option<FitSummary> {
         self.fleet.load_all();
         self.comparisons += self.fleet.candidates.len();
-        let each = self.fleet.candidates.iter().map(|candidate| blockers(&job.spec, candidate).collect::<Vec<_>>());
-        FitSummary::from_blockers(&job.spec, each)
+        let blocker_lists =
+            self.fleet.candidates.iter().map(|candidate| blockers(&job.spec, candidate).collect::<Vec<_>>());
+        FitSummary::from_blockers(&job.spec, blocker_lists)
     }
 }

@@ -94,12 +94,12 @@ pub fn explain<'w>(
         .collect();
     let assignment = plan.assignments.iter().find(|assignment| assignment.job == job.id);
     if let Some(assignment) = assignment {
-        for answer in workers.iter_mut().filter(|answer| answer.worker == assignment.worker) {
-            answer.blockers.clear();
+        for worker in workers.iter_mut().filter(|worker| worker.worker == assignment.worker) {
+            worker.blockers.clear();
         }
     }
-    let summary = FitSummary::from_blockers(&job.spec, workers.iter().map(|answer| answer.blockers.as_slice()));
-    workers.sort_by_cached_key(|answer| (distance(&answer.blockers), answer.name.clone()));
+    let summary = FitSummary::from_blockers(&job.spec, workers.iter().map(|worker| worker.blockers.as_slice()));
+    workers.sort_by_cached_key(|worker| (distance(&worker.blockers), worker.name.clone()));
     let verdict = match (assignment, job.earliest_offer()) {
         (Some(assignment), _) => ExplainVerdict::Fits { worker: assignment.worker.clone() },
         (None, Some(until)) if until > now && job.hold_until == Some(until) => ExplainVerdict::Held { until },
@@ -114,7 +114,7 @@ fn explain_worker(worker: &Worker, blockers: Vec<Blocker>) -> WorkerExplanation 
 }
 
 fn waiting_verdict(job: &Job, plan: &AssignmentPlan<'_>, workers: &[WorkerExplanation]) -> ExplainVerdict {
-    let nearest = workers.first().map(|answer| distance(&answer.blockers));
+    let nearest = workers.first().map(|worker| distance(&worker.blockers));
     let has_local = plan.fleet.candidates.iter().any(|candidate| candidate.worker.local);
     match Feasibility::from_nearest(job.spec.target, nearest, has_local) {
         Feasibility::Busy => {

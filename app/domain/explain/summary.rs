@@ -72,7 +72,7 @@ impl JobRequirement {
             | (Self::CurrentAgent, Blocker::CannotSelfStop | Blocker::LacksFiles { .. })
             | (Self::Paths(_), Blocker::LacksPaths { .. })
             | (Self::Free, _) => true,
-            (Self::Label { key, .. }, Blocker::Label { key: missed, .. }) => key == missed,
+            (Self::Label { key, .. }, Blocker::Label { key: blocked_key, .. }) => key == blocked_key,
             (Self::Ready, blocker) => blocker.remedy() > Remedy::Wait,
             _ => false,
         }
@@ -124,13 +124,13 @@ impl FitSummary {
 
 fn fit_steps(requirements: Vec<JobRequirement>, missing: &[usize], workers: usize) -> Vec<FitStep> {
     let mut steps = Vec::new();
-    let mut left = workers;
+    let mut remaining = workers;
     for (requirement, missing) in requirements.into_iter().zip(missing) {
-        left -= missing;
+        remaining -= missing;
         if *missing > 0 || !requirement.is_implicit() {
-            steps.push(FitStep { requirement, remaining: left });
+            steps.push(FitStep { requirement, remaining });
         }
-        if left == 0 {
+        if remaining == 0 {
             break;
         }
     }

@@ -25,7 +25,7 @@ fn verdict_table() {
     let small = || worker(2, &[24], 1);
     let large = job(1, gpu_demand(2));
     let local = |worker: Worker| Worker { local: true, ..worker };
-    let at = |target| Job { spec: JobSpec { target, ..spec(Demand::default()) }, ..any_gpu_job(1) };
+    let with_target = |target| Job { spec: JobSpec { target, ..spec(Demand::default()) }, ..any_gpu_job(1) };
     let rows = [
         (any_gpu_job(1), vec![], ExplainVerdict::NoWorkers),
         (any_gpu_job(1), vec![fit()], ExplainVerdict::Fits { worker: worker_id(1) }),
@@ -38,11 +38,11 @@ fn verdict_table() {
         (large.clone(), vec![unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
         (large, vec![Worker { retired_at: Some(NOW), ..fit() }, unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
         (any_gpu_job(1), vec![fit().drained(NOW, None, None), unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
-        (at(JobTarget::Worker), vec![local(fit()), unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
-        (at(JobTarget::Worker), vec![local(fit())], ExplainVerdict::Unsatisfiable),
-        (at(JobTarget::Local), vec![], ExplainVerdict::NoLocalWorker),
-        (at(JobTarget::Local), vec![fit(), unseen_worker(3)], ExplainVerdict::NoLocalWorker),
-        (at(JobTarget::Local), vec![local(fit()).drained(NOW, None, None)], ExplainVerdict::WorkerUnavailable),
+        (with_target(JobTarget::Worker), vec![local(fit()), unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (with_target(JobTarget::Worker), vec![local(fit())], ExplainVerdict::Unsatisfiable),
+        (with_target(JobTarget::Local), vec![], ExplainVerdict::NoLocalWorker),
+        (with_target(JobTarget::Local), vec![fit(), unseen_worker(3)], ExplainVerdict::NoLocalWorker),
+        (with_target(JobTarget::Local), vec![local(fit()).drained(NOW, None, None)], ExplainVerdict::WorkerUnavailable),
         (any_gpu_job(1), vec![fit().drained(NOW, None, None), small().stream_closed(NOW, "s")], ExplainVerdict::Busy),
     ];
     for (n, (job, workers, verdict)) in rows.into_iter().enumerate() {
@@ -92,9 +92,9 @@ fn lost_job_waits_for_its_back_off() {
     let workers = [worker(1, &[80], 1)];
     assert_eq!(explained(&lost, &[], &workers).verdict, ExplainVerdict::BackOff { until: Timestamp(NOW.0 + 10_000) });
     let fleet = || PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
-    let without_workers =
+    let explanation =
         explain(&lost, &[], PlannerFleet::new(&[], &[], ConcurrencyLimits::default()), Timestamp(NOW.0 + 10_000));
-    assert_eq!(without_workers.verdict, ExplainVerdict::NoWorkers, "the back-off is over, but there are no workers");
+    assert_eq!(explanation.verdict, ExplainVerdict::NoWorkers, "the back-off is over, but there are no workers");
     let later = explain(&lost, &[], fleet(), Timestamp(NOW.0 + 10_000));
     assert_eq!(later.verdict, ExplainVerdict::Fits { worker: worker_id(1) });
 }
@@ -125,7 +125,7 @@ fn closest_worker_comes_first() {
     let demand = Demand { labels: label("rack", "a"), ..gpu_demand(1) };
     let workers = [workers[0].clone(), Worker { labels: label("rack", "a"), ..workers[1].clone() }, workers[2].clone()];
     let explanation = explained(&job(1, demand), &[], &workers);
-    let names: Vec<&str> = explanation.workers.iter().map(|answer| answer.name.as_str()).collect();
+    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name.as_str()).collect();
     assert_eq!(names, ["w2", "w3", "w1"]);
     assert_eq!(explanation.workers[0].blockers, [Blocker::Draining]);
     assert_eq!(explanation.workers[2].blockers.len(), 2);
@@ -138,7 +138,7 @@ fn never_connected_worker_comes_last() {
     let demand = Demand { labels: label("site", "graz"), ..gpu_demand(16) };
     let explanation = explained(&job(1, demand), &[], &workers);
     assert_eq!(explanation.verdict, ExplainVerdict::Unsatisfiable);
-    let names: Vec<&str> = explanation.workers.iter().map(|answer| answer.name.as_str()).collect();
+    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name.as_str()).collect();
     assert_eq!(names, ["w3", "w2", "w1"]);
     assert_eq!(explanation.workers[2].blockers, [Blocker::NeverConnected]);
 }
@@ -191,36 +191,40 @@ fn summary_ends_where_no_worker_is_left() {
 fn equal_requirements_are_checked_once_within_the_budget() {
     let workers: Vec<Worker> = (1..=4).map(|n| worker(n, &[80], 1)).collect();
     let jobs: Vec<Job> = (1..=100).map(|n| job(n, gpu_demand(2 + u32::from(n % 2)))).collect();
-    let mut outlooks =
+    let mut feasibility_cache =
         FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
-    assert!(jobs.iter().all(|job| outlooks.feasibility(job) == Some(Feasibility::Unsatisfiable)));
-    assert_eq!(outlooks.comparisons(), 2 * 4, "two sets of requirements, four workers");
-    let mut outlooks = FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1);
+    assert!(jobs.iter().all(|job| feasibility_cache.feasibility(job) == Some(Feasibility::Unsatisfiable)));
+    assert_eq!(feasibility_cache.comparisons(), 2 * 4, "two sets of requirements, four workers");
+    let mut feasibility_cache =
+        FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1);
     assert_eq!(
-        [outlooks.feasibility(&jobs[0]), outlooks.feasibility(&jobs[1])],
+        [feasibility_cache.feasibility(&jobs[0]), feasibility_cache.feasibility(&jobs[1])],
         [Some(Feasibility::Unsatisfiable), None]
     );
     let matching = any_gpu_job(1);
-    let mut outlooks =
+    let mut feasibility_cache =
         FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
-    assert_eq!((outlooks.feasibility(&matching), outlooks.comparisons()), (Some(Feasibility::Busy), 1));
+    assert_eq!(
+        (feasibility_cache.feasibility(&matching), feasibility_cache.comparisons()),
+        (Some(Feasibility::Busy), 1)
+    );
 }
 
 prop_compose! {
     fn any_worker(n: u16)(
-        link in 0_u8..4,
+        connection in 0_u8..4,
         sizes in prop::collection::vec(prop_oneof![Just(24_u32), Just(80)], 0..4),
         site in prop::option::of(prop_oneof![Just("graz"), Just("wien")]),
         (drains, is_retired, local) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1), prop::bool::weighted(0.2)),
     ) -> Worker {
         let online = worker(n, &sizes, 1);
-        let worker = match link {
+        let worker = match connection {
             0 => unseen_worker(n),
             1 => online.went_offline(NOW, OfflineCause::HeartbeatTimeout),
             _ => online,
         };
         let worker = if drains { worker.drained(NOW, None, None) } else { worker };
-        let retired_at = (is_retired && link > 0).then_some(NOW);
+        let retired_at = (is_retired && connection > 0).then_some(NOW);
         Worker { labels: site.map(|site| label("site", site)).unwrap_or_default(), retired_at, local, ..worker }
     }
 }
@@ -249,11 +253,11 @@ proptest! {
         let jobs = [jobs.0, jobs.1, jobs.2];
         let fleet = || PlannerFleet::new(workers, &[], ConcurrencyLimits::default());
         let planned = plan(&jobs, fleet(), NOW).assignments;
-        let mut outlooks = FeasibilityCache::with_budget(fleet(), 1_000);
+        let mut feasibility_cache = FeasibilityCache::with_budget(fleet(), 1_000);
         for job in &jobs {
             let assigned = planned.iter().find(|assignment| assignment.job == job.id);
             let explanation = explain(job, &jobs, fleet(), NOW);
-            let outlook = match &explanation.verdict {
+            let feasibility = match &explanation.verdict {
                 ExplainVerdict::Fits { .. } | ExplainVerdict::Busy => Feasibility::Busy,
                 ExplainVerdict::WorkerUnavailable => Feasibility::WorkerUnavailable,
                 ExplainVerdict::Unsatisfiable => Feasibility::Unsatisfiable,
@@ -261,7 +265,7 @@ proptest! {
                 ExplainVerdict::NoWorkers => Feasibility::NoWorkers,
                 other => return Err(TestCaseError::fail(format!("{other:?}"))),
             };
-            prop_assert_eq!(outlooks.feasibility(job), Some(outlook));
+            prop_assert_eq!(feasibility_cache.feasibility(job), Some(feasibility));
             let fits = matches!(explanation.verdict, ExplainVerdict::Fits { .. });
             prop_assert_eq!(assigned.is_some(), fits, "{:?}", explanation.verdict);
             let Some(summary) = &explanation.summary else {
@@ -270,13 +274,14 @@ proptest! {
             };
             // The workers left at the end are blocked only by waiting, and all others are not.
             let last = summary.steps.last().expect("a step");
-            prop_assert_eq!(outlook == Feasibility::Busy, last.requirement == JobRequirement::Free, "{:?}", summary);
+            let is_last_free = last.requirement == JobRequirement::Free;
+            prop_assert_eq!(feasibility == Feasibility::Busy, is_last_free, "{:?}", summary);
             prop_assert_eq!(assigned.is_some(), last.requirement == JobRequirement::Free && last.remaining > 0);
             prop_assert!(summary.steps.iter().map(|step| step.remaining).is_sorted_by(|a, b| a >= b));
-            for answer in &explanation.workers {
-                let matches = !answer.blockers.iter().any(Blocker::is_mismatch);
-                prop_assert!(!matches || !answer.blockers.contains(&Blocker::NeverConnected));
-                prop_assert!(!matches || outlook <= Feasibility::WorkerUnavailable, "{} matches", answer.name);
+            for worker in &explanation.workers {
+                let matches = !worker.blockers.iter().any(Blocker::is_mismatch);
+                prop_assert!(!matches || !worker.blockers.contains(&Blocker::NeverConnected));
+                prop_assert!(!matches || feasibility <= Feasibility::WorkerUnavailable, "{} matches", worker.name);
             }
         }
     }

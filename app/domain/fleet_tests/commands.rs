@@ -88,10 +88,10 @@ impl ClaimedAttempts {
         let is_assigned = |job: &usize| newest[*job].is_some_and(|(to, _)| to == worker);
         match *self {
             Self::Nothing => Vec::new(),
-            Self::All(which) => {
-                (0..newest.len()).filter(is_assigned).map(|job| (job, which.resolve(newest[job]))).collect()
+            Self::All(choice) => {
+                (0..newest.len()).filter(is_assigned).map(|job| (job, choice.resolve(newest[job]))).collect()
             }
-            Self::One(job, which) => vec![(job, which.resolve(newest.get(job).copied().flatten()))],
+            Self::One(job, choice) => vec![(job, choice.resolve(newest.get(job).copied().flatten()))],
         }
     }
 }
@@ -193,8 +193,8 @@ fn job_request() -> impl Strategy<Value = JobRequest> {
     let resources = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
     let target = prop_oneof![8 => Just(JobTarget::Auto), 1 => Just(JobTarget::Worker), 1 => Just(JobTarget::Local)];
     let owner = (sample::select(vec!["ada", "bob"]), 9_u8..12);
-    let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
-    (resources, target, owner, tries).prop_map(
+    let retries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
+    (resources, target, owner, retries).prop_map(
         |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime, exclusive))| {
             let rack = (rack == "b").then_some(rack);
             JobRequest {
@@ -250,7 +250,7 @@ fn claims() -> impl Strategy<Value = ClaimedAttempts> {
     prop_oneof![
         2 => Just(ClaimedAttempts::Nothing),
         3 => attempt_choice().prop_map(ClaimedAttempts::All),
-        1 => (0..JOBS, attempt_choice()).prop_map(|(job, which)| ClaimedAttempts::One(job, which)),
+        1 => (0..JOBS, attempt_choice()).prop_map(|(job, choice)| ClaimedAttempts::One(job, choice)),
     ]
 }
 

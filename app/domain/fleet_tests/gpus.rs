@@ -6,18 +6,19 @@ use crate::domain::fixtures::unavailable;
 use crate::domain::gpu::{Gpu, GpuReport, Unavailable, changed_gpus};
 
 /// Why a GPU is unavailable, if the bit of its index is set.
-fn unavailable_reason(gpu: &Gpu, numbers: u8) -> Option<Unavailable> {
-    (numbers & (1 << gpu.index) != 0).then(|| unavailable("XID 79"))
+fn unavailable_reason(gpu: &Gpu, unavailable_bits: u8) -> Option<Unavailable> {
+    (unavailable_bits & (1 << gpu.index) != 0).then(|| unavailable("XID 79"))
 }
 
 impl SimulatedServer {
     /// Applies a heartbeat that reports exactly these GPUs of a worker as unavailable.
-    pub fn gpus_reported(&mut self, index: usize, numbers: u8) -> Option<PlanningTrigger> {
+    pub fn gpus_reported(&mut self, index: usize, unavailable_bits: u8) -> Option<PlanningTrigger> {
         self.record_contact(index)?;
         let before = self.workers[index].clone()?;
         before.check_heartbeat().ok()?;
         let gpus = before.capability().map(|capability| capability.gpus.clone()).unwrap_or_default();
-        let report = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
+        let report =
+            |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, unavailable_bits) };
         let reports: Vec<GpuReport> = gpus.iter().map(report).collect();
         let has_changes = changed_gpus(&gpus, &reports).next().is_some();
         self.workers[index] = Some(before.gpus_reported(&reports));
@@ -26,8 +27,8 @@ impl SimulatedServer {
 }
 
 impl FleetModel {
-    pub fn gpus_reported(&mut self, index: usize, numbers: u8) -> Option<()> {
-        self.record_contact(index).filter(|worker| worker.is_connected())?.mark_unavailable(numbers);
+    pub fn gpus_reported(&mut self, index: usize, unavailable_bits: u8) -> Option<()> {
+        self.record_contact(index).filter(|worker| worker.is_connected())?.mark_unavailable(unavailable_bits);
         Some(())
     }
 
@@ -44,7 +45,7 @@ impl FleetModel {
 
 impl ModelWorker {
     /// Sets which GPUs are unavailable; a registration sets none.
-    pub fn mark_unavailable(&mut self, numbers: u8) {
-        self.gpus.iter_mut().for_each(|gpu| gpu.unavailable = unavailable_reason(gpu, numbers));
+    pub fn mark_unavailable(&mut self, unavailable_bits: u8) {
+        self.gpus.iter_mut().for_each(|gpu| gpu.unavailable = unavailable_reason(gpu, unavailable_bits));
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum ModelJobState {
 }
 
 impl ModelJobState {
-    /// Returns what the model should say about a state of the rules.
+    /// Returns the model's state for a state of the rules.
     pub fn from_state(state: &JobState) -> Self {
         match state {
             JobState::Queued(waiting) => Self::Waiting { due: waiting.not_before.unwrap_or_default() },
@@ -97,8 +97,8 @@ impl ModelJob {
 
     /// The worker that it occupies.
     pub fn holder(&self) -> Option<usize> {
-        let holds = !self.waits() && !self.has_ended();
-        self.offers.last().filter(|_| holds).map(|(worker, _)| *worker)
+        let occupies = !self.waits() && !self.has_ended();
+        self.offers.last().filter(|_| occupies).map(|(worker, _)| *worker)
     }
 
     /// The worker and the number of the newest attempt.

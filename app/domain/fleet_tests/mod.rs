@@ -48,7 +48,7 @@ proptest! {
 
 fn error_at(command: &FleetCommand, error: TestCaseError) -> TestCaseError {
     match error {
-        TestCaseError::Fail(why) => TestCaseError::fail(format!("at {command:?}: {why}")),
+        TestCaseError::Fail(reason) => TestCaseError::fail(format!("at {command:?}: {reason}")),
         other @ TestCaseError::Reject(_) => other,
     }
 }
@@ -68,16 +68,16 @@ fn apply_and_compare(
         for (job, worker, gpus) in round.offers {
             server.offer(job, worker, gpus);
         }
-        nothing_waits_that_fits(server)?;
-        outlooks_are_those_that_are_explained(server)?;
+        check_pending_is_explained(server)?;
+        check_feasibility(server)?;
     }
     for (before, after) in jobs.iter().zip(&server.jobs) {
-        lives_on(before, after)?;
+        check_job_invariants(before, after)?;
     }
     for (before, after) in workers.iter().zip(&server.workers) {
         let drains = |worker: &Worker| worker.drain.is_some();
-        let undone = before.as_ref().is_some_and(drains) && !after.as_ref().is_none_or(drains);
-        prop_assert!(!undone || matches!(command, FleetCommand::Resume(_)), "only a user ends a drain (I7)");
+        let drain_ended = before.as_ref().is_some_and(drains) && !after.as_ref().is_none_or(drains);
+        prop_assert!(!drain_ended || matches!(command, FleetCommand::Resume(_)), "only a user ends a drain (I7)");
     }
     assert_agree(server, model)
 }
@@ -91,7 +91,7 @@ fn assert_agree(server: &SimulatedServer, model: &FleetModel) -> Result<(), Test
     for (n, (worker, expected)) in server.workers.iter().zip(&model.workers).enumerate() {
         let existing = Some(expected).filter(|worker| !worker.removed);
         prop_assert_eq!(worker.as_ref().map(observed_worker), existing.map(model_worker), "worker {}", n);
-        holds_no_more_than_it_has(model, n)?;
+        check_worker_capacity(model, n)?;
     }
     Ok(())
 }
@@ -100,14 +100,17 @@ fn assert_agree(server: &SimulatedServer, model: &FleetModel) -> Result<(), Test
 fn planned_round(server: &SimulatedServer) -> PlannedRound {
     let plan = server.plan();
     let job = |id: &JobId| server.jobs.iter().position(|job| job.id == *id).expect("a known ID");
-    let offers =
-        plan.assignments.iter().map(|to| (job(&to.job), server.worker_index(&to.worker), to.gpus.clone())).collect();
+    let offers = plan
+        .assignments
+        .iter()
+        .map(|assignment| (job(&assignment.job), server.worker_index(&assignment.worker), assignment.gpus.clone()))
+        .collect();
     let reserved = plan.reserved.iter().map(|(worker, job_id)| (server.worker_index(worker), job(job_id))).collect();
     PlannedRound { offers, reserved }
 }
 
 /// I4: after a round, every pending job has an explanation. The last job in the queue depends on all before it.
-fn nothing_waits_that_fits(server: &SimulatedServer) -> Result<(), TestCaseError> {
+fn check_pending_is_explained(server: &SimulatedServer) -> Result<(), TestCaseError> {
     if let Some(job) = server.waiting().pop() {
         let explanation = explain(job, server.waiting(), server.fleet(), server.now);
         let is_explained = !matches!(explanation.verdict, ExplainVerdict::Fits { .. } | ExplainVerdict::NotWaiting);
@@ -117,12 +120,12 @@ fn nothing_waits_that_fits(server: &SimulatedServer) -> Result<(), TestCaseError
 }
 
 /// Feasibility in lists and on the overview agrees with the explanation.
-fn outlooks_are_those_that_are_explained(server: &SimulatedServer) -> Result<(), TestCaseError> {
+fn check_feasibility(server: &SimulatedServer) -> Result<(), TestCaseError> {
     let waiting = server.waiting();
-    let mut outlooks = FeasibilityCache::with_budget(server.fleet(), usize::MAX);
+    let mut feasibility_cache = FeasibilityCache::with_budget(server.fleet(), usize::MAX);
     for job in &waiting {
         let explanation = explain(job, waiting.iter().copied(), server.fleet(), server.now);
-        let outlook = match explanation.verdict {
+        let feasibility = match explanation.verdict {
             ExplainVerdict::Busy | ExplainVerdict::LimitReached(_) => Feasibility::Busy,
             ExplainVerdict::WorkerUnavailable => Feasibility::WorkerUnavailable,
             ExplainVerdict::Unsatisfiable => Feasibility::Unsatisfiable,
@@ -133,13 +136,13 @@ fn outlooks_are_those_that_are_explained(server: &SimulatedServer) -> Result<(),
             | ExplainVerdict::BackOff { .. }
             | ExplainVerdict::Held { .. } => continue,
         };
-        prop_assert_eq!(outlooks.feasibility(job), Some(outlook));
+        prop_assert_eq!(feasibility_cache.feasibility(job), Some(feasibility));
     }
     Ok(())
 }
 
-/// Checks what must hold for one job between two states.
-fn lives_on(before: &Job, after: &Job) -> Result<(), TestCaseError> {
+/// Checks the invariants of one job between two states.
+fn check_job_invariants(before: &Job, after: &Job) -> Result<(), TestCaseError> {
     prop_assert!(after.attempt >= before.attempt, "attempt numbers only increase (I1)");
     prop_assert!(
         after.active_lease().is_none_or(|lease| lease.attempt == after.attempt),
@@ -155,10 +158,10 @@ fn lives_on(before: &Job, after: &Job) -> Result<(), TestCaseError> {
 }
 
 /// Checks I3 and the maximum number of jobs of the worker.
-fn holds_no_more_than_it_has(model: &FleetModel, worker: usize) -> Result<(), TestCaseError> {
-    let held: Vec<_> = model.held_by(worker).collect();
-    prop_assert!(held.len() <= model.workers[worker].host.max_jobs as usize, "worker {worker} has too many jobs");
-    let mut gpus: Vec<_> = held.iter().filter_map(|job| job.offers.last()).flat_map(|(_, gpus)| gpus).collect();
+fn check_worker_capacity(model: &FleetModel, worker: usize) -> Result<(), TestCaseError> {
+    let held_jobs: Vec<_> = model.held_by(worker).collect();
+    prop_assert!(held_jobs.len() <= model.workers[worker].host.max_jobs as usize, "worker {worker} has too many jobs");
+    let mut gpus: Vec<_> = held_jobs.iter().filter_map(|job| job.offers.last()).flat_map(|(_, gpus)| gpus).collect();
     let number = gpus.len();
     gpus.sort();
     gpus.dedup();
@@ -184,7 +187,7 @@ fn model_job(job: &model::ModelJob) -> ObservedJob {
 type ObservedWorker = (ModelConnection, Option<WorkerKind>, Option<Timestamp>, bool, Option<JobId>);
 
 fn observed_worker(worker: &Worker) -> ObservedWorker {
-    let link = match &worker.connection {
+    let connection = match &worker.connection {
         worker::ConnectionState::NeverConnected => ModelConnection::NeverConnected,
         worker::ConnectionState::Connecting { connection_lost: true, .. } => ModelConnection::Lost,
         worker::ConnectionState::Connecting { connection_lost: false, .. } => ModelConnection::Connecting,
@@ -192,7 +195,7 @@ fn observed_worker(worker: &Worker) -> ObservedWorker {
         worker::ConnectionState::Offline { .. } => ModelConnection::Offline,
     };
     let drain = worker.drain.as_ref().map(|drain| drain.deadline.unwrap_or(NEVER));
-    (link, worker.kind, drain, worker.retired_at.is_some(), worker.unassigned_run.clone())
+    (connection, worker.kind, drain, worker.retired_at.is_some(), worker.unassigned_run.clone())
 }
 
 fn model_worker(worker: &model::ModelWorker) -> ObservedWorker {

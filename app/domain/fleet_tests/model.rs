@@ -66,9 +66,9 @@ impl ModelWorker {
     }
 
     /// Ends a stream, or the current one. The end of an older one changes nothing.
-    fn stream_closed(&mut self, ended: Option<u8>, now: Timestamp) {
+    fn stream_closed(&mut self, stream: Option<u8>, now: Timestamp) {
         if let ModelConnection::Listening(newest) = self.connection
-            && ended.is_none_or(|ended| ended == newest)
+            && stream.is_none_or(|stream| stream == newest)
         {
             self.connection = ModelConnection::Lost;
             // An older agent may have been silent for minutes while its stream was open.
@@ -79,8 +79,8 @@ impl ModelWorker {
     }
 
     fn is_silent(&self, serving_since: Timestamp, now: Timestamp) -> bool {
-        let spoken_for = self.host.older && matches!(self.connection, ModelConnection::Listening(_));
-        !spoken_for && now - self.last_contact.max(serving_since) > HEARTBEAT_TIMEOUT
+        let has_open_stream = self.host.older && matches!(self.connection, ModelConnection::Listening(_));
+        !has_open_stream && now - self.last_contact.max(serving_since) > HEARTBEAT_TIMEOUT
     }
 }
 
@@ -118,10 +118,9 @@ impl FleetModel {
             FleetCommand::Submit(request) => self.jobs.push(ModelJob::new(request.clone(), request.priority, now)),
             FleetCommand::Retry(job) => {
                 let ended = self.jobs.get(*job).filter(|job| job.has_ended())?;
-                let (held, renewed) = (ended.hold_until, ended.renewed_at);
                 self.jobs.push(ModelJob {
-                    hold_until: held,
-                    renewed_at: renewed,
+                    hold_until: ended.hold_until,
+                    renewed_at: ended.renewed_at,
                     ..ModelJob::new(ended.request.clone(), ended.priority, now)
                 });
             }
@@ -178,8 +177,9 @@ impl FleetModel {
             }
             FleetCommand::TimePassed(seconds) => self.now = now + Millis::from_secs(*seconds),
             FleetCommand::SweepOffers => {
-                let old = |job: &&mut ModelJob| matches!(job.state, ModelJobState::Offered { until } if until <= now);
-                self.jobs.iter_mut().filter(old).for_each(ModelJob::withdraw_offer);
+                let is_expired =
+                    |job: &&mut ModelJob| matches!(job.state, ModelJobState::Offered { until } if until <= now);
+                self.jobs.iter_mut().filter(is_expired).for_each(ModelJob::withdraw_offer);
             }
             FleetCommand::CheckHealth(worker) => self.check_health(*worker),
             FleetCommand::RestartServer => {
@@ -217,10 +217,10 @@ impl FleetModel {
 
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &ClaimedAttempts) -> Option<()> {
         let (serving_since, now) = (self.serving_since, self.now);
-        let done = self.held_by(worker).next().is_none();
+        let has_no_jobs = self.held_by(worker).next().is_none();
         let state = self.existing_worker(worker)?;
-        let is_taken = state.is_connected() && state.elsewhere != elsewhere && !state.is_silent(serving_since, now);
-        if (state.retired && done) || is_taken {
+        let token_in_use = state.is_connected() && state.elsewhere != elsewhere && !state.is_silent(serving_since, now);
+        if (state.retired && has_no_jobs) || token_in_use {
             return None;
         }
         state.kind.get_or_insert(state.host.kind);
@@ -230,8 +230,8 @@ impl FleetModel {
         let claims = claims.resolve(worker, &self.newest());
         self.apply_claims(worker, claims.clone());
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {
-            let offered = matches!(job.state, ModelJobState::Offered { .. });
-            if !offered && claims.iter().all(|(claimed, _)| *claimed != n) {
+            let is_offered = matches!(job.state, ModelJobState::Offered { .. });
+            if !is_offered && claims.iter().all(|(claimed, _)| *claimed != n) {
                 job.lose_without_report(now);
             }
         }
@@ -251,8 +251,8 @@ impl FleetModel {
     fn apply_claims(&mut self, worker: usize, claims: Vec<(usize, Option<AttemptNumber>)>) {
         for (job, attempt) in claims {
             if self.jobs.get(job).is_some_and(|job| !job.has_ended()) {
-                let heard_of = attempt.is_none() && matches!(self.jobs[job].state, ModelJobState::Offered { .. });
-                let report = if heard_of { AttemptReport::Starting } else { AttemptReport::Running };
+                let accepts_offer = attempt.is_none() && matches!(self.jobs[job].state, ModelJobState::Offered { .. });
+                let report = if accepts_offer { AttemptReport::Starting } else { AttemptReport::Running };
                 let _ = self.report(job, worker, attempt, &report);
             }
         }
@@ -266,15 +266,18 @@ impl FleetModel {
         attempt: Option<AttemptNumber>,
         report: &AttemptReport,
     ) -> Option<()> {
-        let returns = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
-        if returns && !self.has_resources(job, worker) {
+        let is_recovery = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
+        if is_recovery && !self.has_resources(job, worker) {
             return None;
         }
         let (now, state) = (self.now, &mut self.workers[worker]);
-        let evicts = state.drain.is_some_and(|deadline| deadline <= now) && !state.removed;
+        let is_evicted = state.drain.is_some_and(|deadline| deadline <= now) && !state.removed;
         let returned = matches!(report, AttemptReport::Cancelled | AttemptReport::Requeue { .. });
-        let report =
-            if evicts && returned && !self.jobs[job].exceeded_runtime(now) { &AttemptReport::Evicted } else { report };
+        let report = if is_evicted && returned && !self.jobs[job].exceeded_runtime(now) {
+            &AttemptReport::Evicted
+        } else {
+            report
+        };
         let job = &mut self.jobs[job];
         job.newest().filter(|(to, number)| *to == worker && attempt.is_none_or(|claimed| claimed == *number))?;
         let ended_before = job.has_ended();
@@ -293,26 +296,26 @@ impl FleetModel {
     fn has_resources(&self, job: usize, worker: usize) -> bool {
         let (state, last) = (&self.workers[worker], self.jobs[job].offers.last());
         let mut used_gpus = self.held_by(worker).filter_map(|other| other.offers.last()).flat_map(|(_, gpus)| gpus);
-        let slot = self.held_by(worker).count() < state.host.max_jobs as usize;
-        slot && !state.removed && last.is_some_and(|(_, gpus)| used_gpus.all(|gpu| !gpus.contains(gpu)))
+        let has_slot = self.held_by(worker).count() < state.host.max_jobs as usize;
+        has_slot && !state.removed && last.is_some_and(|(_, gpus)| used_gpus.all(|gpu| !gpus.contains(gpu)))
     }
 
     fn check_health(&mut self, worker: usize) {
         let (serving_since, now) = (self.serving_since, self.now);
         let Some(state) = self.existing_worker(worker) else { return };
-        let forgotten = state.connection == ModelConnection::Offline
+        let is_removable = state.connection == ModelConnection::Offline
             && state.kind == Some(WorkerKind::Ephemeral)
             && now - serving_since > HEARTBEAT_TIMEOUT
             && now - state.last_contact >= Millis::from_secs(3_600);
-        let abandoned = state.connection == ModelConnection::Offline && state.is_silent(serving_since, now);
+        let is_abandoned = state.connection == ModelConnection::Offline && state.is_silent(serving_since, now);
         if state.is_connected() && state.is_silent(serving_since, now) {
             state.go_offline();
             state.last_contact = now;
             self.lose_all(worker);
-        } else if forgotten {
+        } else if is_removable {
             state.removed = true;
             self.lose_all(worker);
-        } else if abandoned {
+        } else if is_abandoned {
             self.lose_all(worker);
         }
     }

@@ -29,16 +29,17 @@ impl FleetModel {
                     !reserved.contains(worker),
                     "job {job} gets worker {worker}, which is reserved for another"
                 );
-                self.check_grant(job, *worker, gpus)?;
+                self.check_assignment(job, *worker, gpus)?;
                 self.check_no_second_trainer(job)?;
                 self.offer(job, *worker, gpus.clone());
             } else if !self.is_over_limit(job) {
-                let open = (0..self.workers.len()).find(|worker| !reserved.contains(worker) && self.fits(job, *worker));
-                prop_assert_eq!(open, None, "job {} is pending, although a worker could run it (I4)", job);
+                let matching_worker =
+                    (0..self.workers.len()).find(|worker| !reserved.contains(worker) && self.fits(job, *worker));
+                prop_assert_eq!(matching_worker, None, "job {} is pending, although a worker could run it (I4)", job);
                 self.check_reserved(job, round, &mut reserved)?;
             }
         }
-        prop_assert_eq!(offers.next(), None, "offered out of turn");
+        prop_assert_eq!(offers.next(), None, "offered out of order");
         Ok(())
     }
 
@@ -53,10 +54,10 @@ impl FleetModel {
 
     fn is_over_limit(&self, job: usize) -> bool {
         let by = self.jobs[job].request.by;
-        let held: Vec<&ModelJob> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
-        let of_user = held.iter().filter(|job| job.request.by == by).count();
-        let reached = |limit: Option<u32>, held| limit.is_some_and(|limit| held >= limit as usize);
-        reached(self.limits.jobs, held.len()) || reached(self.limits.jobs_per_user, of_user)
+        let held_jobs: Vec<&ModelJob> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
+        let user_jobs = held_jobs.iter().filter(|job| job.request.by == by).count();
+        let reached = |limit: Option<u32>, count| limit.is_some_and(|limit| count >= limit as usize);
+        reached(self.limits.jobs, held_jobs.len()) || reached(self.limits.jobs_per_user, user_jobs)
     }
 
     fn fits(&self, job: usize, worker: usize) -> bool {
@@ -67,48 +68,52 @@ impl FleetModel {
         receives_offers
             && has_slot
             && self.could_run_later(job, worker)
-            && self.free(job, worker).len() >= self.wanted(job, worker)
+            && self.free_gpus(job, worker).len() >= self.required_gpu_count(job, worker)
     }
 
     /// Whether the job matches except for blockers that disappear by waiting.
     fn could_run_later(&self, job: usize, worker: usize) -> bool {
         let (request, state) = (&self.jobs[job].request, &self.workers[worker]);
-        let target = match request.target {
+        let matches_target = match request.target {
             JobTarget::Auto => true,
             JobTarget::Worker => !state.host.local,
             JobTarget::Local => state.host.local,
         };
-        let open = state.is_connected() && state.drain.is_none() && !state.retired && !state.removed;
-        let rack = request.rack.is_none_or(|rack| state.rack == Some(rack));
-        let stops = !(request.exclusive && state.host.older);
-        target && open && rack && stops && self.suitable_gpus(job, worker).count() >= self.wanted(job, worker)
+        let accepts_jobs = state.is_connected() && state.drain.is_none() && !state.retired && !state.removed;
+        let matches_rack = request.rack.is_none_or(|rack| state.rack == Some(rack));
+        let can_be_stopped = !(request.exclusive && state.host.older);
+        matches_target
+            && accepts_jobs
+            && matches_rack
+            && can_be_stopped
+            && self.suitable_gpus(job, worker).count() >= self.required_gpu_count(job, worker)
     }
 
     /// Number of GPUs that the job gets on this worker.
-    fn wanted(&self, job: usize, worker: usize) -> usize {
+    fn required_gpu_count(&self, job: usize, worker: usize) -> usize {
         let request = &self.jobs[job].request;
         let has_any = !self.workers[worker].host.gpus.is_empty();
-        let least = usize::from(has_any || request.vram_gb.is_some());
-        request.gpus.map_or(least, |count| count as usize)
+        let minimum = usize::from(has_any || request.vram_gb.is_some());
+        request.gpus.map_or(minimum, |count| count as usize)
     }
 
     /// GPUs that the job can use and that have enough memory.
     fn suitable_gpus(&self, job: usize, worker: usize) -> impl Iterator<Item = &String> {
-        let least = self.jobs[job].request.vram_gb.map_or(0.0, f64::from);
-        let suits = move |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= least);
-        self.usable_gpus(worker).filter(suits).map(|gpu| &gpu.uuid)
+        let min_gb = self.jobs[job].request.vram_gb.map_or(0.0, f64::from);
+        let has_memory = move |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= min_gb);
+        self.usable_gpus(worker).filter(has_memory).map(|gpu| &gpu.uuid)
     }
 
-    fn free(&self, job: usize, worker: usize) -> Vec<&String> {
-        let held: Vec<&String> = self.held_by(worker).flat_map(|job| &job.offers.last().expect("held").1).collect();
-        self.suitable_gpus(job, worker).filter(|gpu| !held.contains(gpu)).collect()
+    fn free_gpus(&self, job: usize, worker: usize) -> Vec<&String> {
+        let used: Vec<&String> = self.held_by(worker).flat_map(|job| &job.offers.last().expect("held").1).collect();
+        self.suitable_gpus(job, worker).filter(|gpu| !used.contains(gpu)).collect()
     }
 
-    fn check_grant(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
+    fn check_assignment(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
         prop_assert!(self.fits(job, worker), "job {job} does not fit worker {worker}");
-        let (free, takes_whole_host) = (self.free(job, worker), self.workers[worker].host.max_jobs == 1);
-        let number = if takes_whole_host { free.len() } else { self.wanted(job, worker) };
-        let chosen = free.into_iter().filter(|gpu| gpus.contains(gpu)).count();
+        let (free_gpus, takes_whole_host) = (self.free_gpus(job, worker), self.workers[worker].host.max_jobs == 1);
+        let number = if takes_whole_host { free_gpus.len() } else { self.required_gpu_count(job, worker) };
+        let chosen = free_gpus.into_iter().filter(|gpu| gpus.contains(gpu)).count();
         prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as required (I3)");
         Ok(())
     }
@@ -124,20 +129,23 @@ impl FleetModel {
 
     /// A job that has waited too long reserves one worker, if one matches.
     fn check_reserved(&self, job: usize, round: &PlannedRound, reserved: &mut Vec<usize>) -> Result<(), TestCaseError> {
-        let for_it: Vec<usize> =
+        let reserved_workers: Vec<usize> =
             round.reserved.iter().filter(|(_, reserved_for)| *reserved_for == job).map(|(worker, _)| *worker).collect();
         let starves = self.now - self.jobs[job].submitted_at >= STARVATION_AFTER;
         let candidates: Vec<usize> = (0..self.workers.len())
             .filter(|worker| !reserved.contains(worker) && self.could_run_later(job, *worker))
             .collect();
-        prop_assert!(for_it.iter().all(|worker| starves && candidates.contains(worker)), "reserved without need");
+        prop_assert!(
+            reserved_workers.iter().all(|worker| starves && candidates.contains(worker)),
+            "reserved without need"
+        );
         let expected_reservations = usize::from(starves && !candidates.is_empty());
         // Nothing is reserved when there is no capacity left.
         prop_assert!(
-            for_it.len() == expected_reservations || !self.has_capacity(),
-            "job {job} reserves {for_it:?} of {candidates:?}"
+            reserved_workers.len() == expected_reservations || !self.has_capacity(),
+            "job {job} reserves {reserved_workers:?} of {candidates:?}"
         );
-        reserved.extend(for_it);
+        reserved.extend(reserved_workers);
         Ok(())
     }
 
@@ -146,8 +154,8 @@ impl FleetModel {
             let state = &self.workers[worker];
             let receives_offers =
                 matches!(state.connection, ModelConnection::Listening(_)) && state.unassigned_run.is_none();
-            let open = receives_offers && state.drain.is_none() && !state.removed && self.can_run_jobs(worker);
-            open && self.held_by(worker).count() < state.host.max_jobs as usize
+            let accepts_jobs = receives_offers && state.drain.is_none() && !state.removed && self.can_run_jobs(worker);
+            accepts_jobs && self.held_by(worker).count() < state.host.max_jobs as usize
         };
         (0..self.workers.len()).any(can_accept)
     }

@@ -16,7 +16,7 @@ use crate::domain::job_status::JobStatus;
 /// As many as the other test tries by default.
 const SCENARIOS: usize = 256;
 
-/// Every connection of the model: a further one does not compile without a place here.
+/// Every connection of the model: the match lists all, so a new one does not compile until it is added here.
 fn every_connection() -> impl Iterator<Item = ModelConnection> {
     iter::successors(Some(ModelConnection::NeverConnected), |connection| match connection {
         ModelConnection::NeverConnected => Some(ModelConnection::Connecting),

@@ -26,7 +26,7 @@ pub(super) struct SimulatedServer {
     pub jobs: Vec<Job>,
     ids: Vec<WorkerId>,
     hosts: Vec<HostSpec>,
-    seen: Vec<Option<Timestamp>>,
+    last_contact: Vec<Option<Timestamp>>,
     serving_since: Timestamp,
     limits: ConcurrencyLimits,
 }
@@ -46,14 +46,14 @@ fn number(index: usize) -> u16 {
 
 impl SimulatedServer {
     pub fn new(hosts: &[HostSpec], limits: ConcurrencyLimits) -> Self {
-        let unseen = |(n, host): (u16, &HostSpec)| Some(Worker { local: host.local, ..fixtures::unseen_worker(n) });
+        let new_worker = |(n, host): (u16, &HostSpec)| Some(Worker { local: host.local, ..fixtures::unseen_worker(n) });
         Self {
             now: NOW,
-            workers: (0..).zip(hosts).map(unseen).collect(),
+            workers: (0..).zip(hosts).map(new_worker).collect(),
             jobs: Vec::new(),
             ids: (0..).map(worker_id).take(hosts.len()).collect(),
             hosts: hosts.to_vec(),
-            seen: vec![None; hosts.len()],
+            last_contact: vec![None; hosts.len()],
             serving_since: NOW,
             limits,
         }
@@ -160,14 +160,14 @@ impl SimulatedServer {
     /// Records that a worker's token was accepted.
     pub fn record_contact(&mut self, worker: usize) -> Option<()> {
         self.workers[worker].as_ref()?;
-        self.seen[worker] = Some(self.now);
+        self.last_contact[worker] = Some(self.now);
         Some(())
     }
 
     fn retry(&mut self, job: usize) -> CommandOutcome {
         let (ended, id) = (self.jobs.get(job)?, job_id(number(self.jobs.len())));
-        let again = ended.retried(id, self.now, ended.submitted_by.clone(), MAX_PRIORITY).ok()?;
-        Some(self.add(again))
+        let retried = ended.retried(id, self.now, ended.submitted_by.clone(), MAX_PRIORITY).ok()?;
+        Some(self.add(retried))
     }
 
     fn drain(&mut self, worker: usize, seconds: Option<i64>) -> CommandOutcome {
@@ -178,8 +178,8 @@ impl SimulatedServer {
     }
 
     fn delete(&mut self, worker: usize) -> CommandOutcome {
-        let (stored, seen) = (self.workers[worker].as_ref()?, self.seen[worker]);
-        let offline_at = liveness::offline_at(stored, seen, self.serving_since, HEARTBEAT_TIMEOUT);
+        let (stored, last_contact) = (self.workers[worker].as_ref()?, self.last_contact[worker]);
+        let offline_at = liveness::offline_at(stored, last_contact, self.serving_since, HEARTBEAT_TIMEOUT);
         stored.check_deletion(&self.held(worker), offline_at).ok()?;
         Some(self.remove(worker))
     }
@@ -228,16 +228,16 @@ impl SimulatedServer {
     }
 
     fn verdict(&self, worker: usize) -> Option<LivenessVerdict> {
-        let (stored, seen) = (self.workers[worker].as_ref()?, self.seen[worker]);
-        liveness::judge_liveness(stored, seen, self.serving_since, HEARTBEAT_TIMEOUT, self.now)
+        let (stored, last_contact) = (self.workers[worker].as_ref()?, self.last_contact[worker]);
+        liveness::judge_liveness(stored, last_contact, self.serving_since, HEARTBEAT_TIMEOUT, self.now)
     }
 
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &ClaimedAttempts) -> CommandOutcome {
         let capability = capability(&self.hosts[worker], number(worker), elsewhere);
-        let (alive, kind) = (self.verdict(worker).is_none(), self.hosts[worker].kind);
-        let holds = self.held(worker).len();
+        let (is_alive, kind) = (self.verdict(worker).is_none(), self.hosts[worker].kind);
+        let held_jobs = self.held(worker).len();
         self.change_worker(worker, |worker, now| {
-            worker.check_registration(&capability, alive, holds).ok()?;
+            worker.check_registration(&capability, is_alive, held_jobs).ok()?;
             Some(worker.registered(now, capability, kind))
         })?;
         self.record_contact(worker)?;
@@ -266,9 +266,10 @@ impl SimulatedServer {
             let claim = AttemptClaim { job: job_id(number(*job)), attempt: *attempt };
             let (stored, held) = (self.jobs.get(*job), self.held(worker));
             let Some(holder) = &self.workers[worker] else { continue };
-            if let reconcile::ClaimVerdict::Keep(kept) = reconcile::judge_claim(self.now, holder, &held, &claim, stored)
+            if let reconcile::ClaimVerdict::Keep(after) =
+                reconcile::judge_claim(self.now, holder, &held, &claim, stored)
             {
-                self.jobs[*job] = *kept;
+                self.jobs[*job] = *after;
             }
         }
     }
@@ -281,15 +282,15 @@ impl SimulatedServer {
         report: AttemptReport,
     ) -> CommandOutcome {
         let overdue = self.jobs[job].exceeded_runtime(self.now).is_some();
-        let evicts = !overdue && self.workers[worker].as_ref().is_some_and(|worker| worker.should_evict(self.now));
+        let is_evicted = !overdue && self.workers[worker].as_ref().is_some_and(|worker| worker.should_evict(self.now));
         let report = match report {
-            AttemptReport::Cancelled | AttemptReport::Requeue { .. } if evicts => AttemptReport::Evicted,
+            AttemptReport::Cancelled | AttemptReport::Requeue { .. } if is_evicted => AttemptReport::Evicted,
             other => other,
         };
         let (before, id) = (self.jobs[job].clone(), self.ids[worker].clone());
         let attempt = attempt.unwrap_or(before.attempt);
         let after = before.clone().reported(self.now, &id, attempt, report).ok()?;
-        if reconcile::has_lost_place(&before, &after, self.workers[worker].as_ref(), &self.held(worker)) {
+        if reconcile::resources_are_taken(&before, &after, self.workers[worker].as_ref(), &self.held(worker)) {
             return None;
         }
         if after.has_ended() && !before.has_ended() {

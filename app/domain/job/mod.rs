@@ -54,7 +54,7 @@ pub struct Job {
 pub struct JobSpec {
     /// The name of the configuration.
     pub config_name: String,
-    /// The pinned revision.
+    /// The configuration's revision.
     pub config_revision: u32,
     /// Where it may run.
     pub target: JobTarget,

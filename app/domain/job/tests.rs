@@ -45,16 +45,17 @@ fn jobs_in_each_status() -> [Job; JobStatus::ALL.len()] {
     let running = after(starting.clone(), AttemptReport::Running);
     let cancelling = running.clone().cancelled(NOW).expect("running");
     let completed = after(running.clone(), AttemptReport::Completed);
-    let (dead, cancelled) = (after(running.clone(), failed()), after(cancelling.clone(), AttemptReport::Cancelled));
-    [queued(), offered(), starting, running, cancelling, completed, dead, cancelled]
+    let (failed, cancelled) = (after(running.clone(), failed()), after(cancelling.clone(), AttemptReport::Cancelled));
+    [queued(), offered(), starting, running, cancelling, completed, failed, cancelled]
 }
 
-/// Jobs in all situations that a request of an agent can meet: each status, and what a status does not say.
+/// Jobs in all situations that a request of an agent can find: each status, and cases that a status does not
+/// distinguish.
 fn situations() -> [(&'static str, Job); 12] {
     let [submitted, offered, starting, running, cancelling, completed, failed, cancelled] = jobs_in_each_status();
     let limit = Millis::from_secs(60);
-    let limited = Job { spec: JobSpec { max_runtime: Some(limit), ..running.spec.clone() }, ..running.clone() };
-    let overdue = limited.reported(NOW + limit, &worker(1), AttemptNumber(1), AttemptReport::Cancelled);
+    let with_limit = Job { spec: JobSpec { max_runtime: Some(limit), ..running.spec.clone() }, ..running.clone() };
+    let overdue = with_limit.reported(NOW + limit, &worker(1), AttemptNumber(1), AttemptReport::Cancelled);
     [
         ("submitted", submitted),
         ("expired", offered.clone().offer_expired(Timestamp(NOW.0 + 30_000))),
@@ -71,7 +72,7 @@ fn situations() -> [(&'static str, Job); 12] {
     ]
 }
 
-/// Compares a table with what each of its cells should be: a row for each situation, below the names of the columns.
+/// Compares a table with the expected cells: a row for each situation, below the names of the columns.
 fn assert_table<C>(table: &str, columns: &[(String, C)], cell: impl Fn(&Job, &C) -> &'static str) {
     let mut lines = table.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
@@ -93,7 +94,8 @@ fn error_word(error: &JobTransitionError) -> &'static str {
     }
 }
 
-/// Every report: a further one does not compile without a place here, and then needs a column in the table.
+/// Every report: the match lists all, so a new one does not compile until it is added here; the table then needs a
+/// column for it.
 fn every_report() -> Vec<AttemptReport> {
     let next = |report: &AttemptReport| match report {
         AttemptReport::Starting => Some(AttemptReport::Running),
@@ -179,12 +181,12 @@ fn other_workers_and_old_attempts_are_rejected() {
         offered().reported(NOW, &worker(1), AttemptNumber(2), AttemptReport::Running),
         Err(JobTransitionError::WrongWorker)
     );
-    let again = after(offered(), AttemptReport::Running)
+    let offered_again = after(offered(), AttemptReport::Running)
         .lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION)
         .offered(NOW, worker(2), vec![], NOW)
         .expect("queued");
     assert_eq!(
-        again.reported(NOW, &worker(1), AttemptNumber(1), AttemptReport::Completed),
+        offered_again.reported(NOW, &worker(1), AttemptNumber(1), AttemptReport::Completed),
         Err(JobTransitionError::StaleAttempt { current: AttemptNumber(2) })
     );
 }
@@ -222,8 +224,8 @@ fn facts_of_each_status_agree_with_its_state() {
     }
 }
 
-/// Whatever an exclusive job waits for, a trainer of it may run: on a host that the backup does not know, or because
-/// the lost attempt was heard of.
+/// An exclusive job that waits is always delayed, because a trainer of it may run: on a host that the backup does not
+/// know, or because its lost attempt sent a request.
 #[test]
 fn exclusive_job_that_waits_is_held_in_every_state() {
     for mut job in jobs_in_each_status() {
@@ -271,13 +273,13 @@ fn targets_have_names() {
 #[test]
 fn users_retry_creates_a_new_job() {
     let ended = Job { priority: 20, ..after(offered(), failed()) };
-    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned(), 50).expect("ended");
-    assert_eq!((name(&again), again.attempt, again.losses), ("queued", AttemptNumber(0), 0));
-    assert_eq!((again.priority, again.retry_of.as_ref(), &again.spec), (20, Some(&ended.id), &ended.spec));
-    assert_eq!((again.submitted_by.as_str(), again.submitted_at), ("bob", Timestamp(7)));
-    for living in jobs_in_each_status().into_iter().filter(|job| !job.has_ended()) {
+    let retried = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned(), 50).expect("ended");
+    assert_eq!((name(&retried), retried.attempt, retried.losses), ("queued", AttemptNumber(0), 0));
+    assert_eq!((retried.priority, retried.retry_of.as_ref(), &retried.spec), (20, Some(&ended.id), &ended.spec));
+    assert_eq!((retried.submitted_by.as_str(), retried.submitted_at), ("bob", Timestamp(7)));
+    for active_job in jobs_in_each_status().into_iter().filter(|job| !job.has_ended()) {
         assert_eq!(
-            living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50),
+            active_job.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50),
             Err(JobTransitionError::NotEnded)
         );
     }
@@ -352,7 +354,7 @@ proptest! {
                 );
             }
             if let Some(lease) = job.active_lease() {
-                prop_assert_eq!(lease.attempt, job.attempt, "the live lease is the newest attempt's");
+                prop_assert_eq!(lease.attempt, job.attempt, "the active lease is the newest attempt's");
             }
         }
     }

@@ -9,7 +9,7 @@ use super::{
     PreviousAttempt, Waiting,
 };
 
-/// Extra hold time of an exclusive job whose lost attempt still sends requests.
+/// Extra fencing delay of an exclusive job whose lost attempt still sends requests.
 pub(super) const HOLD_SLACK: Millis = Millis::from_secs(10);
 
 /// What a report about its newest attempt does to a job.
@@ -17,16 +17,16 @@ pub(super) const HOLD_SLACK: Millis = Millis::from_secs(10);
 enum ReportEffect {
     /// Nothing: it is repeated, or late.
     Nothing,
-    /// The job becomes what the report says: it starts, runs, ends, or is requeued.
+    /// The job changes as reported: it starts, runs, ends, or is requeued.
     Advances,
-    /// The attempt has stopped, as a user wanted.
+    /// The attempt has stopped, as a user requested.
     ConfirmsCancel,
     /// It is rejected: the job has ended.
     Rejected,
 }
 
-/// Reports also arrive late: about the previous attempt of a job that waits, which was lost or whose offer expired. Each
-/// state decides here what they do to it.
+/// Reports also arrive late: about the previous attempt of a job that waits, which was lost or whose offer expired. For
+/// each state, this defines their effect.
 impl JobState {
     /// Decides what a report does to a job in this state.
     const fn report_effect(&self, report: &AttemptReport) -> ReportEffect {
@@ -38,7 +38,7 @@ impl JobState {
                 | AttemptReport::Failed { .. }
                 | AttemptReport::Cancelled
                 | AttemptReport::Requeue { .. } => ReportEffect::Advances,
-                // It already waits, and its loss stays what it was.
+                // It already waits, and its loss stays unchanged.
                 AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. } => ReportEffect::Nothing,
             },
             Self::Offered { .. } => ReportEffect::Advances,
@@ -111,9 +111,9 @@ impl Job {
         if !self.has_ended() {
             return Err(JobTransitionError::NotEnded);
         }
-        let again = Self::submitted(id, self.spec.clone(), now, by);
+        let new_job = Self::submitted(id, self.spec.clone(), now, by);
         let priority = self.priority.min(max_priority);
-        Ok(Self { priority, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..again })
+        Ok(Self { priority, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..new_job })
     }
 
     /// Changes the priority. If the job is not queued, the new priority applies if it is requeued.
@@ -180,8 +180,8 @@ impl Job {
         Ok(Self { state, ..self })
     }
 
-    /// Checks that an attempt may still fetch what it needs and send what it has: it is the newest, and its job has not
-    /// ended. A lost attempt may until a newer one is offered, because it may come back.
+    /// Checks that an attempt may still request and send data: it is the newest, and its job has not ended. A lost
+    /// attempt may until a newer one is offered, because it may be recovered.
     pub fn check_current_attempt(&self, worker: &WorkerId, attempt: AttemptNumber) -> Result<(), JobTransitionError> {
         self.current_lease(worker, attempt)?;
         match self.state {
@@ -230,7 +230,7 @@ impl Job {
         }
     }
 
-    /// Applies a report that is news about an attempt of a job that may still complete.
+    /// Applies a report that changes a job that may still complete.
     fn advanced(self, now: Timestamp, lease: Lease, report: AttemptReport) -> Self {
         let overdue = self.exceeded_runtime(now);
         match report {
@@ -264,30 +264,30 @@ impl Job {
     /// time for which agents may be silent. No attempt of an exclusive job starts before that.
     #[must_use]
     pub fn lost(self, now: Timestamp, loss: AttemptLoss, lease_duration: Millis) -> Self {
-        let may_run = self.spec.exclusive && self.active_lease().is_some();
-        if may_run { self.with_hold_until(now + lease_duration) } else { self }.apply_loss(now, loss)
+        let may_still_run = self.spec.exclusive && self.active_lease().is_some();
+        if may_still_run { self.with_hold_until(now + lease_duration) } else { self }.apply_loss(now, loss)
     }
 
-    /// Extends the hold because the lost attempt received a response, which its agent may treat as a renewal of its
-    /// lease.
+    /// Extends the fencing delay because the lost attempt received a response, which its agent may treat as a renewal
+    /// of its lease.
     #[must_use]
     pub fn hold_renewed(self, now: Timestamp, lease_duration: Millis) -> Self {
         let until = now + lease_duration;
         let waits = self.state.waiting().is_some();
         // Extends by more than necessary, so that not every request causes a change.
-        if waits && self.hold_until.is_some_and(|kept| kept < until) {
+        if waits && self.hold_until.is_some_and(|hold_until| hold_until < until) {
             self.with_hold_until(until + HOLD_SLACK)
         } else {
             self
         }
     }
 
-    /// Holds an exclusive job that was restored from a backup: since the backup, it may have been offered to an agent
+    /// Delays an exclusive job that was restored from a backup: since the backup, it may have been offered to an agent
     /// that was in contact until just now.
     #[must_use]
     pub fn held_after_restore(self, now: Timestamp, lease_duration: Millis) -> Self {
-        let may_run = self.spec.exclusive && self.state.waiting().is_some();
-        if may_run { self.with_hold_until(now + lease_duration) } else { self }
+        let may_still_run = self.spec.exclusive && self.state.waiting().is_some();
+        if may_still_run { self.with_hold_until(now + lease_duration) } else { self }
     }
 
     fn with_hold_until(self, until: Timestamp) -> Self {
@@ -323,9 +323,9 @@ impl Job {
         // A recovered attempt that is lost again was already counted.
         let losses = if self.state.waiting().is_some() { self.losses } else { self.losses + 1 };
         match retry::after_loss(now, losses, self.spec.max_retries) {
-            RetryDecision::RetryAt(moment) => {
+            RetryDecision::RetryAt(retry_at) => {
                 let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-                let state = self.state.requeued(Waiting { since: now, not_before: Some(moment), previous });
+                let state = self.state.requeued(Waiting { since: now, not_before: Some(retry_at), previous });
                 Self { losses, state, ..self }
             }
             RetryDecision::Exhausted => {

@@ -64,11 +64,11 @@ impl TerminalColor {
     }
 
     fn nearest(rgb: [u16; 3]) -> Option<Self> {
-        let distance = |known: &[u8; 3]| -> u32 {
-            known.iter().zip(rgb).map(|(known, wanted)| u32::from(u16::from(*known).abs_diff(wanted)).pow(2)).sum()
+        let distance = |color: &[u8; 3]| -> u32 {
+            color.iter().zip(rgb).map(|(part, value)| u32::from(u16::from(*part).abs_diff(value)).pow(2)).sum()
         };
-        let known = rgb.iter().all(|part| *part < 256);
-        PALETTE.iter().filter(|_| known).min_by_key(|(_, known)| distance(known)).map(|(color, _)| *color)
+        let is_valid = rgb.iter().all(|part| *part < 256);
+        PALETTE.iter().filter(|_| is_valid).min_by_key(|(_, color)| distance(color)).map(|(color, _)| *color)
     }
 }
 
@@ -103,9 +103,9 @@ pub(super) struct SgrState {
 impl SgrState {
     /// Returns the resulting style.
     pub fn style(self) -> TextStyle {
-        let TextStyle { foreground: text, background: back, .. } = self.style;
+        let TextStyle { foreground: text, background, .. } = self.style;
         if self.inverse {
-            TextStyle { foreground: back, background: text.or(Some(TerminalColor::Black)), ..self.style }
+            TextStyle { foreground: background, background: text.or(Some(TerminalColor::Black)), ..self.style }
         } else {
             self.style
         }
@@ -114,8 +114,8 @@ impl SgrState {
     /// Applies the parameters of a sequence: numbers separated by `;`, some with parts separated by `:`. Invalid
     /// parameters change nothing.
     pub fn apply(mut self, parameters: &str) -> Self {
-        let mut all = parameters.split(';');
-        while let Some(parameter) = all.next() {
+        let mut remaining = parameters.split(';');
+        while let Some(parameter) = remaining.next() {
             let mut parts = parameter.split(':').map(parse_number);
             let Some(Some(code)) = parts.next() else { continue };
             match code {
@@ -123,7 +123,7 @@ impl SgrState {
                     let color = if parameter.contains(':') {
                         parse_colon_color(parts)
                     } else {
-                        parse_semicolon_color(&mut all)
+                        parse_semicolon_color(&mut remaining)
                     };
                     match (code, color) {
                         (38, Some(color)) => self.style.foreground = Some(color),
@@ -139,26 +139,26 @@ impl SgrState {
     }
 
     fn apply_code(&mut self, code: u16) {
-        let ink = &mut self.style;
+        let style = &mut self.style;
         match code {
             0 => *self = Self::default(),
-            1 => ink.bold = true,
-            2 => ink.dim = true,
-            3 => ink.italic = true,
+            1 => style.bold = true,
+            2 => style.dim = true,
+            3 => style.italic = true,
             7 => self.inverse = true,
-            9 => ink.strikethrough = true,
-            21 => ink.underlined = true,
-            22 => (ink.bold, ink.dim) = (false, false),
-            23 => ink.italic = false,
-            24 => ink.underlined = false,
+            9 => style.strikethrough = true,
+            21 => style.underlined = true,
+            22 => (style.bold, style.dim) = (false, false),
+            23 => style.italic = false,
+            24 => style.underlined = false,
             27 => self.inverse = false,
-            29 => ink.strikethrough = false,
-            30..=37 => ink.foreground = TerminalColor::from_index(code - 30),
-            39 => ink.foreground = None,
-            40..=47 => ink.background = TerminalColor::from_index(code - 40),
-            49 => ink.background = None,
-            90..=97 => ink.foreground = TerminalColor::from_index(code - 90 + 8),
-            100..=107 => ink.background = TerminalColor::from_index(code - 100 + 8),
+            29 => style.strikethrough = false,
+            30..=37 => style.foreground = TerminalColor::from_index(code - 30),
+            39 => style.foreground = None,
+            40..=47 => style.background = TerminalColor::from_index(code - 40),
+            49 => style.background = None,
+            90..=97 => style.foreground = TerminalColor::from_index(code - 90 + 8),
+            100..=107 => style.background = TerminalColor::from_index(code - 100 + 8),
             // Blinking and hidden text do not matter in a log.
             _ => {}
         }
@@ -204,13 +204,13 @@ mod tests {
     use super::*;
 
     /// Applies the sequences one after the other.
-    fn ink(sequences: &[&str]) -> TextStyle {
-        sequences.iter().fold(SgrState::default(), |pen, sequence| pen.apply(sequence)).style()
+    fn style_after(sequences: &[&str]) -> TextStyle {
+        sequences.iter().fold(SgrState::default(), |state, sequence| state.apply(sequence)).style()
     }
 
     fn colors(sequence: &str) -> (Option<TerminalColor>, Option<TerminalColor>) {
-        let TextStyle { foreground: text, background: back, .. } = ink(&[sequence]);
-        (text, back)
+        let TextStyle { foreground: text, background, .. } = style_after(&[sequence]);
+        (text, background)
     }
 
     #[test]
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn color_parameters_are_not_other_codes() {
-        let all = ink(&["1;38;5;0;48;2;0;0;0;4"]);
-        assert_eq!((all.foreground, all.background), (Some(TerminalColor::Black), Some(TerminalColor::Black)));
-        assert!(all.bold && all.underlined, "a 0 inside a color does not reset");
-        let red = ink(&["31", "58;2;1;2;3", "58:5:9"]);
+        let style = style_after(&["1;38;5;0;48;2;0;0;0;4"]);
+        assert_eq!((style.foreground, style.background), (Some(TerminalColor::Black), Some(TerminalColor::Black)));
+        assert!(style.bold && style.underlined, "a 0 inside a color does not reset");
+        let red = style_after(&["31", "58;2;1;2;3", "58:5:9"]);
         assert_eq!(
             red,
             TextStyle { foreground: Some(TerminalColor::Red), ..TextStyle::default() },
@@ -249,20 +249,24 @@ mod tests {
 
     #[test]
     fn attributes_stay_on_until_reset() {
-        let on = "1;2;3;4;7;9;31;44";
-        let all = ink(&[on]);
+        let all_attributes = "1;2;3;4;7;9;31;44";
+        let style = style_after(&[all_attributes]);
         assert_eq!(
-            (all.foreground, all.background),
+            (style.foreground, style.background),
             (Some(TerminalColor::Blue), Some(TerminalColor::Red)),
-            "they change places"
+            "they are swapped"
         );
-        assert!(all.bold && all.dim && all.italic && all.underlined && all.strikethrough);
-        assert_eq!(ink(&[on, "22;23;24;27;29;39;49"]), TextStyle::default());
+        assert!(style.bold && style.dim && style.italic && style.underlined && style.strikethrough);
+        assert_eq!(style_after(&[all_attributes, "22;23;24;27;29;39;49"]), TextStyle::default());
         for reset in ["", "0", ";", "0;", "00"] {
-            assert_eq!(ink(&[on, reset]), TextStyle::default(), "{reset:?}");
+            assert_eq!(style_after(&[all_attributes, reset]), TextStyle::default(), "{reset:?}");
         }
-        assert_eq!(ink(&["7"]).background, Some(TerminalColor::Black), "inverted default text is light on dark");
-        assert!(ink(&["4:3"]).underlined && !ink(&["4", "4:0"]).underlined);
+        assert_eq!(
+            style_after(&["7"]).background,
+            Some(TerminalColor::Black),
+            "inverted default text is light on dark"
+        );
+        assert!(style_after(&["4:3"]).underlined && !style_after(&["4", "4:0"]).underlined);
         assert_eq!(colors("93;101"), (Some(TerminalColor::Yellow), Some(TerminalColor::Red)));
         assert_eq!(colors("90"), (Some(TerminalColor::Gray), None));
     }
@@ -283,7 +287,7 @@ mod tests {
             "8",
             "-1",
         ] {
-            assert_eq!(ink(&[sequence]), TextStyle::default(), "{sequence}");
+            assert_eq!(style_after(&[sequence]), TextStyle::default(), "{sequence}");
         }
         assert_eq!(colors("999999;31"), (Some(TerminalColor::Red), None));
     }

@@ -68,24 +68,24 @@ pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
 pub fn grant_gpus<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w str>> {
     let Some(capability) = candidate.worker.capability() else { return Some(Vec::new()) };
     let free = candidate.free_gpus().filter(|gpu| has_enough_memory(demand, gpu));
-    let wanted = wanted_gpus(demand, capability);
+    let required = granted_gpu_count(demand, capability);
     let chosen: Vec<&'w Gpu> =
-        if capability.max_jobs == 1 { free.collect() } else { choose_gpus(free.collect(), wanted) };
-    (chosen.len() >= wanted).then(|| chosen.into_iter().map(|gpu| gpu.uuid.as_str()).collect())
+        if capability.max_jobs == 1 { free.collect() } else { choose_gpus(free.collect(), required) };
+    (chosen.len() >= required).then(|| chosen.into_iter().map(|gpu| gpu.uuid.as_str()).collect())
 }
 
 /// Chooses `count` GPUs; of one model if there are enough, with the least memory.
 fn choose_gpus(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
     let size = |gpu: &Gpu| gpu.vram_gb.unwrap_or(f64::INFINITY);
     free.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| a.name.cmp(&b.name)));
-    let alike = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);
-    alike.unwrap_or(&free).iter().take(count).copied().collect()
+    let same_model = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);
+    same_model.unwrap_or(&free).iter().take(count).copied().collect()
 }
 
 impl<'w> Candidate<'w> {
     /// Creates a candidate from a worker and its leases.
-    pub fn new(worker: &'w Worker, held: Vec<Vec<&'w str>>) -> Self {
-        Self { worker, held_gpus: held, use_reported_labels: !worker.ignores_reported_labels }
+    pub fn new(worker: &'w Worker, held_gpus: Vec<Vec<&'w str>>) -> Self {
+        Self { worker, held_gpus, use_reported_labels: !worker.ignores_reported_labels }
     }
 
     /// Returns whether it receives offers and accepts another job.
@@ -95,9 +95,9 @@ impl<'w> Candidate<'w> {
 
     /// Returns available GPUs that are not allocated.
     fn free_gpus(&self) -> impl Iterator<Item = &'w Gpu> {
-        let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        let available = all.iter().filter(|gpu| gpu.unavailable.is_none());
-        available.filter(|gpu| !self.held_gpus.iter().any(|held| held.contains(&gpu.uuid.as_str())))
+        let gpus = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+        let available = gpus.iter().filter(|gpu| gpu.unavailable.is_none());
+        available.filter(|gpu| !self.held_gpus.iter().any(|lease_gpus| lease_gpus.contains(&gpu.uuid.as_str())))
     }
 }
 
@@ -110,12 +110,12 @@ pub fn has_capacity(worker: &Worker, jobs: usize) -> bool {
 }
 
 /// Returns how many GPUs the job gets on this worker: the required number; otherwise one, if there are GPUs.
-fn wanted_gpus(demand: &Demand, capability: &Capability) -> usize {
+fn granted_gpu_count(demand: &Demand, capability: &Capability) -> usize {
     demand.required_gpus().map_or(usize::from(!capability.gpus.is_empty()), |count| count as usize)
 }
 
 fn has_enough_memory(demand: &Demand, gpu: &Gpu) -> bool {
-    demand.min_vram_gb.is_none_or(|least| gpu.vram_gb.is_some_and(|gb| gb >= least))
+    demand.min_vram_gb.is_none_or(|min_gb| gpu.vram_gb.is_some_and(|gb| gb >= min_gb))
 }
 
 fn to_u32(number: usize) -> u32 {
@@ -123,12 +123,12 @@ fn to_u32(number: usize) -> u32 {
 }
 
 fn wrong_target(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let other = match spec.target {
+    let is_wrong = match spec.target {
         JobTarget::Auto => false,
         JobTarget::Worker => candidate.worker.local,
         JobTarget::Local => !candidate.worker.local,
     };
-    other.then_some(Blocker::WrongTarget { wanted: spec.target })
+    is_wrong.then_some(Blocker::WrongTarget { wanted: spec.target })
 }
 
 fn label_mismatch(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
@@ -173,8 +173,8 @@ fn weak_sandbox(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     // Older agents have no sandbox.
     let sandbox = candidate.worker.capability()?.sandbox.as_ref();
     let found = sandbox.map(|sandbox| sandbox.most).unwrap_or_default();
-    let why = || sandbox.and_then(|sandbox| sandbox.why_not_more.clone());
-    (found < wanted).then(|| Blocker::Sandbox { wanted, found, why: why() })
+    let reason = || sandbox.and_then(|sandbox| sandbox.why_not_more.clone());
+    (found < wanted).then(|| Blocker::Sandbox { wanted, found, why: reason() })
 }
 
 fn retired(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
@@ -186,8 +186,8 @@ fn cannot_self_stop(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker
 }
 
 fn lacks_files(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let lacks = candidate.worker.has_older_agent() && !spec.files.is_empty();
-    lacks.then(|| Blocker::LacksFiles { files: spec.files.clone() })
+    let lacks_any = candidate.worker.has_older_agent() && !spec.files.is_empty();
+    lacks_any.then(|| Blocker::LacksFiles { files: spec.files.clone() })
 }
 
 /// An agent that does not report its directories may have any, except an older agent, which has none.
@@ -196,12 +196,12 @@ fn lacks_paths(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
         return None;
     }
     let capability = candidate.worker.capability()?;
-    let has = match &capability.paths {
+    let provided = match &capability.paths {
         Some(paths) => paths.as_slice(),
         None if capability.is_older_agent() => &[],
         None => return None,
     };
-    let names: Vec<String> = spec.paths.iter().filter(|name| !has.contains(name)).cloned().collect();
+    let names: Vec<String> = spec.paths.iter().filter(|name| !provided.contains(name)).cloned().collect();
     (!names.is_empty()).then_some(Blocker::LacksPaths { names })
 }
 
@@ -224,14 +224,14 @@ fn host_unhealthy(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
 
 fn gpus_unavailable(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let capability = connected_capability(candidate)?;
-    let wanted = wanted_gpus(&spec.demand, capability);
-    let would_do = || capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
-    let left = would_do().filter(|gpu| gpu.unavailable.is_none()).count();
+    let wanted = granted_gpu_count(&spec.demand, capability);
+    let suitable = || capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
+    let left = suitable().filter(|gpu| gpu.unavailable.is_none()).count();
     // An earlier rule reports that the host has too few in total.
-    if left >= wanted || would_do().count() < wanted {
+    if left >= wanted || suitable().count() < wanted {
         return None;
     }
-    let why = would_do().filter_map(|gpu| Some((gpu.index, gpu.unavailable.clone()?))).collect();
+    let why = suitable().filter_map(|gpu| Some((gpu.index, gpu.unavailable.clone()?))).collect();
     Some(Blocker::GpusUnavailable { wanted: to_u32(wanted), left: to_u32(left), why })
 }
 
@@ -257,9 +257,9 @@ fn no_capacity(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     if to_u32(candidate.held_gpus.len()) >= capability.max_jobs {
         return Some(Blocker::AtCapacity { max_jobs: capability.max_jobs });
     }
-    let wanted = wanted_gpus(&spec.demand, capability);
-    let would_do = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
-    let available = would_do.filter(|gpu| gpu.unavailable.is_none()).count();
+    let wanted = granted_gpu_count(&spec.demand, capability);
+    let suitable = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
+    let available = suitable.filter(|gpu| gpu.unavailable.is_none()).count();
     let free = candidate.free_gpus().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count();
     // Earlier rules report that the host has too few GPUs in total, or too few available ones.
     (free < wanted && wanted <= available).then(|| Blocker::GpusBusy { wanted: to_u32(wanted), free: to_u32(free) })

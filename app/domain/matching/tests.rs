@@ -67,23 +67,27 @@ fn requirements_table() {
 #[test]
 fn sandbox_level_must_be_supported() {
     use SandboxLevel::{Files, Full, None as Not};
-    let wants = |sandbox| Demand { sandbox, ..Demand::default() };
-    let most = |most: Option<SandboxLevel>| {
+    let with_level = |sandbox| Demand { sandbox, ..Demand::default() };
+    let host_with = |level: Option<SandboxLevel>| {
         let mut host = worker(1, &[80], 1);
         let (ConnectionState::Online { capability, .. } | ConnectionState::Connecting { capability, .. }) =
             &mut host.connection
         else {
-            panic!("not found")
+            panic!("not connected")
         };
         let why_not_more = Some("no namespaces".to_owned());
-        capability.sandbox = most.map(|most| Sandbox { most, why_not_more, ..Sandbox::default() });
+        capability.sandbox = level.map(|level| Sandbox { most: level, why_not_more, ..Sandbox::default() });
         host
     };
     for wanted in SandboxLevel::ALL {
-        for (has, found_level) in [(None, Not), (Some(Not), Not), (Some(Files), Files), (Some(Full), Full)] {
-            let why = has.map(|_| "no namespaces".to_owned());
+        for (supported, found_level) in [(None, Not), (Some(Not), Not), (Some(Files), Files), (Some(Full), Full)] {
+            let why = supported.map(|_| "no namespaces".to_owned());
             let blockers = (wanted > found_level).then_some(Blocker::Sandbox { wanted, found: found_level, why });
-            assert_eq!(found_blockers(wants(wanted), &most(has)), Vec::from_iter(blockers), "{wanted:?} of {has:?}");
+            assert_eq!(
+                found_blockers(with_level(wanted), &host_with(supported)),
+                Vec::from_iter(blockers),
+                "{wanted:?} of {supported:?}"
+            );
         }
     }
 }
@@ -131,10 +135,10 @@ fn worker_state_table() {
 
 #[test]
 fn unhealthy_host_gets_no_jobs() {
-    let why = "the disk is full";
+    let reason = "the disk is full";
     for host in [worker(1, &[80], 2), worker(1, &[], 2)] {
-        let unhealthy = host.clone().host_health_reported(Some(why.to_owned()));
-        assert_eq!(found_blockers(Demand::default(), &unhealthy), [Blocker::HostUnhealthy { why: why.to_owned() }]);
+        let unhealthy = host.clone().host_health_reported(Some(reason.to_owned()));
+        assert_eq!(found_blockers(Demand::default(), &unhealthy), [Blocker::HostUnhealthy { why: reason.to_owned() }]);
         assert!(!has_capacity(&unhealthy, 0) && has_capacity(&host, 0));
         assert_eq!(
             found_blockers(Demand::default(), &unhealthy.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout)),
@@ -166,32 +170,41 @@ fn busy_slots_and_gpus_block() {
 #[test]
 fn unavailable_gpus_block() {
     let host = |max_jobs, numbers: &[u32]| with_unavailable_gpus(worker(1, &[80, 80, 40], max_jobs), numbers);
-    let held = |wanted, left, numbers: &[u32]| Blocker::GpusUnavailable {
+    let blocker = |wanted, left, numbers: &[u32]| Blocker::GpusUnavailable {
         wanted,
         left,
         why: numbers.iter().map(|number| (*number, unavailable("XID 79"))).collect(),
     };
     let rows = [
         (host(3, &[0]), gpu_demand(2), vec![]),
-        (host(3, &[0]), gpu_demand(3), vec![held(3, 2, &[0])]),
-        (host(3, &[0, 1, 2]), Demand::default(), vec![held(1, 0, &[0, 1, 2])]),
-        (host(3, &[0, 1]), vram_demand(60.0), vec![held(1, 0, &[0, 1])]),
+        (host(3, &[0]), gpu_demand(3), vec![blocker(3, 2, &[0])]),
+        (host(3, &[0, 1, 2]), Demand::default(), vec![blocker(1, 0, &[0, 1, 2])]),
+        (host(3, &[0, 1]), vram_demand(60.0), vec![blocker(1, 0, &[0, 1])]),
         (host(3, &[2]), vram_demand(60.0), vec![]),
         (host(1, &[0, 2]), Demand::default(), vec![]),
         (host(3, &[0]), gpu_demand(4), vec![Blocker::Gpus { wanted: 4, found: 3 }]),
-        (host(3, &[0, 1, 2]).drained(NOW, None, None), gpu_demand(1), vec![Blocker::Draining, held(1, 0, &[0, 1, 2])]),
-        (host(3, &[0, 1, 2]).stream_closed(NOW, "s"), gpu_demand(1), vec![held(1, 0, &[0, 1, 2]), Blocker::Connecting]),
+        (
+            host(3, &[0, 1, 2]).drained(NOW, None, None),
+            gpu_demand(1),
+            vec![Blocker::Draining, blocker(1, 0, &[0, 1, 2])],
+        ),
+        (
+            host(3, &[0, 1, 2]).stream_closed(NOW, "s"),
+            gpu_demand(1),
+            vec![blocker(1, 0, &[0, 1, 2]), Blocker::Connecting],
+        ),
         (host(3, &[0, 1, 2]).went_offline(NOW, OfflineCause::HeartbeatTimeout), gpu_demand(1), vec![Blocker::Offline]),
     ];
     for (n, (worker, demand, expected)) in rows.into_iter().enumerate() {
         assert_eq!(found_blockers(demand, &worker), expected, "row {n}");
     }
     // GPUs of other jobs become free by waiting; unavailable GPUs do not.
-    let some = host(3, &[0]);
-    let blocked =
-        |demand: Demand, held: &[&[&str]]| blockers(&spec(demand), &leased_candidate(&some, held)).collect::<Vec<_>>();
+    let with_unavailable = host(3, &[0]);
+    let blocked = |demand: Demand, held: &[&[&str]]| {
+        blockers(&spec(demand), &leased_candidate(&with_unavailable, held)).collect::<Vec<_>>()
+    };
     assert_eq!(blocked(gpu_demand(2), &[&["GPU-1-1"]]), [Blocker::GpusBusy { wanted: 2, free: 1 }]);
-    assert_eq!(blocked(gpu_demand(3), &[&["GPU-1-1"]]), [held(3, 2, &[0])]);
+    assert_eq!(blocked(gpu_demand(3), &[&["GPU-1-1"]]), [blocker(3, 2, &[0])]);
     assert_eq!(blocked(gpu_demand(2), &[&["GPU-1-0"]]), [], "a job keeps its GPUs and gets no others");
 }
 
@@ -205,27 +218,31 @@ fn allocated_gpus_table() {
     assert_eq!(granted(&host, &Demand::default(), &[]), uuids(&["GPU-1-0", "GPU-1-1"]));
     assert_eq!(granted(&host, &gpu_demand(1), &[]), uuids(&["GPU-1-0", "GPU-1-1"]), "one job has the whole host");
     assert_eq!(granted(&host, &vram_demand(60.0), &[]), uuids(&["GPU-1-0"]), "except unsuitable GPUs");
-    let shared = worker(1, &[80, 40, 80, 24], 4);
-    assert_eq!(granted(&shared, &Demand::default(), &[]), uuids(&["GPU-1-3"]), "one, the smallest");
-    assert_eq!(granted(&shared, &vram_demand(30.0), &[]), uuids(&["GPU-1-1"]));
-    assert_eq!(granted(&shared, &gpu_demand(2), &[]), uuids(&["GPU-1-0", "GPU-1-2"]), "of one model");
-    assert_eq!(granted(&shared, &gpu_demand(2), &[&["GPU-1-2"]]), uuids(&["GPU-1-3", "GPU-1-1"]), "else the smallest");
-    assert_eq!(granted(&shared, &gpu_demand(4), &[]), uuids(&["GPU-1-3", "GPU-1-1", "GPU-1-0", "GPU-1-2"]));
-    assert_eq!(granted(&shared, &gpu_demand(4), &[&["GPU-1-2"]]), None);
+    let four_jobs = worker(1, &[80, 40, 80, 24], 4);
+    assert_eq!(granted(&four_jobs, &Demand::default(), &[]), uuids(&["GPU-1-3"]), "one, the smallest");
+    assert_eq!(granted(&four_jobs, &vram_demand(30.0), &[]), uuids(&["GPU-1-1"]));
+    assert_eq!(granted(&four_jobs, &gpu_demand(2), &[]), uuids(&["GPU-1-0", "GPU-1-2"]), "of one model");
+    assert_eq!(
+        granted(&four_jobs, &gpu_demand(2), &[&["GPU-1-2"]]),
+        uuids(&["GPU-1-3", "GPU-1-1"]),
+        "else the smallest"
+    );
+    assert_eq!(granted(&four_jobs, &gpu_demand(4), &[]), uuids(&["GPU-1-3", "GPU-1-1", "GPU-1-0", "GPU-1-2"]));
+    assert_eq!(granted(&four_jobs, &gpu_demand(4), &[&["GPU-1-2"]]), None);
     assert_eq!(granted(&unseen_worker(1), &gpu_demand(4), &[]), Some(vec![]));
-    let broken = with_unavailable_gpus(shared, &[0, 3]);
-    assert_eq!(granted(&broken, &Demand::default(), &[]), uuids(&["GPU-1-1"]), "not unavailable GPUs");
-    assert_eq!(granted(&broken, &gpu_demand(3), &[]), None);
+    let partly_unavailable = with_unavailable_gpus(four_jobs, &[0, 3]);
+    assert_eq!(granted(&partly_unavailable, &Demand::default(), &[]), uuids(&["GPU-1-1"]), "not unavailable GPUs");
+    assert_eq!(granted(&partly_unavailable, &gpu_demand(3), &[]), None);
     assert_eq!(
         granted(&with_unavailable_gpus(host, &[1]), &Demand::default(), &[]),
         uuids(&["GPU-1-0"]),
-        "the host's rest"
+        "the host's other GPUs"
     );
 }
 
 #[test]
 fn configuration_requirements_on_a_host() {
-    let needs = |files: &[&str], paths: &[&str]| JobSpec {
+    let spec_with = |files: &[&str], paths: &[&str]| JobSpec {
         files: files.iter().map(|file| (*file).to_owned()).collect(),
         paths: paths.iter().map(|name| (*name).to_owned()).collect(),
         ..spec(Demand::default())
@@ -239,15 +256,23 @@ fn configuration_requirements_on_a_host() {
         host
     };
     let found = |spec: &JobSpec, host: &Worker| -> Vec<Blocker> { blockers(spec, &idle_candidate(host)).collect() };
-    let lacks = |names: &[&str]| Blocker::LacksPaths { names: names.iter().map(|name| (*name).to_owned()).collect() };
-    let data = needs(&[], &["cache", "data_root"]);
-    assert_eq!(found(&data, &agent(Some(1), Some(&["cache", "data_root"]))), []);
-    assert_eq!(found(&data, &agent(Some(1), Some(&["cache"]))), [lacks(&["data_root"])]);
-    assert_eq!(found(&data, &agent(Some(1), None)), [], "it does not report directories");
-    assert_eq!(found(&data, &agent(None, None)), [lacks(&["cache", "data_root"])], "an older agent has none");
-    let more = needs(&["lycoris.json"], &[]);
-    assert_eq!(found(&more, &agent(Some(1), None)), []);
-    assert_eq!(found(&more, &agent(None, None)), [Blocker::LacksFiles { files: vec!["lycoris.json".to_owned()] }]);
+    let lacks_paths =
+        |names: &[&str]| Blocker::LacksPaths { names: names.iter().map(|name| (*name).to_owned()).collect() };
+    let needs_paths = spec_with(&[], &["cache", "data_root"]);
+    assert_eq!(found(&needs_paths, &agent(Some(1), Some(&["cache", "data_root"]))), []);
+    assert_eq!(found(&needs_paths, &agent(Some(1), Some(&["cache"]))), [lacks_paths(&["data_root"])]);
+    assert_eq!(found(&needs_paths, &agent(Some(1), None)), [], "it does not report directories");
+    assert_eq!(
+        found(&needs_paths, &agent(None, None)),
+        [lacks_paths(&["cache", "data_root"])],
+        "an older agent has none"
+    );
+    let needs_files = spec_with(&["lycoris.json"], &[]);
+    assert_eq!(found(&needs_files, &agent(Some(1), None)), []);
+    assert_eq!(
+        found(&needs_files, &agent(None, None)),
+        [Blocker::LacksFiles { files: vec!["lycoris.json".to_owned()] }]
+    );
 }
 
 #[test]
@@ -292,16 +317,16 @@ fn remedies_of_blockers() {
 fn offline_or_busy_worker_matches_and_unknown_does_not() {
     let matching = [Blocker::Draining, Blocker::Offline, Blocker::Finishing, Blocker::AtCapacity { max_jobs: 1 }];
     assert!(!matching.iter().any(Blocker::is_mismatch));
-    let lasting =
+    let mismatches =
         [Blocker::NeverConnected, Blocker::CannotSelfStop, Blocker::LacksFiles { files: vec![] }, Blocker::Retired];
-    assert!(lasting.iter().all(Blocker::is_mismatch));
+    assert!(mismatches.iter().all(Blocker::is_mismatch));
 }
 
 #[test]
 fn workers_with_capacity() {
     let host = worker(1, &[80, 80], 2);
     assert_eq!([0, 1, 2, 3].map(|jobs| has_capacity(&host, jobs)), [true, true, false, false]);
-    let away = [
+    let without_capacity = [
         host.clone().drained(NOW, None, None),
         host.clone().stream_closed(NOW, "s"),
         host.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout),
@@ -309,7 +334,7 @@ fn workers_with_capacity() {
         with_unavailable_gpus(host.clone(), &[0, 1]),
         unseen_worker(1),
     ];
-    assert!(away.iter().all(|worker| !has_capacity(worker, 0)));
+    assert!(without_capacity.iter().all(|worker| !has_capacity(worker, 0)));
     assert!(has_capacity(&with_unavailable_gpus(host.clone(), &[0]), 0) && has_capacity(&worker(2, &[], 1), 0));
     assert!(idle_candidate(&host).has_capacity() && !leased_candidate(&host, &[&[], &[]]).has_capacity());
 }
@@ -339,14 +364,15 @@ proptest! {
         let fits = fits(&spec(demand.clone()), &candidate);
         prop_assert_eq!(fits, blockers(&spec(demand.clone()), &candidate).next().is_none());
         let granted = grant_gpus(&demand, &candidate);
-        let slot = candidate.held_gpus.len() < worker.capability().map_or(0, |capability| capability.max_jobs as usize);
-        prop_assert_eq!(fits, slot && granted.is_some());
+        let max_jobs = worker.capability().map_or(0, |capability| capability.max_jobs as usize);
+        let has_slot = candidate.held_gpus.len() < max_jobs;
+        prop_assert_eq!(fits, has_slot && granted.is_some());
         prop_assert!(!fits || candidate.has_capacity(), "the planner considers only workers with capacity");
-        let of_any_use = |uuid: &str| {
+        let is_free = |uuid: &str| {
             let gpus = &worker.capability().expect("registered").gpus;
             let gpu = gpus.iter().find(|gpu| gpu.uuid == uuid).expect("a GPU of the worker");
             gpu.unavailable.is_none() && !held.iter().any(|held| held == uuid)
         };
-        prop_assert!(granted.unwrap_or_default().into_iter().all(of_any_use));
+        prop_assert!(granted.unwrap_or_default().into_iter().all(is_free));
     }
 }

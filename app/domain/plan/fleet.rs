@@ -33,7 +33,7 @@ pub enum ReachedLimit {
 pub struct PlannerFleet<'w> {
     /// The workers loaded so far, with their leases.
     pub candidates: Vec<Candidate<'w>>,
-    unloaded: Box<dyn Iterator<Item = Candidate<'w>> + 'w>,
+    not_loaded: Box<dyn Iterator<Item = Candidate<'w>> + 'w>,
     /// Number of workers with capacity; they come first.
     pub with_capacity: usize,
     /// Whether labels that agents reported are used.
@@ -63,36 +63,36 @@ impl<'w> PlannerFleet<'w> {
         limits: ConcurrencyLimits,
     ) -> Self {
         let mut held: HashMap<&WorkerId, Vec<Vec<&'w str>>> = HashMap::new();
-        let mut running_of: HashMap<&str, u32> = HashMap::new();
+        let mut running_by_user: HashMap<&str, u32> = HashMap::new();
         for job in leased {
             let Some(lease) = job.active_lease() else { continue };
             held.entry(&lease.worker).or_default().push(lease.gpu_uuids());
-            *running_of.entry(&job.submitted_by).or_default() += 1;
+            *running_by_user.entry(&job.submitted_by).or_default() += 1;
         }
         let candidate = |worker: &'w Worker| Candidate::new(worker, held.remove(&worker.id).unwrap_or_default());
         let mut candidates: Vec<_> = workers.into_iter().map(candidate).collect();
         candidates.sort_by_cached_key(|candidate| worker_sort_key(candidate.worker, candidate.held_gpus.len()));
-        let with_room = candidates.iter().filter(|candidate| candidate.has_capacity()).count();
-        Self::from_sorted(with_room, candidates.into_iter(), running_of, limits)
+        let with_capacity = candidates.iter().filter(|candidate| candidate.has_capacity()).count();
+        Self::from_sorted(with_capacity, candidates.into_iter(), running_by_user, limits)
     }
 
-    /// Creates a fleet from sorted workers, the first `with_room` of which have capacity, and the number of active
+    /// Creates a fleet from sorted workers, the first `with_capacity` of which have capacity, and the number of active
     /// leases per user.
     pub fn from_sorted(
-        with_room: usize,
+        with_capacity: usize,
         workers: impl Iterator<Item = Candidate<'w>> + 'w,
-        running_of: HashMap<&'w str, u32>,
+        running_by_user: HashMap<&'w str, u32>,
         limits: ConcurrencyLimits,
     ) -> Self {
-        let running = running_of.values().sum();
-        let rest = Box::new(workers);
+        let running = running_by_user.values().sum();
+        let not_loaded = Box::new(workers);
         Self {
             candidates: Vec::new(),
-            unloaded: rest,
-            with_capacity: with_room,
+            not_loaded,
+            with_capacity,
             use_reported_labels: true,
             running,
-            running_by_user: running_of,
+            running_by_user,
             limits,
         }
     }
@@ -105,9 +105,9 @@ impl<'w> PlannerFleet<'w> {
 
     /// Returns the limit that prevents another job of this user.
     pub fn reached_limit(&self, user: &str) -> Option<ReachedLimit> {
-        let of_user = self.running_by_user.get(user).copied().unwrap_or(0);
-        let in_all = self.limits.jobs.filter(|limit| self.running >= *limit).map(ReachedLimit::Total);
-        in_all.or(self.limits.jobs_per_user.filter(|limit| of_user >= *limit).map(ReachedLimit::PerUser))
+        let running_of_user = self.running_by_user.get(user).copied().unwrap_or(0);
+        let total_limit = self.limits.jobs.filter(|limit| self.running >= *limit).map(ReachedLimit::Total);
+        total_limit.or(self.limits.jobs_per_user.filter(|limit| running_of_user >= *limit).map(ReachedLimit::PerUser))
     }
 
     /// Counts another active lease of this user.
@@ -129,11 +129,11 @@ impl<'w> PlannerFleet<'w> {
     }
 
     fn load(&mut self, number: usize) {
-        let reported = self.use_reported_labels;
+        let use_reported_labels = self.use_reported_labels;
         let with_label_policy = |candidate: Candidate<'w>| Candidate {
-            use_reported_labels: candidate.use_reported_labels && reported,
+            use_reported_labels: candidate.use_reported_labels && use_reported_labels,
             ..candidate
         };
-        self.candidates.extend(self.unloaded.by_ref().take(number).map(with_label_policy));
+        self.candidates.extend(self.not_loaded.by_ref().take(number).map(with_label_policy));
     }
 }

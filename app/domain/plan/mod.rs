@@ -73,7 +73,7 @@ pub fn urgency(job: &Job) -> i64 {
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
-    job.is_queued() && job.earliest_offer().is_none_or(|moment| moment <= now)
+    job.is_queued() && job.earliest_offer().is_none_or(|earliest| earliest <= now)
 }
 
 /// The requirements of a job, as a key.
@@ -114,9 +114,9 @@ struct PlanningRound<'w> {
 
 impl<'w> PlanningRound<'w> {
     fn new(fleet: PlannerFleet<'w>) -> Self {
-        let open = fleet.with_capacity;
+        let open_workers = fleet.with_capacity;
         let plan = AssignmentPlan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
-        Self { plan, open_workers: open, searches: HashMap::new() }
+        Self { plan, open_workers, searches: HashMap::new() }
     }
 
     fn assign(&mut self, job: &'w Job, now: Timestamp) {
@@ -128,16 +128,12 @@ impl<'w> PlanningRound<'w> {
         while search.next < fleet.with_capacity
             && let Some(candidate) = fleet.nth(search.next)
         {
-            let open = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
-            if let Some(gpus) = open.then(|| grant_gpus(&job.spec.demand, candidate)).flatten() {
-                let granted = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
+            let is_match = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
+            if let Some(gpus) = is_match.then(|| grant_gpus(&job.spec.demand, candidate)).flatten() {
+                let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
                 candidate.held_gpus.push(gpus);
                 self.open_workers -= usize::from(!candidate.has_capacity());
-                assignments.push(Assignment {
-                    job: job.id.clone(),
-                    worker: candidate.worker.id.clone(),
-                    gpus: granted,
-                });
+                assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
                 fleet.add_running(&job.submitted_by);
                 return;
             }
@@ -160,8 +156,8 @@ impl<'w> PlanningRound<'w> {
 impl AssignmentPlan<'_> {
     /// Returns all blockers of a job on a worker after this round.
     pub fn blockers(&self, job: &Job, candidate: &Candidate<'_>) -> Vec<Blocker> {
-        let reserved = self.reserved.get(&candidate.worker.id).filter(|holder| **holder != job.id);
-        let reserved = reserved.map(|holder| Blocker::Reserved { job: holder.clone() });
+        let reserved = self.reserved.get(&candidate.worker.id).filter(|reserved_for| **reserved_for != job.id);
+        let reserved = reserved.map(|reserved_for| Blocker::Reserved { job: reserved_for.clone() });
         blockers(&job.spec, candidate).chain(reserved).collect()
     }
 }

@@ -11,17 +11,22 @@ use crate::domain::job::{AttemptReport, Demand};
 use crate::domain::worker::Worker;
 
 fn assigned_pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
-    pairs_within(jobs, workers, &[], ConcurrencyLimits::default())
+    assigned_within(jobs, workers, &[], ConcurrencyLimits::default())
 }
 
-fn pairs_within(jobs: &[Job], workers: &[Worker], leased: &[Job], limits: ConcurrencyLimits) -> Vec<(JobId, WorkerId)> {
+fn assigned_within(
+    jobs: &[Job],
+    workers: &[Worker],
+    leased: &[Job],
+    limits: ConcurrencyLimits,
+) -> Vec<(JobId, WorkerId)> {
     let mut jobs: Vec<&Job> = jobs.iter().collect();
     jobs.sort_by_key(|job| job_sort_key(job));
     let plan = plan(jobs, PlannerFleet::new(workers, leased, limits), NOW);
     plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
 }
 
-fn pair(job: u16, worker: u16) -> (JobId, WorkerId) {
+fn assignment(job: u16, worker: u16) -> (JobId, WorkerId) {
     (job_id(job), worker_id(worker))
 }
 
@@ -30,49 +35,52 @@ fn any_gpu_job(n: u16) -> Job {
 }
 
 /// A running job with these GPUs of a worker.
-fn running(n: u16, on: u16, gpus: &[&str]) -> Job {
+fn running(n: u16, worker: u16, gpus: &[&str]) -> Job {
     let gpus = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
-    let offered = any_gpu_job(n).offered(NOW, worker_id(on), gpus, NOW).expect("queued");
-    offered.reported(NOW, &worker_id(on), AttemptNumber(1), AttemptReport::Running).expect("current")
+    let offered = any_gpu_job(n).offered(NOW, worker_id(worker), gpus, NOW).expect("queued");
+    offered.reported(NOW, &worker_id(worker), AttemptNumber(1), AttemptReport::Running).expect("current")
 }
 
 #[test]
 fn oldest_job_first_and_one_job_per_worker() {
     assert_eq!(
         assigned_pairs(&[any_gpu_job(3), any_gpu_job(1), any_gpu_job(2)], &[worker(1, &[80], 1), worker(2, &[80], 1)]),
-        [pair(1, 1), pair(2, 2)]
+        [assignment(1, 1), assignment(2, 2)]
     );
 }
 
 #[test]
 fn priority_first_and_waiting_adds_urgency() {
     let urgent = |n, priority| Job { priority, ..any_gpu_job(n) };
-    assert_eq!(assigned_pairs(&[any_gpu_job(1), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1), urgent(2, 11)], &[worker(1, &[80], 1)]), [assignment(2, 1)]);
     let old = Job { submitted_at: Timestamp(NOW.0 - AGING_PER_POINT.0 - 60_000), ..any_gpu_job(1) };
-    assert_eq!(assigned_pairs(&[old.clone(), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(1, 1)]);
-    assert_eq!(assigned_pairs(&[old, urgent(2, 12)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+    assert_eq!(assigned_pairs(&[old.clone(), urgent(2, 11)], &[worker(1, &[80], 1)]), [assignment(1, 1)]);
+    assert_eq!(assigned_pairs(&[old, urgent(2, 12)], &[worker(1, &[80], 1)]), [assignment(2, 1)]);
 }
 
 #[test]
 fn job_without_a_match_blocks_no_other_job() {
-    assert_eq!(assigned_pairs(&[job(1, gpu_demand(8)), any_gpu_job(2)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+    assert_eq!(assigned_pairs(&[job(1, gpu_demand(8)), any_gpu_job(2)], &[worker(1, &[80], 1)]), [assignment(2, 1)]);
 }
 
 #[test]
 fn gpu_hosts_and_small_hosts_first_and_local_last() {
     let local = Worker { local: true, ..worker(1, &[80], 1) };
     let (cpu, large, small) = (worker(2, &[], 1), worker(3, &[80, 80], 1), worker(4, &[80], 1));
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large.clone(), small]), [pair(1, 4)]);
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large]), [pair(1, 3)]);
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu]), [pair(1, 2)]);
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local]), [pair(1, 1)]);
+    assert_eq!(
+        assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large.clone(), small]),
+        [assignment(1, 4)]
+    );
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large]), [assignment(1, 3)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu]), [assignment(1, 2)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local]), [assignment(1, 1)]);
 }
 
 #[test]
 fn longest_idle_worker_is_used() {
-    let rested =
+    let longest_idle =
         worker(2, &[80], 1).stream_closed(Timestamp(1), "s").stream_opened(Timestamp(1), "s").expect("registered");
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[worker(1, &[80], 1), rested]), [pair(1, 2)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[worker(1, &[80], 1), longest_idle]), [assignment(1, 2)]);
 }
 
 #[test]
@@ -84,16 +92,19 @@ fn jobs_share_a_host_but_no_gpu() {
     let uuids = |list: &[&str]| list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>();
     assert_eq!(assigned, [(job_id(1), uuids(&["GPU-1-2"])), (job_id(2), uuids(&["GPU-1-0", "GPU-1-1"]))]);
     let leased = [running(7, 1, &["GPU-1-2"])];
-    assert_eq!(pairs_within(&[job(1, gpu_demand(3))], &workers, &leased, ConcurrencyLimits::default()), []);
-    assert_eq!(pairs_within(&[job(1, gpu_demand(2))], &workers, &leased, ConcurrencyLimits::default()), [pair(1, 1)]);
+    assert_eq!(assigned_within(&[job(1, gpu_demand(3))], &workers, &leased, ConcurrencyLimits::default()), []);
+    assert_eq!(
+        assigned_within(&[job(1, gpu_demand(2))], &workers, &leased, ConcurrencyLimits::default()),
+        [assignment(1, 1)]
+    );
 }
 
 #[test]
 fn worker_with_unavailable_gpus_is_skipped_and_not_reserved() {
-    let broken = with_unavailable_gpus(worker(1, &[80], 1), &[0]);
-    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[broken.clone(), worker(2, &[80, 80], 1)]), [pair(1, 2)]);
+    let without_gpus = with_unavailable_gpus(worker(1, &[80], 1), &[0]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[without_gpus.clone(), worker(2, &[80, 80], 1)]), [assignment(1, 2)]);
     let starving = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..any_gpu_job(1) };
-    let workers = [broken, worker(2, &[80], 1)];
+    let workers = [without_gpus, worker(2, &[80], 1)];
     let leased = [running(9, 2, &["GPU-2-0"])];
     let plan =
         plan(std::slice::from_ref(&starving), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
@@ -103,14 +114,13 @@ fn worker_with_unavailable_gpus_is_skipped_and_not_reserved() {
 #[test]
 fn only_queued_and_eligible_jobs_are_assigned() {
     let workers = [worker(1, &[80], 1)];
-    let held = running(1, 9, &[]);
-    assert_eq!(assigned_pairs(std::slice::from_ref(&held), &workers), []);
-    let lost = held.lost(NOW, WORKER_SILENT, LEASE_DURATION);
-    let at = |moment| {
-        plan(std::slice::from_ref(&lost), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), moment)
-    };
-    assert_eq!(at(Timestamp(NOW.0 + 9_999)).assignments, []);
-    assert_eq!(at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);
+    let running_job = running(1, 9, &[]);
+    assert_eq!(assigned_pairs(std::slice::from_ref(&running_job), &workers), []);
+    let lost = running_job.lost(NOW, WORKER_SILENT, LEASE_DURATION);
+    let plan_at =
+        |now| plan(std::slice::from_ref(&lost), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), now);
+    assert_eq!(plan_at(Timestamp(NOW.0 + 9_999)).assignments, []);
+    assert_eq!(plan_at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);
 }
 
 #[test]
@@ -119,14 +129,14 @@ fn limits_apply_to_the_right_jobs() {
     let leased = [running(9, 1, &["GPU-1-0"])];
     let bob = |n| Job { submitted_by: "bob".to_owned(), ..any_gpu_job(n) };
     let jobs = [any_gpu_job(1), bob(2), bob(3)];
-    let within = |jobs_in_all, jobs_per_user| {
-        let limits = ConcurrencyLimits { jobs: jobs_in_all, jobs_per_user };
-        pairs_within(&jobs, &workers, &leased, limits).into_iter().map(|(job, _)| job).collect::<Vec<_>>()
+    let jobs_within = |jobs_in_total, jobs_per_user| {
+        let limits = ConcurrencyLimits { jobs: jobs_in_total, jobs_per_user };
+        assigned_within(&jobs, &workers, &leased, limits).into_iter().map(|(job, _)| job).collect::<Vec<_>>()
     };
-    assert_eq!(within(None, None), [job_id(1), job_id(2)]);
-    assert_eq!(within(None, Some(1)), [job_id(2)]);
-    assert_eq!(within(Some(2), None), [job_id(1)]);
-    assert_eq!(within(Some(1), None), []);
+    assert_eq!(jobs_within(None, None), [job_id(1), job_id(2)]);
+    assert_eq!(jobs_within(None, Some(1)), [job_id(2)]);
+    assert_eq!(jobs_within(Some(2), None), [job_id(1)]);
+    assert_eq!(jobs_within(Some(1), None), []);
     let limits = ConcurrencyLimits { jobs: Some(1), jobs_per_user: Some(1) };
     assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("bob"), Some(ReachedLimit::Total(1)));
     let limits = ConcurrencyLimits { jobs: Some(2), jobs_per_user: Some(1) };
@@ -144,14 +154,14 @@ fn starving_job_reserves_a_worker() {
         let jobs = [large(waited), small.clone()];
         let mut plan = plan(&jobs, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
         plan.fleet.load_all();
-        let small_waits = plan.blockers(&small, &plan.fleet.candidates[0]);
-        (plan.assignments.len(), plan.reserved.clone(), small_waits)
+        let small_blockers = plan.blockers(&small, &plan.fleet.candidates[0]);
+        (plan.assignments.len(), plan.reserved.clone(), small_blockers)
     };
     let (assigned, reserved, _) = round(STARVATION_AFTER.0 - 1);
     assert_eq!((assigned, reserved), (1, BTreeMap::new()));
-    let (assigned, reserved, small_waits) = round(STARVATION_AFTER.0);
+    let (assigned, reserved, small_blockers) = round(STARVATION_AFTER.0);
     assert_eq!((assigned, reserved), (0, [(worker_id(1), job_id(1))].into()));
-    assert_eq!(small_waits, [Blocker::Reserved { job: job_id(1) }]);
+    assert_eq!(small_blockers, [Blocker::Reserved { job: job_id(1) }]);
 }
 
 #[test]
@@ -179,7 +189,7 @@ fn each_starving_job_reserves_its_own_worker() {
 type GeneratedJob = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
 
 /// A small fleet and queue with everything that matters to the planner.
-fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
+fn fleet_and_queue() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     let unavailable = prop::collection::vec(0_u32..4, 0..2);
     let host =
         (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, unavailable);
@@ -187,51 +197,54 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     let generated_job = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
     (prop::collection::vec(host, 0..6), prop::collection::vec(generated_job, 0..14)).prop_map(|(hosts, jobs)| {
         let host = |(n, (sizes, max_jobs, kind, unavailable)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
-            let listens = with_unavailable_gpus(worker(n, &sizes, max_jobs), &unavailable);
-            let worker = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
+            let online = with_unavailable_gpus(worker(n, &sizes, max_jobs), &unavailable);
+            let worker = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..online };
             if kind == 5 { worker.drained(NOW, None, None) } else { worker }
         };
-        let job_of = |(n, (demand, priority, waited, by)): (u16, GeneratedJob)| {
+        let job = |(n, (demand, priority, waited, by)): (u16, GeneratedJob)| {
             let (gpu_count, min_vram_gb, rack) = demand;
             let labels = if rack == 0 { label("rack", "a") } else { label("rack", "*") };
             let demand = Demand { labels, gpu_count, min_vram_gb, ..Demand::default() };
             let submitted_at = Timestamp(NOW.0 - waited);
             Job { priority, submitted_at, submitted_by: format!("user{by}"), ..job(n, demand) }
         };
-        ((0..).zip(hosts).map(host).collect(), (0..).zip(jobs).map(job_of).collect())
+        ((0..).zip(hosts).map(host).collect(), (0..).zip(jobs).map(job).collect())
     })
 }
 
 proptest! {
     #[test]
-    fn invariants_hold_for_every_plan((workers, jobs) in scene(), in_all in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4)) {
-        let limits = ConcurrencyLimits { jobs: in_all, jobs_per_user: per_user };
+    fn invariants_hold_for_every_plan(
+        (workers, jobs) in fleet_and_queue(), total in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4),
+    ) {
+        let limits = ConcurrencyLimits { jobs: total, jobs_per_user: per_user };
         let mut plan = plan(&jobs, PlannerFleet::new(&workers, &[], limits), NOW);
         plan.fleet.load_all();
-        let mut granted: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
-        let number = granted.len();
-        granted.sort();
-        granted.dedup();
-        prop_assert_eq!(granted.len(), number, "a GPU is allocated to one job (I3)");
+        let mut gpus: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
+        let number = gpus.len();
+        gpus.sort();
+        gpus.dedup();
+        prop_assert_eq!(gpus.len(), number, "a GPU is allocated to one job (I3)");
         let is_available = |uuid: &&String| {
             let gpus = workers.iter().filter_map(Worker::capability).flat_map(|capability| &capability.gpus);
             gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.unavailable.is_none())
         };
-        prop_assert!(granted.iter().all(is_available), "unavailable GPUs are not allocated");
+        prop_assert!(gpus.iter().all(is_available), "unavailable GPUs are not allocated");
         for worker in &workers {
             let count = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
             prop_assert!(count <= worker.capability().map_or(0, |c| c.max_jobs as usize));
             prop_assert!(count == 0 || worker.drain.is_none(), "a draining worker gets no new jobs (I7)");
         }
-        prop_assert!(in_all.is_none_or(|limit| plan.assignments.len() <= limit as usize));
+        prop_assert!(total.is_none_or(|limit| plan.assignments.len() <= limit as usize));
         for job in &jobs {
             let assignment = plan.assignments.iter().find(|a| a.job == job.id);
-            if let (Some(assignment), Some(wanted)) = (assignment, job.spec.demand.gpu_count) {
-                prop_assert!(assignment.gpus.len() >= wanted as usize);
+            if let (Some(assignment), Some(gpu_count)) = (assignment, job.spec.demand.gpu_count) {
+                prop_assert!(assignment.gpus.len() >= gpu_count as usize);
             }
             if assignment.is_none() {
-                let open = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
-                prop_assert!(!open || plan.fleet.reached_limit(&job.submitted_by).is_some(), "no matching job stays queued (I4)");
+                let has_match = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
+                let is_limited = plan.fleet.reached_limit(&job.submitted_by).is_some();
+                prop_assert!(!has_match || is_limited, "no matching job stays queued (I4)");
             }
         }
     }

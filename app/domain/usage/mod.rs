@@ -111,13 +111,13 @@ pub fn summarize_usage(
 }
 
 fn group_keys(run: &AttemptUsage, by: UsageGrouping) -> Vec<UsageGroupKey> {
-    let one = |name: &str, worker: Option<&WorkerId>| vec![(name.to_owned(), worker.cloned())];
+    let single_key = |name: &str, worker: Option<&WorkerId>| vec![(name.to_owned(), worker.cloned())];
     match by {
-        UsageGrouping::User => one(&run.user, None),
-        UsageGrouping::Config => one(&run.config_name, None),
+        UsageGrouping::User => single_key(&run.user, None),
+        UsageGrouping::Config => single_key(&run.config_name, None),
         // A renamed worker is one group; two workers that had the same name one after the other are two.
-        UsageGrouping::Worker => one(&run.worker_name, Some(&run.worker)),
-        UsageGrouping::Label if run.labels.0.is_empty() => one("", None),
+        UsageGrouping::Worker => single_key(&run.worker_name, Some(&run.worker)),
+        UsageGrouping::Label if run.labels.0.is_empty() => single_key("", None),
         UsageGrouping::Label => run.labels.0.iter().map(|(key, value)| (format!("{key}={value}"), None)).collect(),
     }
 }
@@ -162,10 +162,10 @@ impl JobWait {
 }
 
 /// Returns the waiting times of jobs that a worker first accepted in the period, the shortest first.
-pub fn wait_times(all: &[JobWait], window: TimeWindow) -> Vec<Millis> {
-    let inside = |wait: &&JobWait| wait.started_at.is_some_and(|at| window.since <= at && at < window.until);
-    let span = |wait: &JobWait| wait.started_at.map(|started| Millis((started - wait.submitted_at).0.max(0)));
-    let mut waits: Vec<Millis> = all.iter().filter(inside).filter_map(span).collect();
+pub fn wait_times(jobs: &[JobWait], window: TimeWindow) -> Vec<Millis> {
+    let is_in_window = |wait: &&JobWait| wait.started_at.is_some_and(|at| window.since <= at && at < window.until);
+    let wait_time = |wait: &JobWait| wait.started_at.map(|started| Millis((started - wait.submitted_at).0.max(0)));
+    let mut waits: Vec<Millis> = jobs.iter().filter(is_in_window).filter_map(wait_time).collect();
     waits.sort_unstable();
     waits
 }

@@ -50,7 +50,7 @@ struct PresenceTracker {
     since: Timestamp,
     connected: bool,
     listening: bool,
-    closed_by: [bool; 3],
+    blocked_by: [bool; 3],
     gpus: u32,
     presence: WorkerPresence,
 }
@@ -60,7 +60,7 @@ impl PresenceTracker {
     fn advance_to(&mut self, at: Timestamp, window: TimeWindow) {
         if let Some(span) = window.clip(self.since, Some(at)).filter(|_| self.connected) {
             self.presence.connected.push((span, self.gpus));
-            if self.listening && self.closed_by == [false; 3] {
+            if self.listening && self.blocked_by == [false; 3] {
                 self.presence.available.push(span);
             }
         }
@@ -68,7 +68,7 @@ impl PresenceTracker {
     }
 
     fn apply(&mut self, change: PresenceChange) {
-        let [drains, retired, host_unhealthy] = &mut self.closed_by;
+        let [drains, retired, host_unhealthy] = &mut self.blocked_by;
         match change {
             PresenceChange::Registered { gpus, unhealthy } => {
                 (self.connected, self.listening, self.gpus, *host_unhealthy) = (true, false, gpus, unhealthy);
@@ -95,19 +95,19 @@ pub fn worker_presence(
         worker.advance_to(at, window);
         worker.apply(change);
     }
-    let closed = |(id, mut worker): (WorkerId, PresenceTracker)| {
+    let finish = |(id, mut worker): (WorkerId, PresenceTracker)| {
         worker.advance_to(window.until, window);
         (id, worker.presence)
     };
-    workers.into_iter().map(closed).collect()
+    workers.into_iter().map(finish).collect()
 }
 
 /// Returns when any worker could have accepted a job and had none; `busy` are the spans in which workers had jobs.
-pub fn idle_spans(attendance: &BTreeMap<WorkerId, WorkerPresence>, busy: &BTreeMap<WorkerId, TimeSpans>) -> TimeSpans {
+pub fn idle_spans(presence: &BTreeMap<WorkerId, WorkerPresence>, busy: &BTreeMap<WorkerId, TimeSpans>) -> TimeSpans {
     let none = TimeSpans::default();
-    let idle_of_worker = |(id, attendance): (&WorkerId, &WorkerPresence)| {
-        let open: TimeSpans = attendance.available.iter().copied().collect();
-        open.difference(busy.get(id).unwrap_or(&none))
+    let worker_idle = |(id, presence): (&WorkerId, &WorkerPresence)| {
+        let available: TimeSpans = presence.available.iter().copied().collect();
+        available.difference(busy.get(id).unwrap_or(&none))
     };
-    attendance.iter().flat_map(|worker| idle_of_worker(worker).iter().collect::<Vec<_>>()).collect()
+    presence.iter().flat_map(|worker| worker_idle(worker).iter().collect::<Vec<_>>()).collect()
 }

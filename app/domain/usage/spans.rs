@@ -25,43 +25,44 @@ impl TimeSpans {
     /// Returns the time in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let (mut both, mut mine, mut theirs) = (Vec::new(), self.0.iter().peekable(), other.0.iter().peekable());
-        while let (Some(&&(a, b)), Some(&&(c, d))) = (mine.peek(), theirs.peek()) {
+        let (mut common, mut own_spans, mut other_spans) =
+            (Vec::new(), self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(&&(a, b)), Some(&&(c, d))) = (own_spans.peek(), other_spans.peek()) {
             if a.max(c) < b.min(d) {
-                both.push((a.max(c), b.min(d)));
+                common.push((a.max(c), b.min(d)));
             }
             if b <= d {
-                mine.next()
+                own_spans.next()
             } else {
-                theirs.next()
+                other_spans.next()
             };
         }
-        Self(both)
+        Self(common)
     }
 
     /// Returns the time in this set but not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        let (mut left, mut theirs) = (Vec::new(), other.0.iter().peekable());
+        let (mut remaining, mut other_spans) = (Vec::new(), other.0.iter().peekable());
         for &(mut from, until) in &self.0 {
-            while let Some(&&(c, d)) = theirs.peek() {
+            while let Some(&&(c, d)) = other_spans.peek() {
                 if c >= until {
                     break;
                 }
                 if from < c {
-                    left.push((from, c));
+                    remaining.push((from, c));
                 }
                 from = from.max(d);
                 if d >= until {
                     break;
                 }
-                theirs.next();
+                other_spans.next();
             }
             if from < until {
-                left.push((from, until));
+                remaining.push((from, until));
             }
         }
-        Self(left)
+        Self(remaining)
     }
 
     /// Returns the total duration.

@@ -15,15 +15,15 @@ fn worker(n: u8) -> WorkerId {
     WorkerId::new(Timestamp(0), [n; 10])
 }
 
-fn run(job: u8, on: u8, gpus: u32, started: i64, ended: Option<i64>) -> AttemptUsage {
+fn run(job: u8, worker_number: u8, gpus: u32, started: i64, ended: Option<i64>) -> AttemptUsage {
     let labels = Labels([("team".to_owned(), format!("t{}", job % 2))].into());
     AttemptUsage {
         job: JobId::new(Timestamp(0), [job; 10]),
         user: format!("user-{}", job % 3),
         config_name: "digits".to_owned(),
         labels: if job.is_multiple_of(5) { Labels::default() } else { labels },
-        worker: worker(on),
-        worker_name: format!("worker-{on}"),
+        worker: worker(worker_number),
+        worker_name: format!("worker-{worker_number}"),
         gpus,
         offered_at: Timestamp(started - 1),
         started_at: Some(Timestamp(started)),
@@ -55,8 +55,8 @@ fn attempt_counts_for_its_part_in_the_period() {
 
 #[test]
 fn groups_are_by_name_and_each_label_counts() {
-    let two = Labels([("team".to_owned(), "nlp".to_owned()), ("zone".to_owned(), "a".to_owned())].into());
-    let runs = [AttemptUsage { labels: two, ..run(1, 1, 1, 0, Some(4)) }, run(5, 2, 1, 0, Some(3))];
+    let two_labels = Labels([("team".to_owned(), "nlp".to_owned()), ("zone".to_owned(), "a".to_owned())].into());
+    let runs = [AttemptUsage { labels: two_labels, ..run(1, 1, 1, 0, Some(4)) }, run(5, 2, 1, 0, Some(3))];
     let names = |by| -> Vec<String> {
         summarize_usage(&runs, window(0, 10), by).1.into_iter().map(|((name, _), _)| name).collect()
     };
@@ -118,29 +118,29 @@ fn days_and_hours_use_the_time_zone() {
 #[test]
 fn day_with_a_clock_change_has_its_own_length() {
     // As in Berlin in spring and autumn, and on Lord Howe Island, where the change is half an hour.
-    for (change, before, after, hours, hour, held) in [
+    for (change, before, after, hours, hour, expected) in [
         ("2024-03-31T01:00:00Z", 2, 4, 46, 2, 0),
         ("2024-10-27T01:00:00Z", 4, 2, 50, 2, 4),
         ("2024-04-06T15:00:00Z", 22, 21, 49, 1, 3),
     ] {
         let changed = at(change);
-        let ahead = move |moment: Timestamp| Millis(if moment < changed { before } else { after } * HOUR / 2);
+        let utc_offset = move |time: Timestamp| Millis(if time < changed { before } else { after } * HOUR / 2);
         let midnight = Timestamp((changed.0 + before * HOUR / 2).div_euclid(24 * HOUR) * 24 * HOUR - before * HOUR / 2);
         let until = Timestamp(midnight.0 + hours * HOUR / 2);
         let window = super::TimeWindow { since: midnight, until };
-        let mut calendar = UsageCalendar::new(window, &ahead);
+        let mut calendar = UsageCalendar::new(window, &utc_offset);
         calendar.add((midnight, until), 2);
         assert_eq!(calendar.days, [(midnight, Millis(hours * HOUR))], "{change}");
-        assert_eq!(calendar.week[144 + hour], Millis(held * HOUR), "{change}: Sunday");
+        assert_eq!(calendar.week[144 + hour], Millis(expected * HOUR), "{change}: Sunday");
     }
 }
 
 #[test]
 fn day_begins_at_a_clock_change_over_midnight() {
     let changed = at("2018-11-04T03:00:00Z");
-    let ahead = move |moment: Timestamp| Millis(if moment < changed { -3 } else { -2 } * HOUR);
+    let utc_offset = move |time: Timestamp| Millis(if time < changed { -3 } else { -2 } * HOUR);
     let window = super::TimeWindow { since: at("2018-11-04T02:00:00Z"), until: at("2018-11-04T04:00:00Z") };
-    let mut calendar = UsageCalendar::new(window, &ahead);
+    let mut calendar = UsageCalendar::new(window, &utc_offset);
     calendar.add((window.since, window.until), 1);
     assert_eq!(calendar.days, [(at("2018-11-03T03:00:00Z"), Millis(HOUR)), (changed, Millis(HOUR))]);
 }
@@ -165,8 +165,8 @@ fn presence_and_availability_of_workers() {
     let span = |from, until| (Timestamp(from), Timestamp(until));
     assert_eq!(connected, [span(5, 80), span(90, 100)].into_iter().collect());
     assert!(found.connected.iter().all(|(_, gpus)| *gpus == 4));
-    let open: TimeSpans = found.available.iter().copied().collect();
-    assert_eq!(open, [span(10, 30), span(40, 50), span(60, 70), span(90, 100)].into_iter().collect());
+    let available: TimeSpans = found.available.iter().copied().collect();
+    assert_eq!(available, [span(10, 30), span(40, 50), span(60, 70), span(90, 100)].into_iter().collect());
     let busy = [(worker(1), [span(15, 45)].into_iter().collect())].into();
     let idle = idle_spans(&BTreeMap::from([(worker(1), found.clone())]), &busy);
     assert_eq!(idle, [span(10, 15), span(45, 50), span(60, 70), span(90, 100)].into_iter().collect());
@@ -180,11 +180,11 @@ fn as_spans(spans: &[(i64, i64)]) -> TimeSpans {
     spans.iter().map(|(from, until)| (Timestamp(*from), Timestamp(*until))).collect()
 }
 
-fn moments(spans: &[(i64, i64)]) -> BTreeSet<i64> {
+fn millis(spans: &[(i64, i64)]) -> BTreeSet<i64> {
     spans.iter().flat_map(|(from, until)| *from..*until).collect()
 }
 
-fn moments_of(spans: &TimeSpans) -> BTreeSet<i64> {
+fn millis_of_spans(spans: &TimeSpans) -> BTreeSet<i64> {
     spans.iter().flat_map(|(from, until)| from.0..until.0).collect()
 }
 
@@ -192,9 +192,9 @@ proptest! {
     #[test]
     fn spans_behave_like_sets(a in some_spans(), b in some_spans()) {
         let (x, y) = (as_spans(&a), as_spans(&b));
-        let (p, q) = (moments(&a), moments(&b));
-        prop_assert_eq!(moments_of(&x.intersection(&y)), p.intersection(&q).copied().collect::<BTreeSet<_>>());
-        prop_assert_eq!(moments_of(&x.difference(&y)), p.difference(&q).copied().collect::<BTreeSet<_>>());
+        let (p, q) = (millis(&a), millis(&b));
+        prop_assert_eq!(millis_of_spans(&x.intersection(&y)), p.intersection(&q).copied().collect::<BTreeSet<_>>());
+        prop_assert_eq!(millis_of_spans(&x.difference(&y)), p.difference(&q).copied().collect::<BTreeSet<_>>());
         prop_assert_eq!(x.total_duration().0, i64::try_from(p.len()).expect("few"));
         let ends: Vec<_> = x.iter().collect();
         prop_assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0), "they do not touch: {:?}", ends);
@@ -203,31 +203,34 @@ proptest! {
     #[test]
     fn totals_are_the_same_for_every_grouping(
         runs in prop::collection::vec((1_u8..20, 0_u8..4, 0_u32..9, 0..90 * HOUR, prop::option::of(0..40 * HOUR)), 0..12),
-        (since, long) in (0..90 * HOUR, 1..60 * HOUR),
+        (since, duration) in (0..90 * HOUR, 1..60 * HOUR),
     ) {
-        let window = window(since, since + long);
+        let window = window(since, since + duration);
         let runs: Vec<AttemptUsage> = runs
             .into_iter()
-            .map(|(job, on, gpus, started, lasts)| run(job, on, gpus, started, lasts.map(|lasts| started + lasts)))
+            .map(|(job, worker_number, gpus, started, run_time)| {
+                run(job, worker_number, gpus, started, run_time.map(|run_time| started + run_time))
+            })
             .collect();
         let (total, _) = summarize_usage(&runs, window, UsageGrouping::User);
         for by in [UsageGrouping::User, UsageGrouping::Label, UsageGrouping::Worker, UsageGrouping::Config] {
-            let (again, groups) = summarize_usage(&runs, window, by);
-            prop_assert_eq!(again, total);
+            let (grouped_total, groups) = summarize_usage(&runs, window, by);
+            prop_assert_eq!(grouped_total, total);
             // Each of these jobs requires at most one label.
             prop_assert_eq!(groups.iter().map(|(_, amount)| amount.gpu_time.0).sum::<i64>(), total.gpu_time.0);
             prop_assert_eq!(groups.iter().map(|(_, amount)| amount.attempts).sum::<u64>(), total.attempts);
             prop_assert!(groups.windows(2).all(|pair| pair[0].1.gpu_time >= pair[1].1.gpu_time));
         }
         // Two adjacent windows together have the usage of one that covers both.
-        let (left, right) = (super::TimeWindow { until: Timestamp(since + long / 2), ..window }, super::TimeWindow { since: Timestamp(since + long / 2), ..window });
-        let halves = summarize_usage(&runs, left, UsageGrouping::User).0.gpu_time.0 + summarize_usage(&runs, right, UsageGrouping::User).0.gpu_time.0;
-        prop_assert_eq!(halves, total.gpu_time.0);
+        let middle = Timestamp(since + duration / 2);
+        let halves = [super::TimeWindow { until: middle, ..window }, super::TimeWindow { since: middle, ..window }];
+        let halves = halves.map(|half| summarize_usage(&runs, half, UsageGrouping::User).0.gpu_time.0);
+        prop_assert_eq!(halves[0] + halves[1], total.gpu_time.0);
         // And the calendar counts everything.
         let mut calendar = UsageCalendar::new(window, UTC);
         for run in &runs {
-            if let Some(part) = run.clip_to(window) {
-                calendar.add(part, run.gpus);
+            if let Some(span) = run.clip_to(window) {
+                calendar.add(span, run.gpus);
             }
         }
         prop_assert_eq!(calendar.days.iter().map(|(_, time)| time.0).sum::<i64>(), total.gpu_time.0);

@@ -98,13 +98,13 @@ impl WorkerCredential {
     /// Replaces the token. The current one becomes invalid immediately, or after `overlap`, but not later than its own
     /// expiry; an older previous token becomes invalid immediately.
     #[must_use]
-    pub fn rotated(self, now: Timestamp, to: Self, overlap: Option<Millis>) -> Self {
+    pub fn rotated(self, now: Timestamp, replacement: Self, overlap: Option<Millis>) -> Self {
         let end = |overlap| self.expires_at.map_or(now + overlap, |end| end.min(now + overlap));
         let old = overlap.map(end).filter(|end| *end > now);
         Self {
             previous: old.map(|ends_at| PreviousSecret { digest: self.digest, expires_at: ends_at }),
             session: self.session,
-            ..to
+            ..replacement
         }
     }
 
@@ -118,8 +118,8 @@ impl WorkerCredential {
 
 /// Checks the network of an agent. Without a list, any network is allowed; with a list, an unknown address is rejected.
 pub fn check_network(networks: &[Network], peer: Option<IpAddr>) -> Result<(), TokenRejection> {
-    let named = |peer| networks.iter().any(|network| network.contains(peer));
-    if networks.is_empty() || peer.is_some_and(named) { Ok(()) } else { Err(TokenRejection::NetworkNotAllowed) }
+    let is_allowed = |peer| networks.iter().any(|network| network.contains(peer));
+    if networks.is_empty() || peer.is_some_and(is_allowed) { Ok(()) } else { Err(TokenRejection::NetworkNotAllowed) }
 }
 
 #[cfg(test)]
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn unused_token_expires_and_used_token_does_not() {
-        let fresh = WorkerCredential { expires_unused_at: Some(at(10)), ..WorkerCredential::new("a") };
-        assert_eq!(fresh.verify("a", at(9)), Ok(Some(at(10))));
-        assert_eq!(fresh.verify("a", at(10)), Err(TokenRejection::Expired));
-        assert_eq!(fresh.clone().activated("b"), fresh);
-        assert_eq!(fresh.activated("a").verify("a", at(10)), Ok(None));
+        let unused = WorkerCredential { expires_unused_at: Some(at(10)), ..WorkerCredential::new("a") };
+        assert_eq!(unused.verify("a", at(9)), Ok(Some(at(10))));
+        assert_eq!(unused.verify("a", at(10)), Err(TokenRejection::Expired));
+        assert_eq!(unused.clone().activated("b"), unused);
+        assert_eq!(unused.activated("a").verify("a", at(10)), Ok(None));
         let ending = WorkerCredential { expires_unused_at: Some(at(20)), ..ending("a", 10) };
         assert_eq!(ending.verify("a", at(9)), Ok(Some(at(10))), "the earlier expiry counts");
     }
@@ -168,11 +168,7 @@ mod tests {
             assert_eq!(after.verify("a", at(0)), expected, "{before:?} {overlap:?}");
             assert_eq!(after.verify("b", at(0)), Ok(Some(at(99))));
             assert_eq!(after.previous.is_some(), expected.is_ok(), "an invalid token is not stored");
-            assert_eq!(
-                after.verify("a", at(60)),
-                Err(TokenRejection::Unknown),
-                "an old one has ended, whatever it was made to"
-            );
+            assert_eq!(after.verify("a", at(60)), Err(TokenRejection::Unknown), "the old token has expired by now");
         }
     }
 
@@ -202,16 +198,20 @@ mod tests {
     #[test]
     fn at_most_two_tokens_are_valid_and_one_after_activation() {
         let overlap = Some(Millis::from_secs(60));
-        let twice = WorkerCredential::new("a").rotated(at(0), WorkerCredential::new("b"), overlap).rotated(
+        let rotated_twice = WorkerCredential::new("a").rotated(at(0), WorkerCredential::new("b"), overlap).rotated(
             at(1),
             WorkerCredential::new("c"),
             overlap,
         );
-        let open =
+        let valid_tokens =
             |credential: &WorkerCredential| ["a", "b", "c"].map(|digest| credential.verify(digest, at(2)).is_ok());
-        assert_eq!(open(&twice), [false, true, true]);
-        assert_eq!(open(&twice.clone().activated("b")), [false, true, true], "the old token is still used");
-        assert_eq!(open(&twice.activated("c")), [false, false, true]);
+        assert_eq!(valid_tokens(&rotated_twice), [false, true, true]);
+        assert_eq!(
+            valid_tokens(&rotated_twice.clone().activated("b")),
+            [false, true, true],
+            "the old token is still used"
+        );
+        assert_eq!(valid_tokens(&rotated_twice.activated("c")), [false, false, true]);
     }
 
     #[test]

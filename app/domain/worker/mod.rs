@@ -183,9 +183,9 @@ impl Worker {
 
     /// Returns the state to show, given its number of jobs.
     pub fn state(&self, jobs: usize) -> WorkerState {
-        let contact = ConnectionStatus::from_state(&self.connection);
-        let has_unassigned_run = contact == ConnectionStatus::Online && self.unassigned_run.is_some();
-        contact.worker_state(self.drain.is_some() || self.retired_at.is_some(), jobs > 0 || has_unassigned_run)
+        let connection = ConnectionStatus::from_state(&self.connection);
+        let has_unassigned_run = connection == ConnectionStatus::Online && self.unassigned_run.is_some();
+        connection.worker_state(self.drain.is_some() || self.retired_at.is_some(), jobs > 0 || has_unassigned_run)
     }
 
     /// Returns since when the connection has this state.
@@ -218,28 +218,28 @@ impl Worker {
         let capability = self.capability();
         let reported = || capability.filter(|_| use_reported)?.labels.0.get(key).map(String::as_str);
         let fact = || capability.and_then(|capability| capability.builtin_label(key));
-        let own = || match key {
+        let field = || match key {
             "name" => Some(self.name.as_str()),
             "worker_type" => self.kind.map(WorkerKind::as_str),
             _ => None,
         };
-        self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(fact).or_else(own)
+        self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(fact).or_else(field)
     }
 
     /// Checks whether an agent may register: an ephemeral worker runs one job, and a token serves one host at a time.
     ///
-    /// `is_alive` says whether the current agent is in contact. An agent from the same work directory takes over, and so
+    /// `is_alive` is whether the current agent is in contact. An agent from the same work directory takes over, and so
     /// does one that does not report its work directory. A retired worker that still has jobs (`held_jobs`) may finish them.
     pub fn check_registration(
         &self,
-        newcomer: &Capability,
+        new_agent: &Capability,
         is_alive: bool,
         held_jobs: usize,
     ) -> Result<(), WorkerTransitionError> {
         if self.retired_at.is_some() && held_jobs == 0 {
             return Err(WorkerTransitionError::Retired);
         }
-        if newcomer.is_older_agent() && !self.allows_older_agents {
+        if new_agent.is_older_agent() && !self.allows_older_agents {
             return Err(WorkerTransitionError::OlderAgentRejected);
         }
         let connected = match &self.connection {
@@ -248,11 +248,11 @@ impl Worker {
             }
             ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
         };
-        let elsewhere = |current: &Capability| match (&current.install_id, &newcomer.install_id) {
+        let is_other_host = |current: &Capability| match (&current.install_id, &new_agent.install_id) {
             (Some(old), Some(new)) => old != new,
             _ => false,
         };
-        if is_alive && connected.is_some_and(elsewhere) { Err(WorkerTransitionError::TokenInUse) } else { Ok(()) }
+        if is_alive && connected.is_some_and(is_other_host) { Err(WorkerTransitionError::TokenInUse) } else { Ok(()) }
     }
 
     /// Records that a job of the worker ended.
@@ -273,16 +273,16 @@ impl Worker {
     /// Clears the busy state of an older agent that reported the end of a job, after the grace period.
     #[must_use]
     pub fn clear_finishing(self, now: Timestamp) -> Self {
-        let over = self.finishing_since.is_some_and(|since| now - since >= FINISHING_GRACE);
-        if over { Self { finishing_since: None, ..self } } else { self }
+        let is_over = self.finishing_since.is_some_and(|since| now - since >= FINISHING_GRACE);
+        if is_over { Self { finishing_since: None, ..self } } else { self }
     }
 
     /// Applies a registration of the agent. Name, type, labels and drain set by an admin or user stay.
     #[must_use]
     pub fn registered(self, now: Timestamp, capability: Capability, kind: WorkerKind) -> Self {
         let kind = Some(self.kind.unwrap_or(kind));
-        let link = ConnectionState::Connecting { since: now, capability, connection_lost: false };
-        Self { kind, connection: link, unassigned_run: None, finishing_since: None, ..self }
+        let connection = ConnectionState::Connecting { since: now, capability, connection_lost: false };
+        Self { kind, connection, unassigned_run: None, finishing_since: None, ..self }
     }
 
     /// Applies that the agent is connected: it opened a stream, or polled for jobs. An older stream is replaced.
@@ -309,7 +309,7 @@ impl Worker {
                 connection: ConnectionState::Connecting { since: now, capability, connection_lost: true },
                 ..self
             },
-            link => Self { connection: link, ..self },
+            connection => Self { connection, ..self },
         }
     }
 

@@ -39,8 +39,8 @@ impl ConnectionState {
 
 impl ConnectionStatus {
     /// Converts a connection state.
-    pub const fn from_state(link: &ConnectionState) -> Self {
-        match link {
+    pub const fn from_state(connection: &ConnectionState) -> Self {
+        match connection {
             ConnectionState::NeverConnected => Self::NeverConnected,
             ConnectionState::Connecting { .. } => Self::Connecting,
             ConnectionState::Online { .. } => Self::Online,
@@ -49,11 +49,11 @@ impl ConnectionStatus {
     }
 
     /// Returns the status to show for a worker that is draining or busy.
-    pub const fn worker_state(self, drains: bool, busy: bool) -> WorkerState {
+    pub const fn worker_state(self, is_draining: bool, is_busy: bool) -> WorkerState {
         match self {
             Self::NeverConnected | Self::Offline => WorkerState::Offline,
-            Self::Connecting | Self::Online if drains => WorkerState::Draining,
-            Self::Connecting | Self::Online if busy => WorkerState::Busy,
+            Self::Connecting | Self::Online if is_draining => WorkerState::Draining,
+            Self::Connecting | Self::Online if is_busy => WorkerState::Busy,
             Self::Connecting => WorkerState::Connecting,
             Self::Online => WorkerState::Idle,
         }

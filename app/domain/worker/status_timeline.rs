@@ -60,9 +60,9 @@ struct TimelineState {
 }
 
 impl TimelineState {
-    const fn apply(&mut self, turn: StatusChange) {
-        match turn {
-            StatusChange::Connection(contact) => self.connection = Some(contact),
+    const fn apply(&mut self, change: StatusChange) {
+        match change {
+            StatusChange::Connection(connection) => self.connection = Some(connection),
             StatusChange::Draining(drains) => self.draining = drains,
             StatusChange::Retired => self.retired = true,
             StatusChange::Offered => self.jobs += 1,
@@ -71,9 +71,9 @@ impl TimelineState {
     }
 
     fn span_from(&self, since: Timestamp) -> Option<StatusSpan> {
-        let contact = self.connection?;
-        let status = (contact != ConnectionStatus::NeverConnected)
-            .then(|| contact.worker_state(self.draining || self.retired, self.jobs > 0));
+        let connection = self.connection?;
+        let status = (connection != ConnectionStatus::NeverConnected)
+            .then(|| connection.worker_state(self.draining || self.retired, self.jobs > 0));
         Some(StatusSpan { since, status })
     }
 }
@@ -89,38 +89,41 @@ pub fn status_timeline(
     leases: impl IntoIterator<Item = (Timestamp, Option<Timestamp>)>,
     since: Timestamp,
 ) -> Vec<StatusSpan> {
-    let mut turns: Vec<_> =
+    let mut changes: Vec<_> =
         audit_log.into_iter().filter_map(|(at, action)| Some((at, StatusChange::from_action(action)?))).collect();
     // Without an entry, the current state also applies to the past.
-    if !turns.iter().any(|(_, turn)| matches!(turn, StatusChange::Connection(_))) {
-        turns.push((
+    if !changes.iter().any(|(_, change)| matches!(change, StatusChange::Connection(_))) {
+        changes.push((
             worker.connection_since(),
             StatusChange::Connection(ConnectionStatus::from_state(&worker.connection)),
         ));
     }
-    let drains =
-        worker.drain.as_ref().filter(|_| !turns.iter().any(|(_, turn)| matches!(turn, StatusChange::Draining(_))));
-    turns.extend(drains.map(|drain| (drain.since, StatusChange::Draining(true))));
-    turns.extend(worker.retired_at.map(|at| (at, StatusChange::Retired)));
+    let drains = worker
+        .drain
+        .as_ref()
+        .filter(|_| !changes.iter().any(|(_, change)| matches!(change, StatusChange::Draining(_))));
+    changes.extend(drains.map(|drain| (drain.since, StatusChange::Draining(true))));
+    changes.extend(worker.retired_at.map(|at| (at, StatusChange::Retired)));
     for (offered, ended) in leases {
-        turns.push((offered, StatusChange::Offered));
-        turns.extend(ended.map(|at| (at, StatusChange::Ended)));
+        changes.push((offered, StatusChange::Offered));
+        changes.extend(ended.map(|at| (at, StatusChange::Ended)));
     }
-    turns.sort_by_key(|(at, _)| *at);
-    let first =
-        turns.iter().find_map(|(_, turn)| if let StatusChange::Draining(drains) = turn { Some(*drains) } else { None });
+    changes.sort_by_key(|(at, _)| *at);
+    let first = changes
+        .iter()
+        .find_map(|(_, change)| if let StatusChange::Draining(drains) = change { Some(*drains) } else { None });
     // A worker that was resumed must have been draining before.
     let mut state = TimelineState { draining: first == Some(false), ..TimelineState::default() };
     let mut spans: Vec<StatusSpan> = Vec::new();
-    for together in turns.chunk_by(|(a, _), (b, _)| a == b) {
-        for (_, turn) in together {
-            state.apply(*turn);
+    for simultaneous in changes.chunk_by(|(a, _), (b, _)| a == b) {
+        for (_, change) in simultaneous {
+            state.apply(*change);
         }
         let changed = |span: &StatusSpan| spans.last().is_none_or(|last| last.status != span.status);
-        spans.extend(state.span_from(together[0].0).filter(changed));
+        spans.extend(state.span_from(simultaneous[0].0).filter(changed));
     }
-    let over = spans.iter().skip(1).take_while(|span| span.since <= since).count();
-    spans.split_off(over)
+    let earlier = spans.iter().skip(1).take_while(|span| span.since <= since).count();
+    spans.split_off(earlier)
 }
 
 #[cfg(test)]
@@ -152,7 +155,7 @@ mod tests {
             WorkerConnecting, WorkerCreated, WorkerDrained, WorkerOffline, WorkerOnline, WorkerRegistered,
             WorkerResumed,
         };
-        let life = [
+        let log = [
             (1, WorkerCreated),
             (5, WorkerRegistered),
             (5, WorkerOnline),
@@ -164,24 +167,24 @@ mod tests {
         ];
         let jobs = [(10, Some(15)), (12, Some(25)), (38, Some(45))];
         let all = "1 Never, 5 Idle, 10 Busy, 25 Idle, 30 Draining, 40 Busy, 45 Idle, 50 Offline";
-        assert_eq!(describe_spans(&created(), &life, &jobs, 0), all);
+        assert_eq!(describe_spans(&created(), &log, &jobs, 0), all);
         assert_eq!(
-            describe_spans(&created(), &life, &[], 21),
+            describe_spans(&created(), &log, &[], 21),
             "20 Connecting, 22 Idle, 30 Draining, 40 Idle, 50 Offline"
         );
-        assert_eq!(describe_spans(&created(), &life, &jobs, 99), "50 Offline");
+        assert_eq!(describe_spans(&created(), &log, &jobs, 99), "50 Offline");
         let retired = Worker { retired_at: Some(Timestamp(45)), ..created() };
-        assert_eq!(describe_spans(&retired, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
+        assert_eq!(describe_spans(&retired, &log, &[], 40), "40 Idle, 45 Draining, 50 Offline");
     }
 
     #[test]
     fn missing_entries_are_replaced_by_the_current_state() {
-        let link = ConnectionState::Online {
+        let connection = ConnectionState::Online {
             since: Timestamp(3),
             capability: Capability::default(),
             stream: "s/1".to_owned(),
         };
-        let online = Worker { connection: link, ..created() };
+        let online = Worker { connection, ..created() };
         assert_eq!(describe_spans(&created(), &[], &[], 90), "0 Never");
         assert_eq!(describe_spans(&online, &[], &[(95, None)], 90), "3 Idle, 95 Busy");
         let drain = Drain { since: Timestamp(7), reason: None, deadline: None };
@@ -211,12 +214,15 @@ mod tests {
     proptest! {
         #[test]
         fn spans_are_ordered_and_differ(
-            log in audit_log(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
+            log in audit_log(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10),
+            since in 0_i64..250,
         ) {
-            let held = held.into_iter().map(|(from, long)| (Timestamp(from), long.map(|long| Timestamp(from + long))));
+            let held = held
+                .into_iter()
+                .map(|(from, duration)| (Timestamp(from), duration.map(|duration| Timestamp(from + duration))));
             let spans = status_timeline(&created(), log, held, Timestamp(since));
             prop_assert!(!spans.is_empty());
-            prop_assert!(spans.windows(2).all(|two| two[0].since < two[1].since && two[0].status != two[1].status));
+            prop_assert!(spans.windows(2).all(|pair| pair[0].since < pair[1].since && pair[0].status != pair[1].status));
             prop_assert!(spans.iter().skip(1).all(|span| span.since > Timestamp(since)), "at most one span begins earlier");
         }
 
@@ -228,13 +234,13 @@ mod tests {
                 log.iter().rev().find(|(at, action)| *at < since && actions.contains(action)).copied()
             };
             let before = [newest(&CONNECTION_ACTIONS), newest(&DRAIN_ACTIONS)].into_iter().flatten();
-            let inside = log.iter().copied().filter(|(at, _)| *at >= since);
-            let short = status_timeline(&created(), before.chain(inside), [], since);
-            let full = status_timeline(&created(), log.clone(), [], since);
-            let within = |spans: &[StatusSpan]| -> Vec<StatusSpan> {
+            let later = log.iter().copied().filter(|(at, _)| *at >= since);
+            let from_newest = status_timeline(&created(), before.chain(later), [], since);
+            let from_all = status_timeline(&created(), log.clone(), [], since);
+            let clipped = |spans: &[StatusSpan]| -> Vec<StatusSpan> {
                 spans.iter().map(|span| StatusSpan { since: span.since.max(since), ..*span }).collect()
             };
-            prop_assert_eq!(within(&short), within(&full));
+            prop_assert_eq!(clipped(&from_newest), clipped(&from_all));
         }
 
         /// The last span is the current status.
@@ -242,14 +248,15 @@ mod tests {
         fn last_span_is_the_current_status(log in audit_log(), jobs in 0_usize..3) {
             let held = vec![(Timestamp(300), None); jobs];
             let last = status_timeline(&created(), log.clone(), held, Timestamp(0)).pop().expect("a status");
-            let contact = log.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {
-                Some(StatusChange::Connection(contact)) => Some(contact),
+            let connection = log.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {
+                Some(StatusChange::Connection(connection)) => Some(connection),
                 _ => None,
             });
             let drained = log.iter().rev().find(|(_, action)| DRAIN_ACTIONS.contains(action));
             let drains = drained.is_some_and(|(_, action)| *action == AuditAction::WorkerDrained);
-            let contact = contact.unwrap_or(ConnectionStatus::NeverConnected);
-            let expected = (contact != ConnectionStatus::NeverConnected).then(|| contact.worker_state(drains, jobs > 0));
+            let connection = connection.unwrap_or(ConnectionStatus::NeverConnected);
+            let has_connected = connection != ConnectionStatus::NeverConnected;
+            let expected = has_connected.then(|| connection.worker_state(drains, jobs > 0));
             prop_assert_eq!(last.status, expected);
         }
     }

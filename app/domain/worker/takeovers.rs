@@ -22,11 +22,11 @@ impl StreamTakeovers {
     pub fn try_take_over(&mut self, now: Timestamp) -> bool {
         self.0.retain(|at| now - *at < WINDOW);
         self.0.push(now);
-        let few = self.0.len() <= MAX_TAKEOVERS;
-        if !few {
+        let is_allowed = self.0.len() <= MAX_TAKEOVERS;
+        if !is_allowed {
             self.0.remove(0);
         }
-        few
+        is_allowed
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
         let mut is_allowed = |at| takeovers.try_take_over(second(at));
         assert!(is_allowed(0) && is_allowed(1) && is_allowed(2));
         assert!(!is_allowed(3) && !is_allowed(13), "the fourth within a minute");
-        assert!((2..9).all(|n| !is_allowed(n * 10 + 3)), "and while it keeps trying");
+        assert!((2..9).all(|n| !is_allowed(n * 10 + 3)), "and while it retries");
         assert!(is_allowed(143), "one minute after the third-last change");
     }
 

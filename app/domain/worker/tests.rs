@@ -141,18 +141,21 @@ fn admin_labels_precede_reported_labels_and_facts() {
 
 #[test]
 fn one_token_serves_one_host_at_a_time() {
-    let from = |install: &str| Capability { install_id: Some(install.to_owned()), ..Capability::default() };
-    let connecting = new_worker().registered(NOW, from("a"), WorkerKind::Persistent);
+    let capability = |install: &str| Capability { install_id: Some(install.to_owned()), ..Capability::default() };
+    let connecting = new_worker().registered(NOW, capability("a"), WorkerKind::Persistent);
     let online = connecting.clone().stream_opened(NOW, "s").expect("registered");
     for worker in [connecting, online.clone()] {
-        assert_eq!(worker.check_registration(&from("b"), true, 0), Err(WorkerTransitionError::TokenInUse));
-        assert_eq!(worker.check_registration(&from("b"), false, 0), Ok(()), "a silent agent is replaced");
-        assert_eq!(worker.check_registration(&from("a"), true, 0), Ok(()), "a restart of the same agent");
+        assert_eq!(worker.check_registration(&capability("b"), true, 0), Err(WorkerTransitionError::TokenInUse));
+        assert_eq!(worker.check_registration(&capability("b"), false, 0), Ok(()), "a silent agent is replaced");
+        assert_eq!(worker.check_registration(&capability("a"), true, 0), Ok(()), "a restart of the same agent");
         assert_eq!(worker.check_registration(&Capability::default(), true, 0), Ok(()), "older agents do not report it");
     }
-    assert_eq!(online.went_offline(NOW, OfflineCause::Disconnected).check_registration(&from("b"), true, 0), Ok(()));
-    assert_eq!(super::tests::online_worker().check_registration(&from("b"), true, 0), Ok(()));
-    assert_eq!(new_worker().check_registration(&from("b"), true, 0), Ok(()));
+    assert_eq!(
+        online.went_offline(NOW, OfflineCause::Disconnected).check_registration(&capability("b"), true, 0),
+        Ok(())
+    );
+    assert_eq!(super::tests::online_worker().check_registration(&capability("b"), true, 0), Ok(()));
+    assert_eq!(new_worker().check_registration(&capability("b"), true, 0), Ok(()));
 }
 
 #[test]
@@ -196,10 +199,10 @@ fn edit_changes_only_the_named_fields() {
     let networks: Vec<Network> = ["10.0.0.0/8"].map(|text| text.parse().expect("one")).to_vec();
     let before = Worker { networks: networks.clone(), ..online_worker().token_contended(NOW, "elsewhere") };
     assert_eq!(before.clone().edited(WorkerEdit::default()), before);
-    let settled = before.clone().edited(WorkerEdit { resolves_conflict: true, ..WorkerEdit::default() });
-    assert_eq!(settled, Worker { token_conflict: None, ..before.clone() });
-    let anywhere = before.clone().edited(WorkerEdit { networks: Some(Vec::new()), ..WorkerEdit::default() });
-    assert_eq!(anywhere, Worker { networks: Vec::new(), ..before });
+    let resolved = before.clone().edited(WorkerEdit { resolves_conflict: true, ..WorkerEdit::default() });
+    assert_eq!(resolved, Worker { token_conflict: None, ..before.clone() });
+    let without_networks = before.clone().edited(WorkerEdit { networks: Some(Vec::new()), ..WorkerEdit::default() });
+    assert_eq!(without_networks, Worker { networks: Vec::new(), ..before });
     assert_eq!(
         online_worker().edited(WorkerEdit { networks: Some(networks.clone()), ..WorkerEdit::default() }).networks,
         networks
@@ -208,9 +211,9 @@ fn edit_changes_only_the_named_fields() {
 
 #[test]
 fn token_conflict_lasts_until_the_token_is_rotated() {
-    let alarm = online_worker().token_contended(LATER, "elsewhere");
-    assert_eq!(alarm.token_conflict, Some(TokenConflict { at: LATER, host: "elsewhere".to_owned() }));
-    assert_eq!(alarm.token_rotated(), online_worker());
+    let conflict = online_worker().token_contended(LATER, "elsewhere");
+    assert_eq!(conflict.token_conflict, Some(TokenConflict { at: LATER, host: "elsewhere".to_owned() }));
+    assert_eq!(conflict.token_rotated(), online_worker());
 }
 
 #[test]
@@ -248,21 +251,21 @@ fn older_agent_is_finishing_for_two_seconds() {
 #[test]
 fn agent_reports_unavailable_gpus() {
     let reports = |unavailable: Option<Unavailable>| [GpuReport { uuid: "GPU-1-1".to_owned(), unavailable }];
-    let listens = worker(1, &[80, 80], 1);
-    let reported = listens.clone().gpus_reported(&reports(Some(unavailable("XID 79"))));
+    let online = worker(1, &[80, 80], 1);
+    let reported = online.clone().gpus_reported(&reports(Some(unavailable("XID 79"))));
     let unavailable_gpus = |worker: &Worker| {
         worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.unavailable.clone()).collect::<Vec<_>>()
     };
     assert_eq!(unavailable_gpus(&reported), [None, Some(unavailable("XID 79"))]);
     assert_eq!(reported.clone().gpus_reported(&[]), reported, "GPUs without a report stay unchanged");
-    assert_eq!(reported.clone().gpus_reported(&reports(None)), listens);
+    assert_eq!(reported.clone().gpus_reported(&reports(None)), online);
     assert_eq!(unavailable_gpus(&reported.clone().stream_closed(NOW, "s")), unavailable_gpus(&reported));
-    let offline = listens.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
+    let offline = online.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
     assert_eq!(
         offline.clone().gpus_reported(&reports(Some(unavailable("XID 79")))),
         offline,
         "reports of an offline worker are ignored"
     );
-    let again = reported.registered(NOW, listens.capability().expect("registered").clone(), WorkerKind::Persistent);
-    assert_eq!(unavailable_gpus(&again), [None, None], "a registration resets the reports");
+    let registered = reported.registered(NOW, online.capability().expect("registered").clone(), WorkerKind::Persistent);
+    assert_eq!(unavailable_gpus(&registered), [None, None], "a registration resets the reports");
 }

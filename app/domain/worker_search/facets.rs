@@ -46,12 +46,12 @@ const KINDS: [WorkerKind; 2] = [WorkerKind::Persistent, WorkerKind::Ephemeral];
 impl<'w> FacetCounts<'w> {
     /// Counts a worker, and returns whether it matches the whole query.
     pub fn add(&mut self, entry: &SearchableWorker<'w>, query: &WorkerSearchQuery) -> bool {
-        let mut missed = None;
+        let mut excluded_by = None;
         for term in query.0.iter().filter(|term| !entry.matches_term(term)) {
             let key = facet_key(term);
-            match missed {
-                None => missed = Some(key),
-                Some(before) if before == key => {}
+            match excluded_by {
+                None => excluded_by = Some(key),
+                Some(other) if other == key => {}
                 // Two facets exclude it, so no change of a single facet would include it.
                 Some(_) => return false,
             }
@@ -59,33 +59,33 @@ impl<'w> FacetCounts<'w> {
                 return false;
             }
         }
-        self.count_by(entry, missed);
-        missed.is_none()
+        self.count_by(entry, excluded_by);
+        excluded_by.is_none()
     }
 
     /// Counts it for the only facet that excludes it, or for all facets.
-    fn count_by(&mut self, entry: &SearchableWorker<'w>, missed: Option<FacetKey<'_>>) {
-        let counts = |thing: FacetKey<'_>| missed.is_none_or(|missed| missed == thing);
-        if counts(FacetKey::Status) {
+    fn count_by(&mut self, entry: &SearchableWorker<'w>, excluded_by: Option<FacetKey<'_>>) {
+        let is_counted = |key: FacetKey<'_>| excluded_by.is_none_or(|excluded_by| excluded_by == key);
+        if is_counted(FacetKey::Status) {
             for (count, status) in self.statuses.iter_mut().zip(WorkerSearchStatus::ALL) {
                 *count += u64::from(entry.has_status(status));
             }
         }
-        if counts(FacetKey::Kind) {
+        if is_counted(FacetKey::Kind) {
             for (count, kind) in self.kinds.iter_mut().zip(KINDS) {
                 *count += u64::from(entry.worker.kind == Some(kind));
             }
         }
-        if counts(FacetKey::Gpu) {
+        if is_counted(FacetKey::Gpu) {
             entry.gpu_models().for_each(|model| *self.gpu_models.entry(model).or_default() += 1);
         }
-        if counts(FacetKey::Version) {
+        if is_counted(FacetKey::Version) {
             entry.agent_version().into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
         }
-        if counts(FacetKey::Tls) {
+        if is_counted(FacetKey::Tls) {
             self.tls_unverified += u64::from(entry.verifies_tls() == Some(false));
         }
-        for label in entry.labels().filter(|(key, _)| counts(FacetKey::Label(key))) {
+        for label in entry.labels().filter(|(key, _)| is_counted(FacetKey::Label(key))) {
             *self.labels.entry(label).or_default() += 1;
         }
     }
@@ -107,8 +107,10 @@ impl<'w> FacetCounts<'w> {
             FacetChoice::new(query, WorkerFilter::Label { key: (*key).to_owned(), value: exact(value) }, *count)
         });
         choices.extend(most_frequent(labels.collect(), limit));
-        let versions =
-            self.versions.iter().map(|(one, count)| FacetChoice::new(query, WorkerFilter::Version(exact(one)), *count));
+        let versions = self
+            .versions
+            .iter()
+            .map(|(version, count)| FacetChoice::new(query, WorkerFilter::Version(exact(version)), *count));
         choices.extend(most_frequent(versions.collect(), limit));
         choices.push(FacetChoice::new(query, WorkerFilter::Tls(false), self.tls_unverified));
         choices
@@ -129,15 +131,15 @@ pub struct FacetChoice {
 }
 
 impl FacetChoice {
-    fn new(query: &WorkerSearchQuery, test: WorkerFilter, count: u64) -> Self {
-        let term = SearchTerm { negated: false, filter: test };
-        let chosen = query.0.contains(&term);
-        let mut turned: Vec<SearchTerm> =
-            query.0.iter().filter(|one| facet_key(one) != facet_key(&term)).cloned().collect();
-        if !chosen {
-            turned.push(term.clone());
+    fn new(query: &WorkerSearchQuery, filter: WorkerFilter, count: u64) -> Self {
+        let term = SearchTerm { negated: false, filter };
+        let is_selected = query.0.contains(&term);
+        let mut toggled: Vec<SearchTerm> =
+            query.0.iter().filter(|other| facet_key(other) != facet_key(&term)).cloned().collect();
+        if !is_selected {
+            toggled.push(term.clone());
         }
-        Self { filter: term.filter, count, is_selected: chosen, toggled_query: WorkerSearchQuery(turned) }
+        Self { filter: term.filter, count, is_selected, toggled_query: WorkerSearchQuery(toggled) }
     }
 }
 
@@ -163,14 +165,14 @@ mod tests {
     use crate::domain::worker::{Worker, WorkerState};
 
     fn fleet() -> Vec<(Worker, WorkerState)> {
-        let member = |n: u8| {
+        let worker = |n: u8| {
             let mut worker = Worker::new(WorkerId::new(Timestamp(0), [n; 10]), format!("w{n}"), Timestamp(0));
             worker.labels.0.insert("team".to_owned(), if n.is_multiple_of(2) { "nlp" } else { "vision*" }.to_owned());
             worker.labels.0.insert("rack".to_owned(), format!("r{}", n % 3));
             worker.kind = [None, Some(WorkerKind::Persistent), Some(WorkerKind::Ephemeral)][usize::from(n % 3)];
             (worker, [WorkerState::Idle, WorkerState::Busy, WorkerState::Offline][usize::from(n / 4 % 3)])
         };
-        (0..24).map(member).collect()
+        (0..24).map(worker).collect()
     }
 
     fn entries(fleet: &[(Worker, WorkerState)]) -> Vec<SearchableWorker<'_>> {
@@ -186,14 +188,14 @@ mod tests {
 
     #[test]
     fn choice_replaces_another_and_can_be_removed() {
-        let query = WorkerSearchQuery::parse("w label.team=nlp status:idle").expect("a question");
+        let query = WorkerSearchQuery::parse("w label.team=nlp status:idle").expect("a query");
         let choice = FacetChoice::new(&query, WorkerFilter::Status(WorkerSearchStatus::Busy), 3);
         assert_eq!(
             (choice.is_selected, choice.toggled_query.to_string()),
             (false, "w label.team=nlp status:busy".to_owned())
         );
-        let chosen = FacetChoice::new(&query, WorkerFilter::Status(WorkerSearchStatus::Idle), 3);
-        assert_eq!((chosen.is_selected, chosen.toggled_query.to_string()), (true, "w label.team=nlp".to_owned()));
+        let selected = FacetChoice::new(&query, WorkerFilter::Status(WorkerSearchStatus::Idle), 3);
+        assert_eq!((selected.is_selected, selected.toggled_query.to_string()), (true, "w label.team=nlp".to_owned()));
     }
 
     proptest! {
@@ -203,12 +205,12 @@ mod tests {
             let all = ["w1", "-w2", "status:idle", "-status:busy", "type:persistent", "label.team=nlp", "label.rack:r*",
                 "-label.rack=r1", "tls:off"];
             let query = words.iter().map(|n| all[*n]).collect::<Vec<_>>().join(" ");
-            let query = WorkerSearchQuery::parse(&query).expect("a question");
+            let query = WorkerSearchQuery::parse(&query).expect("a query");
             let fleet = fleet();
             let entries = entries(&fleet);
             let mut facets = FacetCounts::default();
-            let fitting = entries.iter().filter(|entry| facets.add(entry, &query)).count() as u64;
-            prop_assert_eq!(fitting, number(&entries, &query));
+            let matching = entries.iter().filter(|entry| facets.add(entry, &query)).count() as u64;
+            prop_assert_eq!(matching, number(&entries, &query));
             for choice in facets.choices(&query, 100).into_iter().filter(|choice| !choice.is_selected) {
                 prop_assert_eq!(choice.count, number(&entries, &choice.toggled_query), "{}", choice.toggled_query);
             }

@@ -31,11 +31,11 @@ impl<'w> SearchableWorker<'w> {
 
     /// Returns the effective labels: the admin's, and reported ones with other keys.
     pub fn labels(&self) -> impl Iterator<Item = (&'w str, &'w str)> + use<'w> {
-        let own = &self.worker.labels.0;
+        let admin_labels = &self.worker.labels.0;
         let reported =
             self.worker.capability().filter(|_| self.use_reported_labels).map(|capability| &capability.labels.0);
-        let more = reported.into_iter().flatten().filter(|(key, _)| !own.contains_key(*key));
-        own.iter().chain(more).map(|(key, value)| (key.as_str(), value.as_str()))
+        let other_reported = reported.into_iter().flatten().filter(|(key, _)| !admin_labels.contains_key(*key));
+        admin_labels.iter().chain(other_reported).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// Returns the models of its GPUs; duplicates are removed if adjacent.
@@ -65,9 +65,9 @@ impl<'w> SearchableWorker<'w> {
         self.passes_filter(&term.filter) != term.negated
     }
 
-    fn passes_filter(&self, test: &WorkerFilter) -> bool {
+    fn passes_filter(&self, filter: &WorkerFilter) -> bool {
         let host = || self.worker.capability().and_then(|capability| capability.hostname.as_deref());
-        match test {
+        match filter {
             WorkerFilter::Status(status) => self.has_status(*status),
             WorkerFilter::Kind(kind) => self.worker.kind == Some(*kind),
             WorkerFilter::Tls(on) => self.verifies_tls() == Some(*on),
@@ -76,7 +76,9 @@ impl<'w> SearchableWorker<'w> {
             WorkerFilter::Host(pattern) => host().is_some_and(|host| pattern.matches(host)),
             WorkerFilter::Name(pattern) => pattern.matches(&self.worker.name),
             WorkerFilter::Id(pattern) => pattern.matches(self.worker.id.as_str()),
-            WorkerFilter::Label { key, value } => self.labels().any(|(one, text)| one == key && value.matches(text)),
+            WorkerFilter::Label { key, value } => {
+                self.labels().any(|(label_key, label_value)| label_key == key && value.matches(label_value))
+            }
             WorkerFilter::Any(pattern) => {
                 pattern.matches(&self.worker.name)
                     || pattern.matches_id(self.worker.id.as_str())
@@ -121,8 +123,8 @@ fn contains_ignore_case(text: &str, part: &str) -> bool {
 
 /// Returns the text from its start and from the start of each of its parts.
 fn word_starts(text: &str) -> impl Iterator<Item = &str> {
-    let begins = |at: usize| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
-    let starts = text.char_indices().map(|(at, _)| at).filter(move |at| begins(*at));
+    let is_word_start = |at: usize| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
+    let starts = text.char_indices().map(|(at, _)| at).filter(move |at| is_word_start(*at));
     std::iter::once(text).chain(starts.filter(|at| *at > 0).map(|at| &text[at..]))
 }
 
@@ -165,7 +167,7 @@ mod tests {
     fn matching_queries() {
         let worker = worker();
         let entry = SearchableWorker { worker: &worker, state: WorkerState::Idle, use_reported_labels: true };
-        let yes = [
+        let matching = [
             "",
             "grün",
             "rack-7",
@@ -189,10 +191,10 @@ mod tests {
             "-label.team=vision",
             "-label.none:*",
         ];
-        for text in yes {
-            assert!(entry.matches(&WorkerSearchQuery::parse(text).expect("a question")), "{text:?}");
+        for text in matching {
+            assert!(entry.matches(&WorkerSearchQuery::parse(text).expect("a query")), "{text:?}");
         }
-        let no = [
+        let not_matching = [
             "blau",
             "100-*",
             "status:never",
@@ -205,11 +207,11 @@ mod tests {
             "grün status:busy",
             "type:ephemeral",
         ];
-        for text in no {
-            assert!(!entry.matches(&WorkerSearchQuery::parse(text).expect("a question")), "{text:?}");
+        for text in not_matching {
+            assert!(!entry.matches(&WorkerSearchQuery::parse(text).expect("a query")), "{text:?}");
         }
-        let distrusted = SearchableWorker { use_reported_labels: false, ..entry };
-        assert!(!distrusted.matches(&WorkerSearchQuery::parse("label.zone=b").expect("a question")));
+        let without_reported_labels = SearchableWorker { use_reported_labels: false, ..entry };
+        assert!(!without_reported_labels.matches(&WorkerSearchQuery::parse("label.zone=b").expect("a query")));
     }
 
     proptest! {

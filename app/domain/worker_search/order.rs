@@ -45,16 +45,16 @@ impl WorkerOrder {
     /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
         let (descending, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
-        let by = WorkerSortKey::ALL.into_iter().find(|by| by.as_str() == name)?;
-        Some(Self { key: by, descending })
+        let key = WorkerSortKey::ALL.into_iter().find(|key| key.as_str() == name)?;
+        Some(Self { key, descending })
     }
 
     /// Compares two positions.
     pub fn compare(self, left: WorkerPosition<'_>, right: WorkerPosition<'_>) -> Ordering {
-        let turned = |ordering: Ordering| if self.descending { ordering.reverse() } else { ordering };
+        let directed = |ordering: Ordering| if self.descending { ordering.reverse() } else { ordering };
         match self.key {
-            WorkerSortKey::Name => turned(left.name.cmp(right.name)),
-            _ => turned(left.sort_value.cmp(&right.sort_value)).then_with(|| left.name.cmp(right.name)),
+            WorkerSortKey::Name => directed(left.name.cmp(right.name)),
+            _ => directed(left.sort_value.cmp(&right.sort_value)).then_with(|| left.name.cmp(right.name)),
         }
     }
 }
@@ -79,7 +79,7 @@ impl<'n> WorkerPosition<'n> {
     pub fn parse(order: WorkerOrder, cursor: &'n str) -> Option<Self> {
         match order.key {
             WorkerSortKey::Name => Some(Self { sort_value: 0, name: cursor }),
-            _ => cursor.split_once(':').and_then(|(worth, name)| Some(Self { sort_value: worth.parse().ok()?, name })),
+            _ => cursor.split_once(':').and_then(|(value, name)| Some(Self { sort_value: value.parse().ok()?, name })),
         }
     }
 
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn sort_orders_are_parsed() {
-        for by in WorkerSortKey::ALL {
+        for key in WorkerSortKey::ALL {
             for descending in [false, true] {
-                let order = WorkerOrder { key: by, descending };
+                let order = WorkerOrder { key, descending };
                 assert_eq!(WorkerOrder::parse(&order.to_string()), Some(order));
             }
         }
@@ -113,19 +113,19 @@ mod tests {
     fn equal_keys_are_sorted_by_name_in_both_directions() {
         let order = |text| WorkerOrder::parse(text).expect("an order");
         let (few, many) = (WorkerPosition { sort_value: 1, name: "b" }, WorkerPosition { sort_value: 8, name: "a" });
-        let alike = WorkerPosition { sort_value: 1, name: "c" };
+        let equal = WorkerPosition { sort_value: 1, name: "c" };
         assert_eq!(order("gpus").compare(few, many), Ordering::Less);
         assert_eq!(order("-gpus").compare(few, many), Ordering::Greater);
-        assert_eq!([order("gpus"), order("-gpus")].map(|by| by.compare(few, alike)), [Ordering::Less; 2]);
-        assert_eq!(order("-name").compare(few, alike), Ordering::Greater);
+        assert_eq!([order("gpus"), order("-gpus")].map(|order| order.compare(few, equal)), [Ordering::Less; 2]);
+        assert_eq!(order("-name").compare(few, equal), Ordering::Greater);
     }
 
     proptest! {
         #[test]
-        fn cursor_round_trips(worth in any::<i64>(), name in ".{1,12}", which in 0..4_usize) {
-            let order = WorkerOrder { key: WorkerSortKey::ALL[which], descending: false };
-            let worth = if order.key == WorkerSortKey::Name { 0 } else { worth };
-            let position = WorkerPosition { sort_value: worth, name: &name };
+        fn cursor_round_trips(sort_value in any::<i64>(), name in ".{1,12}", key_index in 0..4_usize) {
+            let order = WorkerOrder { key: WorkerSortKey::ALL[key_index], descending: false };
+            let sort_value = if order.key == WorkerSortKey::Name { 0 } else { sort_value };
+            let position = WorkerPosition { sort_value, name: &name };
             let cursor = position.to_cursor(order);
             prop_assert_eq!(WorkerPosition::parse(order, &cursor), Some(position));
         }

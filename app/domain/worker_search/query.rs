@@ -179,21 +179,21 @@ fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
 impl RawTerm {
     fn into_term(self) -> Result<SearchTerm, QueryParseError> {
         let negated = self.negated;
-        let Some((at, sign)) = self.separator else {
+        let Some((at, separator)) = self.separator else {
             return Ok(SearchTerm {
                 negated,
                 filter: WorkerFilter::Any(TextPattern::Partial(self.text.to_lowercase())),
             });
         };
         let (key, value) = (self.text[..at].to_owned(), &self.text[at + 1..]);
-        let pattern = match sign {
+        let pattern = match separator {
             ':' => TextPattern::Partial(value.to_lowercase()),
             _ => TextPattern::Exact(value.to_owned()),
         };
         // Labels can be empty, so a query for the empty value is valid.
-        let may_be_empty = key.starts_with("label.") && sign == '=';
-        let Some(test) = parse_filter(&key, value, pattern)? else {
-            return match sign {
+        let may_be_empty = key.starts_with("label.") && separator == '=';
+        let Some(filter) = parse_filter(&key, value, pattern)? else {
+            return match separator {
                 ':' => Err(QueryParseError::UnknownKey(self.text)),
                 // In the format in which labels are shown: `team=nlp`.
                 _ => Ok(SearchTerm {
@@ -205,7 +205,7 @@ impl RawTerm {
         if value.is_empty() && !may_be_empty {
             Err(QueryParseError::MissingValue(self.text))
         } else {
-            Ok(SearchTerm { negated, filter: test })
+            Ok(SearchTerm { negated, filter })
         }
     }
 }
@@ -251,8 +251,8 @@ fn parse_keyword<T: Copy, const N: usize>(
 
 /// Quotes a text, so that it is read literally.
 pub fn quote(text: &str) -> String {
-    let plain = |c: char| !c.is_whitespace() && !['"', '\\', ':', '='].contains(&c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+    let needs_no_quotes = |c: char| !c.is_whitespace() && !['"', '\\', ':', '='].contains(&c);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(needs_no_quotes) {
         return text.to_owned();
     }
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))

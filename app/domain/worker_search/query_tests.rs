@@ -4,35 +4,35 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(text: &str) -> WorkerSearchQuery {
-    WorkerSearchQuery::parse(text).unwrap_or_else(|misread| panic!("{text:?}: {misread:?}"))
+fn parse(text: &str) -> WorkerSearchQuery {
+    WorkerSearchQuery::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error:?}"))
 }
 
-fn part(text: &str) -> TextPattern {
+fn partial(text: &str) -> TextPattern {
     TextPattern::Partial(text.to_owned())
 }
 
 #[test]
 fn valid_queries_are_parsed() {
-    let yes = |test| SearchTerm { negated: false, filter: test };
+    let term = |filter| SearchTerm { negated: false, filter };
     let cases = [
         ("", vec![]),
-        ("  Rack ", vec![yes(WorkerFilter::Any(part("rack")))]),
-        ("team=nlp", vec![yes(WorkerFilter::Any(part("team=nlp")))]),
-        ("status:IDLE", vec![yes(WorkerFilter::Status(WorkerSearchStatus::Idle))]),
+        ("  Rack ", vec![term(WorkerFilter::Any(partial("rack")))]),
+        ("team=nlp", vec![term(WorkerFilter::Any(partial("team=nlp")))]),
+        ("status:IDLE", vec![term(WorkerFilter::Status(WorkerSearchStatus::Idle))]),
         ("-type:ephemeral", vec![SearchTerm { negated: true, filter: WorkerFilter::Kind(WorkerKind::Ephemeral) }]),
-        ("gpu:A100*", vec![yes(WorkerFilter::Gpu(part("a100*")))]),
-        (r#"gpu="NVIDIA A100""#, vec![yes(WorkerFilter::Gpu(TextPattern::Exact("NVIDIA A100".to_owned())))]),
-        ("tls:off", vec![yes(WorkerFilter::Tls(false))]),
-        (r#""a:b" -"#, vec![yes(WorkerFilter::Any(part("a:b"))), yes(WorkerFilter::Any(part("-")))]),
+        ("gpu:A100*", vec![term(WorkerFilter::Gpu(partial("a100*")))]),
+        (r#"gpu="NVIDIA A100""#, vec![term(WorkerFilter::Gpu(TextPattern::Exact("NVIDIA A100".to_owned())))]),
+        ("tls:off", vec![term(WorkerFilter::Tls(false))]),
+        (r#""a:b" -"#, vec![term(WorkerFilter::Any(partial("a:b"))), term(WorkerFilter::Any(partial("-")))]),
         (
             "label.team=nlp",
-            vec![yes(WorkerFilter::Label { key: "team".to_owned(), value: TextPattern::Exact("nlp".to_owned()) })],
+            vec![term(WorkerFilter::Label { key: "team".to_owned(), value: TextPattern::Exact("nlp".to_owned()) })],
         ),
-        (r#"label."a:b":x"#, vec![yes(WorkerFilter::Label { key: "a:b".to_owned(), value: part("x") })]),
+        (r#"label."a:b":x"#, vec![term(WorkerFilter::Label { key: "a:b".to_owned(), value: partial("x") })]),
     ];
     for (text, terms) in cases {
-        assert_eq!(read(text), WorkerSearchQuery(terms), "{text:?}");
+        assert_eq!(parse(text), WorkerSearchQuery(terms), "{text:?}");
     }
 }
 
@@ -54,8 +54,8 @@ fn invalid_terms_are_named() {
         ("status:", QueryParseError::MissingValue("status:".to_owned())),
         ("\"open", QueryParseError::UnclosedQuote("open".to_owned())),
     ];
-    for (text, misread) in cases {
-        assert_eq!(WorkerSearchQuery::parse(text), Err(misread), "{text:?}");
+    for (text, error) in cases {
+        assert_eq!(WorkerSearchQuery::parse(text), Err(error), "{text:?}");
     }
     assert_eq!(WorkerSearchQuery::parse(&"x".repeat(MAX_QUERY_CHARS + 1)), Err(QueryParseError::TooLong));
 }
@@ -67,7 +67,7 @@ fn pattern() -> impl Strategy<Value = TextPattern> {
 
 fn term() -> impl Strategy<Value = SearchTerm> {
     let label = ("[ -~ü]{1,6}", pattern()).prop_map(|(key, value)| WorkerFilter::Label { key, value });
-    let test = prop_oneof![
+    let filter = prop_oneof![
         "[ -@\\[-~äß]{1,8}".prop_map(|text| WorkerFilter::Any(TextPattern::Partial(text))),
         (0..6_usize).prop_map(|n| WorkerFilter::Status(WorkerSearchStatus::ALL[n])),
         any::<bool>().prop_map(WorkerFilter::Tls),
@@ -78,7 +78,7 @@ fn term() -> impl Strategy<Value = SearchTerm> {
         pattern().prop_map(WorkerFilter::Id),
         label,
     ];
-    (any::<bool>(), test).prop_map(|(negated, test)| SearchTerm { negated, filter: test })
+    (any::<bool>(), filter).prop_map(|(negated, filter)| SearchTerm { negated, filter })
 }
 
 proptest! {

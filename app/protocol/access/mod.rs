@@ -311,7 +311,7 @@ pub struct SessionsPage {
     /// A session expires after this many seconds without use.
     #[serde(default)]
     pub idle_seconds: u64,
-    /// A new session ends this long after the login.
+    /// A new session ends this long after the sign-in.
     #[serde(default)]
     pub longest_seconds: u64,
 }

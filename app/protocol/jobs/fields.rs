@@ -22,7 +22,7 @@ pub struct SubmitJob {
     /// The configuration to run.
     pub config_name: String,
     /// Where it may run.
-    #[serde(default = "auto")]
+    #[serde(default = "default_target")]
     pub target: Target,
     /// Labels that the worker must have; values can be globs.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct SubmitJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator_type: Option<String>,
     /// How many times a lost attempt is retried.
-    #[serde(default = "three")]
+    #[serde(default = "default_max_retries")]
     pub max_retries: u32,
     /// Whether the job is also retried when the trainer fails.
     #[serde(default)]
@@ -61,7 +61,7 @@ pub struct SubmitJob {
     #[serde(default)]
     pub checkpoints: CheckpointPolicy,
     /// The priority, 0 to 50.
-    #[serde(default = "ten")]
+    #[serde(default = "default_priority")]
     pub priority: u8,
     /// The revision to run; if omitted, the newest. Required if another user has changed the configuration since your
     /// last run.
@@ -75,15 +75,15 @@ pub struct SubmitJob {
     pub dry_run: bool,
 }
 
-fn ten() -> u8 {
+fn default_priority() -> u8 {
     DEFAULT_PRIORITY
 }
 
-fn auto() -> Target {
+fn default_target() -> Target {
     Target::Auto
 }
 
-fn three() -> u32 {
+fn default_max_retries() -> u32 {
     3
 }
 
@@ -99,19 +99,19 @@ impl SubmitJob {
     pub fn new(config_name: &str) -> Self {
         Self {
             config_name: config_name.to_owned(),
-            target: auto(),
+            target: default_target(),
             worker_labels: Labels::default(),
             gpu_count: None,
             min_vram_gb: None,
             accelerator_type: None,
-            max_retries: three(),
+            max_retries: default_max_retries(),
             retry_on_failure: false,
             max_runtime_seconds: None,
             secrets: None,
             exclusive: false,
             sandbox: SandboxLevel::None,
             checkpoints: CheckpointPolicy::Last,
-            priority: ten(),
+            priority: default_priority(),
             config_revision: None,
             overrides: OverrideValues::new(),
             dry_run: false,

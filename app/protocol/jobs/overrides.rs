@@ -67,8 +67,8 @@ pub fn validate(values: &OverrideValues) -> Result<(), OverrideError> {
         return Err(OverrideError::TooMany);
     }
     for (key, value) in values {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
-        if key.is_empty() || key.len() > 128 || key.starts_with('-') || !key.chars().all(plain) {
+        let is_key_char = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if key.is_empty() || key.len() > 128 || key.starts_with('-') || !key.chars().all(is_key_char) {
             return Err(OverrideError::InvalidKey(key.chars().take(80).collect()));
         }
         if value.to_string().len() > MAX_ENTRY_BYTES {
@@ -112,14 +112,14 @@ pub fn to_values(diff: &OverrideDiff) -> OverrideValues {
 ///
 /// Returns the first line without `=`.
 pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<OverrideValues, String> {
-    let pair = |line: &'a str| {
+    let entry = |line: &'a str| {
         let (key, value) = line.split_once('=').ok_or_else(|| line.to_owned())?;
         let (key, value) = (key.trim().trim_start_matches("--"), value.trim());
         let text = || Value::String(value.to_owned());
         let value = if value.is_empty() { Value::Null } else { serde_json::from_str(value).unwrap_or_else(|_| text()) };
         Ok((key.to_owned(), value))
     };
-    lines.into_iter().map(str::trim).filter(|line| !line.is_empty()).map(pair).collect()
+    lines.into_iter().map(str::trim).filter(|line| !line.is_empty()).map(entry).collect()
 }
 
 /// The inverse of [`parse`]: one line for each value.
@@ -170,7 +170,7 @@ mod tests {
         );
         let diff = diff(&config, &overrides);
         assert_eq!(
-            serde_json::to_value(&diff).expect("plain"),
+            serde_json::to_value(&diff).expect("JSON"),
             json!({"learning_rate": {"from": 0.1, "to": 1e-5}, "new": {"from": null, "to": "a b"}, "seed": {"from": 7, "to": null}})
         );
         assert_eq!(
@@ -182,12 +182,15 @@ mod tests {
 
     #[test]
     fn invalid_keys_are_rejected() {
-        let one = |key: &str, value: Value| validate(&BTreeMap::from([(key.to_owned(), value)]));
-        assert_eq!(one("learning_rate", json!(1)), Ok(()));
+        let validate_one = |key: &str, value: Value| validate(&BTreeMap::from([(key.to_owned(), value)]));
+        assert_eq!(validate_one("learning_rate", json!(1)), Ok(()));
         for key in ["", "--x", "a b", "a=b", "ключ", "a/b", &"k".repeat(129)] {
-            assert!(matches!(one(key, json!(1)), Err(OverrideError::InvalidKey(_))), "{key}");
+            assert!(matches!(validate_one(key, json!(1)), Err(OverrideError::InvalidKey(_))), "{key}");
         }
-        assert_eq!(one("x", json!("y".repeat(MAX_ENTRY_BYTES))), Err(OverrideError::ValueTooLong("x".to_owned())));
+        assert_eq!(
+            validate_one("x", json!("y".repeat(MAX_ENTRY_BYTES))),
+            Err(OverrideError::ValueTooLong("x".to_owned()))
+        );
         let many: OverrideValues = (0..=MAX_OVERRIDES).map(|number| (format!("k{number}"), Value::Null)).collect();
         assert_eq!(validate(&many), Err(OverrideError::TooMany));
     }
@@ -215,13 +218,13 @@ mod tests {
             overrides in proptest::collection::btree_map("[a-d]", value(), 0..4),
         ) {
             let config: Map<String, Value> = config.into_iter().filter(|(_, value)| !value.is_null()).collect();
-            let run = apply(config.clone(), &diff(&config, &overrides));
+            let applied = apply(config.clone(), &diff(&config, &overrides));
             for (key, value) in &overrides {
-                prop_assert_eq!(run.get(key).cloned().unwrap_or_default(), value.clone());
+                prop_assert_eq!(applied.get(key).cloned().unwrap_or_default(), value.clone());
             }
-            prop_assert!(diff(&run, &overrides).is_empty());
-            let untouched = |key: &&String| !overrides.contains_key(*key);
-            prop_assert!(config.keys().filter(untouched).all(|key| run.get(key) == config.get(key)));
+            prop_assert!(diff(&applied, &overrides).is_empty());
+            let is_not_overridden = |key: &&String| !overrides.contains_key(*key);
+            prop_assert!(config.keys().filter(is_not_overridden).all(|key| applied.get(key) == config.get(key)));
         }
     }
 }

@@ -17,9 +17,9 @@ fn document_of_a_submit_with_defaults_does_not_change() {
 
 #[test]
 fn example_has_no_field_at_its_default() {
-    let [example, usual] = [SubmitJob::example(), SubmitJob::new("")].map(|submit| serde_json::json!(submit));
+    let [example, default] = [SubmitJob::example(), SubmitJob::new("")].map(|submit| serde_json::json!(submit));
     for (field, value) in example.as_object().expect("an object") {
-        assert_ne!(usual[field], *value, "{field}");
+        assert_ne!(default[field], *value, "{field}");
     }
 }
 
@@ -41,6 +41,6 @@ fn example_of_a_query_has_all_filters() {
 
 #[test]
 fn a_job_is_submitted_again_with_all_its_fields() {
-    let again = SubmitJob { dry_run: true, ..SubmitJob::from_job(&JobView::example()) };
-    assert_eq!(again, SubmitJob::example());
+    let submit = SubmitJob { dry_run: true, ..SubmitJob::from_job(&JobView::example()) };
+    assert_eq!(submit, SubmitJob::example());
 }

@@ -18,10 +18,10 @@ pub enum DeletionStatus {
 impl WorkerView {
     /// Returns whether the worker can be deleted; the server decides in the same way.
     pub fn deletion_status(&self) -> DeletionStatus {
-        let runs = self.jobs.iter().any(|job| job.status != JobStatus::Offered);
+        let has_running_job = self.jobs.iter().any(|job| job.status != JobStatus::Offered);
         match (self.status, self.offline_at) {
             (status, None) if status != WorkerStatus::Offline => DeletionStatus::AgentConnected,
-            (_, Some(at)) if runs => DeletionStatus::AllowedAfter(at),
+            (_, Some(at)) if has_running_job => DeletionStatus::AllowedAfter(at),
             (_, _) => DeletionStatus::Allowed,
         }
     }

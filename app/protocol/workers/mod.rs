@@ -64,7 +64,7 @@ pub struct CreatedWorker {
 
 /// Returns whether a command uses a server address that is reachable only from the server's own machine.
 pub fn uses_loopback_address(command: &str) -> bool {
-    ["://127.", "://localhost", "://[::1]"].iter().any(|own| command.contains(own))
+    ["://127.", "://localhost", "://[::1]"].iter().any(|address| command.contains(address))
 }
 
 /// Query string of `GET /api/admin/workers`.

@@ -39,7 +39,7 @@ pub(crate) fn ActionButton(
     id: Option<&'static str>,
 ) -> impl IntoView {
     let pending = RwSignal::new(false);
-    let notes = use_notifications();
+    let notifications = use_notifications();
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if pending.get_untracked() {
@@ -55,12 +55,12 @@ pub(crate) fn ActionButton(
             // The optimistic update or a change notification may have removed the button and disposed of this signal.
             pending.try_set(false);
             match result {
-                Ok(FormResponse { text, undo }) => notes.success(text, undo),
+                Ok(FormResponse { text, undo }) => notifications.success(text, undo),
                 Err(problem) => {
                     if let Some(update) = &optimistic_update {
                         update(false);
                     }
-                    notes.error(problem);
+                    notifications.error(problem);
                 }
             }
         });
@@ -214,8 +214,10 @@ pub(crate) fn ButtonLink(
 /// A link to the form for a new job, if the user has permission to submit jobs.
 #[component]
 pub(crate) fn TrainLink() -> impl IntoView {
-    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
-    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> }).into_erased()
+    let can_submit = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
+    can_submit
+        .then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> })
+        .into_erased()
 }
 
 #[component]

@@ -24,7 +24,7 @@ pub(crate) fn Alerts(now: Memo<Option<OverviewView>>) -> impl IntoView {
     let list = Memo::new(move |_| {
         now.with(|now| now.as_ref().map(|now| (now.attention.clone(), now.more_attention)).unwrap_or_default())
     });
-    let shown = move || {
+    let content = move || {
         let (entries, more) = list.get();
         if entries.is_empty() {
             return view! {
@@ -39,7 +39,7 @@ pub(crate) fn Alerts(now: Memo<Option<OverviewView>>) -> impl IntoView {
     view! {
         <section class="panel mb-6" aria-labelledby="attention">
             <h2 id="attention" class="panel-head">{words.attention}</h2>
-            {shown}
+            {content}
         </section>
     }
     .into_erased()
@@ -53,14 +53,14 @@ fn AlertRow(entry: AlertView) -> impl IntoView {
         Severity::Warning => ("status status-warn", Glyph::Warning, words.severities.warning),
         Severity::Info => ("status status-off", Glyph::Ring, words.severities.info),
     };
-    let (href, plain) = alert_link(&entry);
+    let (href, is_server_rendered) = alert_link(&entry);
     let sentence = alert_text(&words.alerts, entry.kind);
     let (clock, subject, since) = (use_clock(), subject_name(&entry), entry.since);
     view! {
         <li class="alert-entry">
             <span class=class><Icon glyph=glyph/><span class="sr-only">{severity}</span></span>
             <span class="min-w-0">
-                <a class="row-link" href=href rel=plain.then_some("external")>{subject}</a>
+                <a class="row-link" href=href rel=is_server_rendered.then_some("external")>{subject}</a>
                 <span class="row-sub whitespace-normal">{sentence}{move || alert_details(&entry, clock)}</span>
             </span>
             {since.map(|since| view! { <span class="text-muted"><RelativeTime at=since/></span> })}
@@ -99,14 +99,14 @@ fn subject_name(entry: &AlertView) -> String {
         AlertCode::MoreStuck => return words.more_jobs_wait.of(count),
         _ => {}
     }
-    let several = || entry.count.map(|count| words.several_workers.of(count));
-    entry.name.clone().or_else(several).unwrap_or_else(|| words.this_server.to_owned())
+    let workers_text = || entry.count.map(|count| words.several_workers.of(count));
+    entry.name.clone().or_else(workers_text).unwrap_or_else(|| words.this_server.to_owned())
 }
 
 /// Returns the values that follow the sentence: a count, the requirements summary, a time, and the detail.
 fn alert_details(entry: &AlertView, clock: PageClock) -> String {
-    let counts = entry.name.is_some() && entry.kind != AlertCode::Stuck;
-    let count = entry.count.filter(|_| counts).map(|count| format!("{count}×"));
+    let has_count = entry.name.is_some() && entry.kind != AlertCode::Stuck;
+    let count = entry.count.filter(|_| has_count).map(|count| format!("{count}×"));
     let parts = [
         count,
         entry.summary.as_ref().map(|summary| summary_text(t(), summary)),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     /// Returns the HTML of an alert with this `kind` and `severity`.
-    fn shown(kind: &str, severity: &str) -> String {
+    fn alert_html(kind: &str, severity: &str) -> String {
         let entry = serde_json::json!({"kind": kind, "severity": severity});
         let entry: AlertView = serde_json::from_value(entry).expect("an entry");
         Owner::new().with(|| {
@@ -191,11 +191,11 @@ mod tests {
             ("more_stuck", "Other requirements; no matching worker is available"),
         ];
         for (kind, sentence) in kinds {
-            let html = shown(kind, "info");
+            let html = alert_html(kind, "info");
             assert!(html.contains(sentence), "{kind}: {html}");
         }
         for (severity, label) in [("critical", "Critical"), ("warning", "Warning"), ("info", "Info")] {
-            let html = shown("host_unhealthy", severity);
+            let html = alert_html("host_unhealthy", severity);
             assert!(html.contains(&format!(">{label}<")), "{severity}: {html}");
         }
     }

@@ -58,12 +58,12 @@ pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
 #[component]
 fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
-    let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
+    let exit_text = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let resumes_from = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.format_integer(step)));
-    let in_log = attempt.error_line.map(|line| log_line_url(&job, attempt.attempt, line));
+    let log_href = attempt.error_line.map(|line| log_line_url(&job, attempt.attempt, line));
     let remark = match attempt.error {
         Some(error) => view! { <FailureReasonLine error=loss_sentence(attempt.loss_code, &error)/> }.into_erased(),
-        None => exit.map(|exit| view! { <span class="row-sub">{exit}</span> }).into_erased(),
+        None => exit_text.map(|exit_text| view! { <span class="row-sub">{exit_text}</span> }).into_erased(),
     };
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     view! {
@@ -76,7 +76,7 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
             <td>
                 <StatusBadge style=outcome_style(&words.status, attempt.outcome.as_deref())/>
                 {remark}
-                {in_log.map(|href| view! { <span class="row-sub"><a class="sub-link" href=href>{words.job.show_in_log}</a></span> })}
+                {log_href.map(|href| view! { <span class="row-sub"><a class="sub-link" href=href>{words.job.show_in_log}</a></span> })}
             </td>
             <td class="max-md:hidden"><WorkerNameLink id=attempt.worker_id name=name/></td>
             <td class="text-muted max-md:hidden"><RelativeTime at=attempt.offered_at/></td>

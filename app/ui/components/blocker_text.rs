@@ -75,15 +75,15 @@ pub(crate) fn suggest_fix(language: &Language, blocker: &BlockerView) -> String 
 /// Returns the reasons of a blocker: why each matching GPU is unavailable, or what the agent reported.
 pub(crate) fn blocker_reasons(language: &Language, blocker: &BlockerView) -> Vec<String> {
     let words = &language.gpus;
-    let each = blocker.unavailable.iter().map(|gpu| {
+    let gpu_reasons = blocker.unavailable.iter().map(|gpu| {
         let reason = match gpu.why.reason {
             UnavailableReason::Quarantined => words.quarantined,
             UnavailableReason::InUse => words.in_use,
         };
-        let named = format!("GPU\u{a0}{} · {reason}", gpu.index);
-        if gpu.why.detail.is_empty() { named } else { format!("{named} · {}", gpu.why.detail) }
+        let gpu_text = format!("GPU\u{a0}{} · {reason}", gpu.index);
+        if gpu.why.detail.is_empty() { gpu_text } else { format!("{gpu_text} · {}", gpu.why.detail) }
     });
-    each.chain(blocker.why.clone()).collect()
+    gpu_reasons.chain(blocker.why.clone()).collect()
 }
 
 fn parameter_text(parameter: Option<&String>) -> &str {

@@ -36,11 +36,11 @@ pub(crate) fn Connection() -> impl IntoView {
         (StreamStatus::SignedOut, _) => words.signed_out.to_owned(),
     };
     // Hidden from screen readers, which would announce it every second.
-    let wait = move || match live.status() {
+    let countdown = move || match live.status() {
         StreamStatus::Reconnecting(at) => {
             let _ticks = clock.now();
-            let left = Some(at - browser::now()).filter(|left| *left >= Millis::from_secs(1));
-            left.map(|left| view! { <span aria-hidden="true">{t().format_duration(left)}</span> })
+            let remaining = Some(at - browser::now()).filter(|remaining| *remaining >= Millis::from_secs(1));
+            remaining.map(|remaining| view! { <span aria-hidden="true">{t().format_duration(remaining)}</span> })
         }
         _ => None,
     };
@@ -53,7 +53,7 @@ pub(crate) fn Connection() -> impl IntoView {
     };
     view! {
         <span class="js-only">
-            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span><span class="link-word">{label}</span>{wait}</span>
+            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span><span class="link-word">{label}</span>{countdown}</span>
         </span>
     }
     .into_erased()

@@ -20,7 +20,7 @@ pub(crate) fn CopyButton(
     label: String,
     /// Whether the button has a visible text beside its icon.
     #[prop(optional)]
-    wordy: bool,
+    has_text: bool,
 ) -> impl IntoView {
     let copied = RwSignal::new(false);
     let common = &t().common;
@@ -34,8 +34,8 @@ pub(crate) fn CopyButton(
     view! {
         <button type="button" class="js-only copy-button" class:is-copied=copied aria-label=format!("{}: {label}", common.copy) on:click=copy>
             {move || view! { <Icon glyph=glyph()/> }}
-            <span class=if wordy { "" } else { "sr-only" } aria-live="polite">
-                {move || if copied.get() { common.copied } else if wordy { common.copy } else { "" }}
+            <span class=if has_text { "" } else { "sr-only" } aria-live="polite">
+                {move || if copied.get() { common.copied } else if has_text { common.copy } else { "" }}
             </span>
         </button>
     }
@@ -48,7 +48,7 @@ pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String)
     view! {
         <div class="copy-block">
             <pre tabindex="0" aria-label=label.clone()><code>{text.clone()}</code></pre>
-            <CopyButton text=text label=label wordy=true/>
+            <CopyButton text=text label=label has_text=true/>
         </div>
     }
     .into_erased()

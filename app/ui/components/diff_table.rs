@@ -12,7 +12,7 @@ use crate::ui::i18n::t;
 pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> impl IntoView {
     let words = &t().server_pages().configs;
     let (label, caption) = (words.diff_of.of(&name), words.diff_of.of(&name));
-    let parts = hunks(&escape_lines(&old), &escape_lines(&new)).into_iter().map(|hunk| {
+    let bodies = hunks(&escape_lines(&old), &escape_lines(&new)).into_iter().map(|hunk| {
         let rows: Vec<_> = if split {
             side_by_side(hunk).into_iter().map(|(old, new)| split_row(old, new).into_erased()).collect()
         } else {
@@ -20,7 +20,7 @@ pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> 
         };
         view! { <tbody>{rows}</tbody> }
     });
-    let parts = parts.collect_view();
+    let bodies = bodies.collect_view();
     let head = if split {
         view! { <tr><th scope="col">{words.line_before}</th><th scope="col">{words.before}</th><th scope="col">{words.line_after}</th><th scope="col">{words.after}</th></tr> }.into_erased()
     } else {
@@ -32,7 +32,7 @@ pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> 
                 <caption class="sr-only">{caption}</caption>
                 {split.then(|| view! { <colgroup><col class="w-12"/><col/><col class="w-12"/><col/></colgroup> })}
                 <thead class="sr-only">{head}</thead>
-                {parts}
+                {bodies}
             </table>
         </div>
     }
@@ -52,7 +52,7 @@ fn unified_row(line: DiffLine) -> impl IntoView {
 }
 
 fn split_row(old: Option<DiffLine>, new: Option<DiffLine>) -> impl IntoView {
-    let side = |line: Option<DiffLine>, number: fn(&DiffLine) -> Option<usize>| match line {
+    let cells = |line: Option<DiffLine>, number: fn(&DiffLine) -> Option<usize>| match line {
         Some(line) => {
             let (class, sign) = change_style(line.change);
             view! {
@@ -63,7 +63,7 @@ fn split_row(old: Option<DiffLine>, new: Option<DiffLine>) -> impl IntoView {
         }
         None => view! { <td class="diff-number is-none"></td><td class="diff-text is-none"></td> }.into_erased(),
     };
-    view! { <tr>{side(old, |line| line.old)}{side(new, |line| line.new)}</tr> }
+    view! { <tr>{cells(old, |line| line.old)}{cells(new, |line| line.new)}</tr> }
 }
 
 fn change_style(change: LineChange) -> (&'static str, &'static str) {
@@ -75,10 +75,10 @@ fn change_style(change: LineChange) -> (&'static str, &'static str) {
 }
 
 fn line_text(line: &DiffLine) -> impl IntoView + use<> {
-    let pieces = line
+    let segments = line
         .segments
         .clone()
         .into_iter()
         .map(|(changed, text)| if changed { view! { <mark>{text}</mark> }.into_any() } else { text.into_any() });
-    pieces.collect_view()
+    segments.collect_view()
 }

@@ -88,17 +88,17 @@ pub(crate) fn DrainOptions(
     .into_erased()
 }
 
-/// Returns the reason and the deadline of a drain, and whether it is complete; empty if there is nothing to say.
+/// Returns the reason and the deadline of a drain, and whether it is complete; empty if nothing is known.
 pub(crate) fn describe_drain(worker: &WorkerView, clock: PageClock) -> String {
     let words = &t().worker;
-    let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escape(reason)));
-    let until = worker.drain_deadline.map(|at| words.drains_until.of(clock.format_timestamp(at)));
-    let drained = drained_notes(worker).into_iter().flatten().map(str::to_owned);
-    because.into_iter().chain(until).chain(drained).collect::<Vec<_>>().join(" · ")
+    let reason_text = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escape(reason)));
+    let deadline_text = worker.drain_deadline.map(|at| words.drains_until.of(clock.format_timestamp(at)));
+    let notes = drained_notes(worker).into_iter().flatten().map(str::to_owned);
+    reason_text.into_iter().chain(deadline_text).chain(notes).collect::<Vec<_>>().join(" · ")
 }
 
-/// Says that a draining worker has no job left, and that it can be powered off unless it is the orchestrator's own
-/// machine.
+/// Returns the notes that a draining worker has no job left, and that it can be powered off unless it is the
+/// orchestrator's own machine.
 pub(crate) fn drained_notes(worker: &WorkerView) -> [Option<Text>; 2] {
     let words = &t().worker;
     let drained = worker.draining && worker.status == WorkerStatus::Draining && worker.jobs.is_empty();
@@ -106,9 +106,9 @@ pub(crate) fn drained_notes(worker: &WorkerView) -> [Option<Text>; 2] {
 }
 
 /// Changes a worker to the state that it has after the request.
-fn apply_drain(worker: &mut WorkerView, drains: bool) {
-    worker.draining = drains;
-    worker.status = match (worker.status, drains) {
+fn apply_drain(worker: &mut WorkerView, is_draining: bool) {
+    worker.draining = is_draining;
+    worker.status = match (worker.status, is_draining) {
         (WorkerStatus::Idle | WorkerStatus::Busy, true) => WorkerStatus::Draining,
         (WorkerStatus::Draining, false) if worker.jobs.is_empty() => WorkerStatus::Idle,
         (WorkerStatus::Draining, false) => WorkerStatus::Busy,
@@ -134,11 +134,12 @@ mod tests {
             drained_notes(&serde_json::from_value(worker).expect("a worker"))
         };
         let job = json!([{"job_id": "j_1", "config_name": "digits", "status": "running"}]);
-        let (none, left, off) = (json!([]), Some(t().worker.drained), Some(t().worker.drained_hint));
-        assert_eq!(notes("draining", true, false, none.clone()), [left, off]);
-        assert_eq!(notes("draining", true, true, none.clone()), [left, None]);
+        let (no_jobs, drained, can_be_powered_off) =
+            (json!([]), Some(t().worker.drained), Some(t().worker.drained_hint));
+        assert_eq!(notes("draining", true, false, no_jobs.clone()), [drained, can_be_powered_off]);
+        assert_eq!(notes("draining", true, true, no_jobs.clone()), [drained, None]);
         assert_eq!(notes("draining", true, false, job), [None, None], "a job is left");
-        assert_eq!(notes("offline", true, false, none.clone()), [None, None], "what it runs is not known");
-        assert_eq!(notes("draining", false, false, none), [None, None], "an ephemeral worker that exits by itself");
+        assert_eq!(notes("offline", true, false, no_jobs.clone()), [None, None], "what it runs is not known");
+        assert_eq!(notes("draining", false, false, no_jobs), [None, None], "an ephemeral worker that exits by itself");
     }
 }

@@ -3,9 +3,8 @@
 use leptos::prelude::*;
 
 use super::icon::Icon;
-use crate::ui::glyph::Glyph;
-
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 
 /// An icon, a title and a text, with links to the next step as `children`.
 #[component]

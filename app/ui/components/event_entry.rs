@@ -23,7 +23,7 @@ pub(crate) struct EventDescription {
     pub actor: String,
 }
 
-/// The style of an event that says nothing good or bad, and of one that this version does not know.
+/// The style of a neutral event, and of one that this version does not know.
 pub(crate) const PLAIN_EVENT: (&str, Glyph) = ("status status-wait", Glyph::Ring);
 
 /// An entry of a list with the class `events`.

@@ -42,13 +42,13 @@ pub(crate) fn FlashBanner() -> impl IntoView {
 
 /// Adds a flash message to the history of notifications, where it can be read again.
 pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
-    let Some(notes) = use_context::<Notifications>() else { return };
+    let Some(notifications) = use_context::<Notifications>() else { return };
     Effect::new(move |_| match flash.get_untracked() {
-        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.record(code.text(t()), false),
-        Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.record(problem.detail, true),
+        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notifications.record(code.text(t()), false),
+        Some(Flash::Problem { form: FormName::Action, problem, .. }) => notifications.record(problem.detail, true),
         Some(Flash::Several { text, rejected, .. }) => {
-            let wrong = !rejected.is_empty();
-            notes.record([vec![text], rejected].concat().join(" "), wrong);
+            let has_rejections = !rejected.is_empty();
+            notifications.record([vec![text], rejected].concat().join(" "), has_rejections);
         }
         _ => {}
     });

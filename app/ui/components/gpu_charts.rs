@@ -74,7 +74,7 @@ where
     let (group, feed) = (ChartGroup::new(), use_job_feed());
     let history = Resource::new(move || range.get(), fetch.clone());
     let scope = ViewScope::current();
-    let shown = move || {
+    let content = move || {
         let (scope, fetch, topic) = (scope.clone(), fetch.clone(), topic.clone());
         Suspend::new(async move {
             match history.await {
@@ -90,7 +90,7 @@ where
             }
         })
     };
-    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
+    view! { <Transition fallback=Skeleton>{content}</Transition> }.into_erased()
 }
 
 #[component]
@@ -100,15 +100,16 @@ fn GpuHistoryCharts(
     title: &'static str,
     switches: bool,
 ) -> impl IntoView {
-    let all = Memo::new(move |_| now.with(sensor_charts));
-    let ids = chart_ids(all);
+    let charts = Memo::new(move |_| now.with(sensor_charts));
+    let ids = chart_ids(charts);
     let charts_view = move || {
         let count = ids.with(Vec::len);
         if count == 0 && !switches {
             return ().into_any();
         }
         let is_empty = (count == 0).then(|| view! { <p class="panel-empty">{t().charts.no_readings}</p> });
-        let charts = (0..count).map(|index| view! { <ChartView chart=nth_chart(all, index) group=group sizes=HALF/> });
+        let charts =
+            (0..count).map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=HALF/> });
         view! {
             <section class="panel" aria-labelledby="gpu-history">
                 <div class="panel-head">
@@ -150,18 +151,19 @@ fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
     let length = history.gpus.iter().flat_map(|gpu| sensors.iter().map(|sensor| sensor.3(gpu).len())).max();
     let until = from + step * to_f64(length.unwrap_or_default() as u64);
     let peaks = history.gpus.len() <= MAX_PEAK_SERIES;
-    let chart = |(id, title, unit, column, highest): (&str, &str, ValueUnit, Column, Option<Column>)| {
-        let with_values = history.gpus.iter().filter(|gpu| !column(gpu).is_empty());
+    let chart = |(id, title, unit, column, peak_column): (&str, &str, ValueUnit, Column, Option<Column>)| {
+        let gpus_with_values = history.gpus.iter().filter(|gpu| !column(gpu).is_empty());
         let line = |gpu: &GpuSeries| ChartSeries {
             name: if history.gpus.len() > 1 { t().charts.gpu.of(gpu.index) } else { String::new() },
             points: binned_points(from, step, column(gpu)),
-            background: highest
+            background: peak_column
                 .filter(|_| peaks)
-                .map(|highest| binned_points(from, step, highest(gpu)))
+                .map(|peak_column| binned_points(from, step, peak_column(gpu)))
                 .unwrap_or_default(),
         };
-        let lines: Vec<ChartSeries> = with_values.clone().map(line).collect();
-        let top = with_values.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == ValueUnit::Gigabytes);
+        let lines: Vec<ChartSeries> = gpus_with_values.clone().map(line).collect();
+        let max_memory =
+            gpus_with_values.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == ValueUnit::Gigabytes);
         let span = Some(axis::AxisRange { low: from, high: until });
         (!lines.is_empty()).then(|| Chart {
             id: format!("gpu-{id}"),
@@ -169,7 +171,7 @@ fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
             unit,
             axis: Axis::Clock,
             span,
-            min_top: top,
+            min_top: max_memory,
             series: lines,
             ..Chart::default()
         })
@@ -199,7 +201,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
         let backend = backend.clone();
         move |()| backend.fleet_gpus(HistoryRange::Hour)
     });
-    let shown = move || {
+    let content = move || {
         let backend = backend.clone();
         Suspend::new(async move {
             let first = match history.await {
@@ -207,9 +209,9 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
                 Err(problem) => return view! { <ProblemNotice problem=problem/> }.into_erased(),
             };
             let now = live_signal(first, &[Topic::Gpus], move || backend.fleet_gpus(HistoryRange::Hour));
-            let all =
+            let charts =
                 Memo::new(move |_| now.with(|history| utilization_chart(history, gpus.get())).into_iter().collect());
-            let ids = chart_ids(all);
+            let ids = chart_ids(charts);
             let chart_view = move || {
                 (!ids.with(Vec::is_empty)).then(|| {
                     view! {
@@ -219,7 +221,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
                                 <span class="panel-note">{t().charts.hour}</span>
                                 <a class="more-link" href="/gpus">{t().charts.all_gpus}</a>
                             </div>
-                            <div class="charts"><ChartView chart=nth_chart(all, 0) group=group sizes=STRIP/></div>
+                            <div class="charts"><ChartView chart=nth_chart(charts, 0) group=group sizes=STRIP/></div>
                         </section>
                     }
                 })
@@ -227,7 +229,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
             view! { {chart_view} }.into_erased()
         })
     };
-    view! { <Transition>{shown}</Transition> }.into_erased()
+    view! { <Transition>{content}</Transition> }.into_erased()
 }
 
 /// Returns the fleet's chart; none while there are no readings. Its last share of allocated GPUs is computed from
@@ -244,8 +246,9 @@ fn utilization_chart(history: &FleetHistory, now: FleetGpus) -> Option<Chart> {
     *newest = (now.connected > 0).then(|| to_f64(now.busy) * 100.0 / to_f64(now.connected));
     let mut utilisation = t().gpus.utilisation.to_owned();
     if now.measured < now.connected {
-        let measured = t().common.of.with(&[&t().format_integer(now.measured), &t().format_integer(now.connected)]);
-        utilisation = format!("{utilisation} ({measured})");
+        let measured_text =
+            t().common.of.with(&[&t().format_integer(now.measured), &t().format_integer(now.connected)]);
+        utilisation = format!("{utilisation} ({measured_text})");
     }
     let line = |name: String, values: &[Option<f64>]| ChartSeries {
         name,
@@ -279,10 +282,10 @@ mod tests {
             ..GpuSeries::default()
         };
         let history = |gpus| GpuHistory { gpus, step_seconds: 15, ..GpuHistory::default() };
-        let one = sensor_charts(&history(vec![gpu(0)]));
-        assert_eq!(one.iter().map(|chart| chart.id.as_str()).collect::<Vec<_>>(), ["gpu-use", "gpu-memory"]);
+        let charts = sensor_charts(&history(vec![gpu(0)]));
+        assert_eq!(charts.iter().map(|chart| chart.id.as_str()).collect::<Vec<_>>(), ["gpu-use", "gpu-memory"]);
         assert_eq!(
-            (one[1].min_top, &one[0].series[0].name[..], one[0].series[0].background.len()),
+            (charts[1].min_top, &charts[0].series[0].name[..], charts[0].series[0].background.len()),
             (Some(80.0), "", 1)
         );
         let three = sensor_charts(&history(vec![gpu(0), gpu(3), gpu(5)]));

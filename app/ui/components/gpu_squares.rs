@@ -15,20 +15,20 @@ use crate::ui::i18n::t;
 /// The GPUs of one worker. The tooltip and accessible name of each square describe its GPU.
 #[component]
 pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) -> impl IntoView {
-    let square = |GpuEntry { gpu: shown, job }: GpuEntry| {
-        let used = shown.reading.as_ref().and_then(|reading| reading.utilization_percent);
+    let square = |GpuEntry { gpu: gpu_view, job }: GpuEntry| {
+        let utilization = gpu_view.reading.as_ref().and_then(|reading| reading.utilization_percent);
         let details = [
-            Some(format!("{name}\u{a0}· {}", shown.gpu.index)),
-            Some(shown.gpu.name.clone()),
-            Some(gpu_state_style(shown.state).label.to_owned()),
-            used.map(|used| t().format_percent(used)),
+            Some(format!("{name}\u{a0}· {}", gpu_view.gpu.index)),
+            Some(gpu_view.gpu.name.clone()),
+            Some(gpu_state_style(gpu_view.state).label.to_owned()),
+            utilization.map(|utilization| t().format_percent(utilization)),
             job.map(|(job, _)| job),
         ];
         let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
         view! {
             <li>
-                <a class=square_class(shown.state) href=gpu_link(&worker, &shown) title=details.clone() aria-label=details>
-                    <SquareContent state=shown.state used=used/>
+                <a class=square_class(gpu_view.state) href=gpu_link(&worker, &gpu_view) title=details.clone() aria-label=details>
+                    <SquareContent state=gpu_view.state utilization=utilization/>
                 </a>
             </li>
         }
@@ -40,24 +40,24 @@ pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) ->
 #[component]
 pub(crate) fn GpuLegend() -> impl IntoView {
     let words = &t().gpus;
-    let sign = |state: GpuState, used, label| {
+    let item = |state: GpuState, utilization, label| {
         view! {
-            <li><span class=square_class(state)><SquareContent state=state used=used/></span>{label}</li>
+            <li><span class=square_class(state)><SquareContent state=state utilization=utilization/></span>{label}</li>
         }
     };
-    let states = GpuState::ALL.iter().map(|state| sign(*state, None, gpu_state_style(*state).label)).collect_view();
+    let states = GpuState::ALL.iter().map(|state| item(*state, None, gpu_state_style(*state).label)).collect_view();
     view! {
         <ul class="gpu-legend" aria-label=words.legend>
             {states}
-            {sign(GpuState::Busy, Some(50.0), words.level)}
+            {item(GpuState::Busy, Some(50.0), words.level)}
         </ul>
     }
     .into_erased()
 }
 
 #[component]
-fn SquareContent(state: GpuState, used: Option<f64>) -> impl IntoView {
-    let level = used.unwrap_or_default().clamp(0.0, 100.0);
+fn SquareContent(state: GpuState, utilization: Option<f64>) -> impl IntoView {
+    let level = utilization.unwrap_or_default().clamp(0.0, 100.0);
     view! {
         <svg viewBox="0 0 1 100" preserveAspectRatio="none" aria-hidden="true">
             <rect y=format!("{:.0}", 100.0 - level) width="1" height=format!("{level:.0}")></rect>

@@ -26,8 +26,8 @@ pub(crate) struct GpuEntry {
 
 pub(crate) fn gpu_entries(worker: &WorkerView) -> Vec<GpuEntry> {
     let name = |gpu: &GpuView| {
-        let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
-        held.map(|job| (job.config_name.clone(), job.submitted_by.clone()))
+        let job = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
+        job.map(|job| (job.config_name.clone(), job.submitted_by.clone()))
     };
     let row = |gpu: &GpuView| GpuEntry { gpu: gpu.clone(), job: name(gpu) };
     worker.gpus.iter().map(row).collect()
@@ -38,7 +38,7 @@ pub(crate) fn gpu_entries(worker: &WorkerView) -> Vec<GpuEntry> {
 pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().gpus;
     let rows = Memo::new(move |_| worker.with(gpu_entries));
-    let shown = move || {
+    let content = move || {
         let rows = rows.get();
         let table = (!rows.is_empty()).then(|| {
             view! {
@@ -50,7 +50,7 @@ pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
         });
         table.into_erased()
     };
-    view! { {shown} }.into_erased()
+    view! { {content} }.into_erased()
 }
 
 #[component]
@@ -72,7 +72,7 @@ pub(crate) fn GpuRows(rows: Vec<GpuEntry>) -> impl IntoView {
                 </tr>
             </thead>
             <tbody>{rows.into_iter().map(|row| view! { <GpuRow row=row/> }).collect_view()}</tbody>
-                    </table>
+        </table>
     }
     .into_erased()
 }
@@ -80,16 +80,16 @@ pub(crate) fn GpuRows(rows: Vec<GpuEntry>) -> impl IntoView {
 #[component]
 fn GpuRow(row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
-    let GpuEntry { gpu: shown, job } = row;
-    let style = gpu_state_style(shown.state);
-    let reading = shown.reading.clone().unwrap_or_default();
-    let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
-    let kind = match (&shown.gpu.part_of, gpu_readings::is_unified(&shown)) {
+    let GpuEntry { gpu: gpu_view, job } = row;
+    let style = gpu_state_style(gpu_view.state);
+    let reading = gpu_view.reading.clone().unwrap_or_default();
+    let name = format!("{}\u{a0}· {}", gpu_view.gpu.index, gpu_view.gpu.name);
+    let memory_note = match (&gpu_view.gpu.part_of, gpu_readings::is_unified(&gpu_view)) {
         (Some(parent), _) => Some(words.part_of.of(parent)),
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
-    let reason = shown
+    let reason = gpu_view
         .gpu
         .unavailable
         .as_ref()
@@ -97,15 +97,15 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
         .filter(|reason| !reason.is_empty());
     let ecc = reading.ecc_errors.map(|errors| words.ecc.of(errors));
     let notes = ecc.into_iter().chain(reason).collect::<Vec<_>>().join(" · ");
-    let job = shown.job_id.as_ref().map(|id| {
+    let job = gpu_view.job_id.as_ref().map(|id| {
         let (name, submitter) = job.unwrap_or_else(|| (format::short_id(id.as_str()), String::new()));
         view! {
             <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a>" "{submitter}{(!notes.is_empty()).then_some(" · ")}
         }
     });
-    let below = (job.is_some() || !notes.is_empty())
+    let details = (job.is_some() || !notes.is_empty())
         .then(|| view! { <span class="row-sub" title=notes.clone()>{job}{notes.clone()}</span> });
-    let read = match &shown.reading {
+    let reading_time = match &gpu_view.reading {
         Some(reading) => view! { <RelativeTime at=reading.at/> }.into_erased(),
         None => view! { <span>{words.no_reading}</span> }.into_erased(),
     };
@@ -115,28 +115,28 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
     };
     view! {
         <tr>
-            <th scope="row" title=format!("{name} {}", shown.gpu.uuid)>
+            <th scope="row" title=format!("{name} {}", gpu_view.gpu.uuid)>
                 <span class="block truncate">{name.clone()}</span>
-                {kind.map(|kind| view! { <span class="row-sub">{kind}</span> })}
+                {memory_note.map(|memory_note| view! { <span class="row-sub">{memory_note}</span> })}
             </th>
             <td>
                 <StatusBadge style=style/>
-                {below}
+                {details}
             </td>
             <td>
-                <span class="whitespace-nowrap tabular-nums">{gpu_readings::memory(&shown)}</span>
-                {bar(gpu_readings::memory_percent(&shown), words.memory_of.of(&name))}
+                <span class="whitespace-nowrap tabular-nums">{gpu_readings::memory(&gpu_view)}</span>
+                {bar(gpu_readings::memory_percent(&gpu_view), words.memory_of.of(&name))}
                 <span class="row-sub md:hidden">{percent(reading.utilization_percent)} " · " {gpu_readings::temperature(&reading)}</span>
             </td>
             <td class="gpu-use max-md:hidden">
                 <span class="tabular-nums">{percent(reading.utilization_percent)}</span>
                 {bar(reading.utilization_percent, words.utilisation_of.of(&name))}
-                <Sparkline values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
+                <Sparkline values=gpu_view.lately.clone() label=words.utilisation_of.of(&name)/>
             </td>
             <td class="num max-md:hidden">{gpu_readings::temperature(&reading)}</td>
             <td class="num max-lg:hidden">{gpu_readings::power(&reading)}</td>
             <td class="num max-xl:hidden">{gpu_readings::clocks(&reading)}</td>
-            <td class="num text-muted max-lg:hidden">{read}</td>
+            <td class="num text-muted max-lg:hidden">{reading_time}</td>
         </tr>
     }
     .into_erased()
@@ -145,8 +145,8 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
 /// A badge beside a worker's status, if some of its GPUs are unavailable and it is not offline.
 #[component]
 pub(crate) fn UnavailableBadge(worker: WorkerView) -> impl IntoView {
-    let some = worker.gpus_unavailable > 0 && worker.status != WorkerStatus::Offline;
-    let badge = some.then(|| {
+    let is_shown = worker.gpus_unavailable > 0 && worker.status != WorkerStatus::Offline;
+    let badge = is_shown.then(|| {
         view! {
             <span class="status status-warn" title=t().gpus.unavailable_hint>
                 <Icon glyph=Glyph::Gpu/>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::ui::glyph::Glyph;
 
-/// The text says the same, so the icon is hidden from screen readers.
+/// Hidden from screen readers, because the text has the same meaning.
 #[component]
 pub(crate) fn Icon(glyph: Glyph, #[prop(default = "icon")] class: &'static str) -> impl IntoView {
     view! {

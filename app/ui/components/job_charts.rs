@@ -31,7 +31,7 @@ struct ChartOptions {
 
 /// Returns the weight for a value in the URL; the default if it is missing or unknown.
 fn smoothing_weight(choice: Option<&str>) -> f64 {
-    SMOOTHING_OPTIONS.iter().find(|(own, _)| Some(*own) == choice).unwrap_or(&SMOOTHING_OPTIONS[0]).1
+    SMOOTHING_OPTIONS.iter().find(|(value, _)| Some(*value) == choice).unwrap_or(&SMOOTHING_OPTIONS[0]).1
 }
 
 /// Metrics that are smooth already, or whose steps have a meaning.
@@ -47,7 +47,7 @@ pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView
     let group = ChartGroup::new();
     let metrics = Resource::new(move || attempt.get(), move |attempt| backend.job_metrics(id.clone(), attempt));
     let scope = ViewScope::current();
-    let shown = move || {
+    let content = move || {
         let scope = scope.clone();
         Suspend::new(async move {
             match metrics.await {
@@ -60,7 +60,7 @@ pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView
             }
         })
     };
-    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
+    view! { <Transition fallback=Skeleton>{content}</Transition> }.into_erased()
 }
 
 #[component]
@@ -72,29 +72,31 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
     };
     let (is_log, by_time) = (is_option("scale", "log"), is_option("x", "time"));
     let smoothed = Memo::new(move |_| smoothing_weight(query.with(|query| query.get("smooth")).as_deref()));
-    let all = Memo::new(move |_| {
+    let charts = Memo::new(move |_| {
         let options = ChartOptions { is_log: is_log.get(), by_time: by_time.get(), smoothing: smoothed.get() };
         now.with(|now| metric_charts(now, options))
     });
-    let ids = chart_ids(all);
+    let ids = chart_ids(charts);
     let kept_every = Memo::new(move |_| now.with(|now| now.kept_every));
     let nan_since = Memo::new(move |_| now.with(|now| now.loss_nan_since));
-    let nan = move || nan_since.get().map(|step| view! { <p class="panel-note" data-test="nan">{nan_text(step)}</p> });
-    let thinned = move || {
-        let every = kept_every.get()?;
-        Some(view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(every)}</p> })
+    let nan_note =
+        move || nan_since.get().map(|step| view! { <p class="panel-note" data-test="nan">{nan_text(step)}</p> });
+    let thinning_note = move || {
+        let interval = kept_every.get()?;
+        Some(view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(interval)}</p> })
     };
     let charts_view = move || {
         let count = ids.with(Vec::len);
         if count == 0 {
             return view! { <p class="panel-empty">{empty}</p> }.into_erased();
         }
-        let others = (1..count).map(|index| view! { <ChartView chart=nth_chart(all, index) group=group sizes=SMALL/> });
+        let others =
+            (1..count).map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=SMALL/> });
         view! {
-            <ChartView chart=nth_chart(all, 0) group=group sizes=WIDE/>
-            {nan}
+            <ChartView chart=nth_chart(charts, 0) group=group sizes=WIDE/>
+            {nan_note}
             <div class="chart-grid">{others.collect_view()}</div>
-            {thinned}
+            {thinning_note}
         }
         .into_erased()
     };
@@ -103,7 +105,7 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
             <div class="panel-head">
                 <h2 id="metrics">{words.metrics}</h2>
                 <Switch label=words.over key="x" panel="metrics" choices=vec![(None, words.by_step), (Some("time"), words.by_time)]/>
-                <Switch label=words.smoothing labelled=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
+                <Switch label=words.smoothing has_label=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
                 <Switch label=words.scale key="scale" panel="metrics" choices=vec![(None, words.linear), (Some("log"), words.log)]/>
             </div>
             <div class="charts">{charts_view}</div>
@@ -132,21 +134,21 @@ fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptio
         "learning_rate" => t().job.learning_rate.to_owned(),
         "epoch" => t().job.epoch.to_owned(),
         "steps_per_second" => t().charts.throughput.to_owned(),
-        own => own.to_owned(),
+        name => name.to_owned(),
     };
     let (by_time, positions_of) = (options.by_time, |series| x_values(series, options.by_time));
     let positions = positions_of(series);
-    let with = |values: &[f64]| positions.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+    let points = |values: &[f64]| positions.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
     let is_smoothed = options.smoothing > 0.0 && !UNSMOOTHED.contains(&series.name.as_str());
     let line = if is_smoothed {
         let smoothed = smooth(&series.values, options.smoothing);
-        ChartSeries { points: with(&smoothed), background: with(&series.values), ..ChartSeries::default() }
+        ChartSeries { points: points(&smoothed), background: points(&series.values), ..ChartSeries::default() }
     } else {
-        ChartSeries { points: with(&series.values), ..ChartSeries::default() }
+        ChartSeries { points: points(&series.values), ..ChartSeries::default() }
     };
     // The axis covers all metrics, so that it shows where the loss ends.
     let is_nan = series.name == "loss" && metrics.loss_nan_since.is_some();
-    let mark = positions.last().copied().filter(|_| is_nan);
+    let nan_mark = positions.last().copied().filter(|_| is_nan);
     let span = if is_nan { AxisRange::enclosing(metrics.metrics.iter().flat_map(positions_of)) } else { None };
     Chart {
         id: format!("metric-{}", series.name),
@@ -156,7 +158,7 @@ fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptio
         span,
         is_log: options.is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
         note: is_smoothed.then(|| t().charts.smoothed.of(options.smoothing)),
-        nan_mark: mark,
+        nan_mark,
         series: vec![line],
         ..Chart::default()
     }
@@ -166,7 +168,7 @@ fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptio
 mod tests {
     use super::*;
 
-    const AS_USUAL: ChartOptions = ChartOptions { is_log: false, by_time: false, smoothing: 0.92 };
+    const DEFAULT_OPTIONS: ChartOptions = ChartOptions { is_log: false, by_time: false, smoothing: 0.92 };
 
     fn metrics() -> JobMetrics {
         let series = |name: &str| MetricSeries {
@@ -183,16 +185,17 @@ mod tests {
 
     #[test]
     fn every_number_has_a_chart_over_steps_or_time() {
-        let titles: Vec<_> = metric_charts(&metrics(), AS_USUAL).into_iter().map(|chart| chart.title).collect();
+        let titles: Vec<_> = metric_charts(&metrics(), DEFAULT_OPTIONS).into_iter().map(|chart| chart.title).collect();
         assert_eq!(titles, ["Loss", "Learning rate", "<b>own</b>"]);
-        let xs =
-            |by_time: bool| metric_charts(&metrics(), ChartOptions { by_time, ..AS_USUAL })[1].series[0].points.clone();
+        let xs = |by_time: bool| {
+            metric_charts(&metrics(), ChartOptions { by_time, ..DEFAULT_OPTIONS })[1].series[0].points.clone()
+        };
         assert_eq!((xs(false), xs(true)), (vec![(1.0, 2.0), (5.0, 1.0)], vec![(0.0, 2.0), (2.5, 1.0)]));
     }
 
     #[test]
     fn noisy_metrics_are_smoothed_over_their_raw_values() {
-        let charts = metric_charts(&metrics(), AS_USUAL);
+        let charts = metric_charts(&metrics(), DEFAULT_OPTIONS);
         assert_eq!(charts[0].series[0].background, [(1.0, 2.0), (5.0, 1.0)]);
         assert_eq!(charts[1].series[0].background, []);
     }
@@ -201,18 +204,18 @@ mod tests {
     fn smoothing_is_named_and_can_be_turned_off() {
         let chosen = [None, Some("0.6"), Some("0"), Some("x")].map(|choice| smoothing_weight(choice).to_string());
         assert_eq!(chosen, ["0.92", "0.6", "0", "0.92"]);
-        let notes = |smoothing| metric_charts(&metrics(), ChartOptions { smoothing, ..AS_USUAL }).remove(0).note;
+        let notes = |smoothing| metric_charts(&metrics(), ChartOptions { smoothing, ..DEFAULT_OPTIONS }).remove(0).note;
         assert_eq!((notes(0.6).as_deref(), notes(0.0)), (Some("smoothed, 0.6"), None));
-        let charts = metric_charts(&metrics(), ChartOptions { smoothing: 0.0, ..AS_USUAL });
+        let charts = metric_charts(&metrics(), ChartOptions { smoothing: 0.0, ..DEFAULT_OPTIONS });
         assert_eq!(charts[0].series[0], ChartSeries { points: vec![(1.0, 2.0), (5.0, 1.0)], ..ChartSeries::default() });
-        assert_eq!(metric_charts(&metrics(), AS_USUAL)[1].note, None, "a learning rate is as it is");
+        assert_eq!(metric_charts(&metrics(), DEFAULT_OPTIONS)[1].note, None, "a learning rate is as it is");
     }
 
     #[test]
     fn first_nan_loss_is_marked() {
         let mut metrics = JobMetrics { loss_nan_since: Some(6), ..metrics() };
         metrics.metrics[1].steps = vec![1, 9];
-        let charts = metric_charts(&metrics, AS_USUAL);
+        let charts = metric_charts(&metrics, DEFAULT_OPTIONS);
         assert_eq!((charts[0].nan_mark, charts[0].span), (Some(5.0), Some(AxisRange { low: 1.0, high: 9.0 })));
         assert_eq!((charts[1].nan_mark, charts[1].span), (None, None));
     }

@@ -24,15 +24,15 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
     // Without progress, an empty progress bar and empty readings would only distract from the text.
-    let still =
+    let is_text_only =
         Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !JobStage::new(detail).has_dial()));
     let nan_since = Memo::new(move |_| detail.with(|detail| detail.progress.as_ref()?.loss_nan_since));
-    let is_empty = Memo::new(move |_| still.get() && detail.with(|detail| has_no_text(words, detail)));
+    let is_empty = Memo::new(move |_| is_text_only.get() && detail.with(|detail| has_no_text(words, detail)));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress hidden=move || is_empty.get()>
             <div class="job-head-top">
-                {move || (!still.get()).then(|| view! {
+                {move || (!is_text_only.get()).then(|| view! {
                     <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().format_percent(percent))}</p>
                 })}
                 <p class="job-note">
@@ -40,7 +40,7 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
                     {move || nan_since.get().map(|step| view! { " "<strong>{nan_text(step)}</strong> })}
                 </p>
             </div>
-            {move || (!still.get()).then(|| view! {
+            {move || (!is_text_only.get()).then(|| view! {
                 <LargeProgressBar percent=percent label=label.clone() ended=ended/>
                 <dl class="readings">{move || detail.with(|detail| progress_readings(words, detail))}</dl>
             })}

@@ -20,8 +20,8 @@ pub(crate) fn ResourceRequest(job: JobView) -> impl IntoView {
     let gpus = job.gpu_count.map(|count| words.blockers.gpus.of(count.into()));
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
     let parts: Vec<_> = gpus.into_iter().chain(memory).chain(job.accelerator_type).collect();
-    let any = parts.is_empty() && job.worker_labels.0.is_empty();
-    let text = if any { words.work.anything.to_owned() } else { parts.join(" · ") };
+    let is_unrestricted = parts.is_empty() && job.worker_labels.0.is_empty();
+    let text = if is_unrestricted { words.work.anything.to_owned() } else { parts.join(" · ") };
     view! {
         <span class="block truncate" title=text.clone()>{text.clone()}</span>
         {label_chips(job.worker_labels, "/jobs", MAX_IN_ROW)}
@@ -34,20 +34,20 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
     let words = t();
     let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
-    let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
-    let begins = job.resume_from.as_deref().map(|from| match from {
+    let attempts = words.common.of.with(&[&job.attempt, &job.max_attempts]);
+    let start = job.resume_from.as_deref().map(|from| match from {
         "scratch" => words.work.from_scratch.to_owned(),
         "newest" => words.work.from_newest.to_owned(),
         name => words.work.resume_from.of(name),
     });
-    let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
-    let uploaded = match job.checkpoints {
+    let max_runtime = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
+    let checkpoints = match job.checkpoints {
         CheckpointPolicy::None => Some(words.work.upload_none),
         CheckpointPolicy::Last => None,
         CheckpointPolicy::All => Some(words.work.upload_all),
     };
     let secrets = job.secrets.as_ref().filter(|names| !names.is_empty()).map(|names| names.join(", "));
-    let changed = (!job.overrides.is_empty()).then(|| {
+    let overrides = (!job.overrides.is_empty()).then(|| {
         let lines = job.overrides.iter().map(|(key, OverrideChange { from, to })| {
             let value_or_dash = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), value_text);
             view! { <span class="block font-mono wrap-anywhere">{key.clone()}": "{value_or_dash(from)}" → "{value_or_dash(to)}</span> }
@@ -56,21 +56,21 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
     });
     view! {
         <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
-        {changed}
+        {overrides}
         <div><dt>{words.job.target}</dt><dd>{target_label(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
         <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
-        <div><dt>{words.job.retries}</dt><dd>{used}
+        <div><dt>{words.job.retries}</dt><dd>{attempts}
             {job.retry_on_failure.then(|| view! { <span class="block text-muted">{words.work.retry_on_failure}</span> })}
         </dd></div>
-        {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.format_duration(span)}</dd></div> })}
+        {max_runtime.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.format_duration(span)}</dd></div> })}
         {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
         {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
-        {uploaded.map(|policy| view! { <div><dt>{words.work.checkpoints_to_upload}</dt><dd>{policy}</dd></div> })}
+        {checkpoints.map(|policy| view! { <div><dt>{words.work.checkpoints_to_upload}</dt><dd>{policy}</dd></div> })}
         {secrets.map(|names| view! { <div><dt>{words.nav.secrets}</dt><dd class="wrap-anywhere">{names}</dd></div> })}
-        {begins.map(|begins| view! { <div><dt>{words.work.begins}</dt><dd>{begins}</dd></div> })}
+        {start.map(|start| view! { <div><dt>{words.work.begins}</dt><dd>{start}</dd></div> })}
     }
     .into_erased()
 }

@@ -39,7 +39,7 @@ pub(crate) fn JobTable(#[prop(into)] jobs: Signal<Vec<JobView>>) -> impl IntoVie
 #[component]
 fn JobRow(job: JobView) -> impl IntoView {
     let href = format!("/jobs/{}", job.job_id);
-    let took = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
+    let elapsed = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
     view! {
         <tr>
             <th scope="row">
@@ -55,13 +55,13 @@ fn JobRow(job: JobView) -> impl IntoView {
             </td>
             <td class="max-md:hidden"><JobProgress job=job.clone()/></td>
             <td class="max-lg:hidden"><WorkerLink job=job.clone()/></td>
-            <td class="num text-muted max-lg:hidden">{took}</td>
+            <td class="num text-muted max-lg:hidden">{elapsed}</td>
         </tr>
     }
     .into_erased()
 }
 
-/// Returns what the status alone does not say, in one line: queue position, attempt, error.
+/// Returns what the status alone does not show, in one line: queue position, attempt, error.
 pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     let words = &t().jobs;
     let position_text = |position| {
@@ -77,23 +77,23 @@ pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
 #[component]
 pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     let label = t().job.progress_of.of(&job.config_name);
-    let over = job.status.is_terminal();
+    let has_ended = job.status.is_terminal();
     if job.status == JobStatus::Starting && job.progress.is_none() {
         return view! { <span class="progress-cell"><ProgressBar percent=None label=label/></span> }.into_erased();
     }
-    let shown = job.progress.filter(|_| !job.status.is_in_phase(JobPhase::Waiting));
-    let shown = shown.map(|progress| {
+    let progress = job.progress.filter(|_| !job.status.is_in_phase(JobPhase::Waiting));
+    let progress = progress.map(|progress| {
         let percent = progress.percent;
         let step = t().format_integer(progress.step);
         let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", t().format_integer(total)));
         view! {
             <span class="progress-cell">
-                <ProgressBar percent=percent label=label over=over/>
+                <ProgressBar percent=percent label=label over=has_ended/>
                 <span class="progress-text"><span>{percent.map(|percent| t().format_percent(percent))}</span><span class="text-muted">{steps}</span></span>
             </span>
         }
     });
-    shown.into_erased()
+    progress.into_erased()
 }
 
 #[cfg(all(test, feature = "ssr"))]
@@ -117,8 +117,8 @@ mod tests {
             remark(serde_json::json!({"status": "failed", "attempt": 2, "error": "ValueError: no\nTraceback"}));
         assert_eq!(failed.matches("row-sub").count(), 1, "{failed}");
         assert!(failed.contains(">attempt 2 of 3 · ValueError: no</span>"), "{failed}");
-        let waits = remark(serde_json::json!({"queue_position": 9_998}));
-        assert!(waits.contains(">Position 9,998</span>"), "{waits}");
+        let pending = remark(serde_json::json!({"queue_position": 9_998}));
+        assert!(pending.contains(">Position 9,998</span>"), "{pending}");
         assert!(!remark(serde_json::json!({"status": "running", "attempt": 1})).contains("<span"));
     }
 }

@@ -33,13 +33,13 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
     Effect::new(move |_| {
         let prefs = prefs.clone();
         let after_go = StoredValue::new(false);
-        let listener = window_event_listener(ev::keydown, move |event| {
+        let keydown_listener = window_event_listener(ev::keydown, move |event| {
             let key = event.key();
-            let (act, is_after_go) = interpret(browser::key_press(&event, &key), after_go.get_value(), single_keys);
+            let (action, is_after_go) = interpret(browser::key_press(&event, &key), after_go.get_value(), single_keys);
             after_go.set_value(is_after_go);
-            let Some(act) = act else { return };
+            let Some(action) = action else { return };
             event.prevent_default();
-            match act {
+            match action {
                 ShortcutAction::Search => searching.set(true),
                 ShortcutAction::Help => help.set(true),
                 // A click on the navigation link uses the router, or loads the page if it is server-rendered.
@@ -58,10 +58,10 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
             }
         });
         // Not `click`: a confirmation that a palette link opens would be closed by the same click.
-        let elsewhere = window_event_listener(ev::mousedown, |event| browser::close_popovers(&event));
+        let mousedown_listener = window_event_listener(ev::mousedown, |event| browser::close_popovers(&event));
         on_cleanup(move || {
-            listener.remove();
-            elsewhere.remove();
+            keydown_listener.remove();
+            mousedown_listener.remove();
         });
     });
     view! {
@@ -76,9 +76,9 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
 #[component]
 fn ShortcutHelp(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
     let words = &t().shell;
-    let (dialog, closed) = use_modal(move || open.get(), move || open.set(false));
+    let (dialog, on_close) = use_modal(move || open.get(), move || open.set(false));
     view! {
-        <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=closed>
+        <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=on_close>
             {move || open.get().then(|| view! {
                 <form method="dialog" class="dialog-head">
                     <h2 id="shortcuts">{words.shortcuts}</h2>

@@ -30,9 +30,9 @@ pub(crate) fn Layout() -> impl IntoView {
     let live = use_live();
     let is_stale = move || live.is_stale();
     // Without this permission, the administration pages that the user may see are in the main list, without a heading.
-    let administers = prefs.has_permission(Permission::AdminWorkers);
+    let is_administrator = prefs.has_permission(Permission::AdminWorkers);
     let unread = prefs.session.as_ref().is_some_and(|session| session.unread_notices > 0);
-    let activity = unread.then(|| {
+    let activity_notice = unread.then(|| {
         view! {
             <p class="notice notice-warn">
                 <Icon glyph=Glyph::Warning/>
@@ -61,8 +61,8 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Brand/>
                 {mount_point("search", view! { <SearchButton/> }.into_erased())}
                 <nav aria-label=words.nav.main class="grow">
-                    {nav_list(&prefs, |page| !administers || page.group == NavGroup::Main)}
-                    {administers.then(|| view! {
+                    {nav_list(&prefs, |page| !is_administrator || page.group == NavGroup::Main)}
+                    {is_administrator.then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <div role="group" aria-labelledby="nav-admin">
                             {nav_list(&prefs, |page| page.group == NavGroup::Administration)}
@@ -75,7 +75,7 @@ pub(crate) fn Layout() -> impl IntoView {
             <main id="content" class="content" tabindex="-1">
                 {mount_point("session", view! { <SignedOutNotice/> }.into_erased())}
                 <FlashBanner/>
-                {activity}
+                {activity_notice}
                 <Outlet/>
             </main>
             <nav class="tabbar" aria-label=words.nav.main>
@@ -88,8 +88,8 @@ pub(crate) fn Layout() -> impl IntoView {
 }
 
 /// Wraps a part that is interactive on every page: on a server-rendered page, `browser::mount` finds it by `name`.
-fn mount_point(name: &'static str, inside: AnyView) -> AnyView {
-    view! { <div class="contents" data-mount=name>{inside}</div> }.into_erased()
+fn mount_point(name: &'static str, content: AnyView) -> AnyView {
+    view! { <div class="contents" data-mount=name>{content}</div> }.into_erased()
 }
 
 /// Renders links to the visible pages for which `is_shown` returns true.
@@ -99,15 +99,15 @@ fn nav_list(prefs: &Prefs, is_shown: impl Fn(&NavPage) -> bool) -> AnyView {
 }
 
 fn nav_item(page: &'static NavPage, label: &'static str) -> AnyView {
-    let NavPage { href, glyph, is_client_rendered: live, .. } = page;
+    let NavPage { href, glyph, is_client_rendered, .. } = page;
     let (href, glyph) = (*href, *glyph);
-    let inside = view! { <Icon glyph=glyph/> <span>{label}</span> };
-    let link = if *live {
-        view! { <A href=href exact=href == "/" attr:class="nav-link">{inside}</A> }.into_erased()
+    let content = view! { <Icon glyph=glyph/> <span>{label}</span> };
+    let link = if *is_client_rendered {
+        view! { <A href=href exact=href == "/" attr:class="nav-link">{content}</A> }.into_erased()
     } else {
         // The router cannot navigate to a server-rendered page: the browser loads it.
         let current = use_location().pathname.get_untracked().starts_with(href).then_some("page");
-        view! { <a href=href rel="external" class="nav-link" aria-current=current>{inside}</a> }.into_erased()
+        view! { <a href=href rel="external" class="nav-link" aria-current=current>{content}</a> }.into_erased()
     };
     view! { <li>{link}</li> }.into_erased()
 }

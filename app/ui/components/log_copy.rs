@@ -25,11 +25,11 @@ const COPIED_NOTICE: Duration = Duration::from_secs(2);
 #[component]
 pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
     let words = t();
-    let notes = use_notifications();
+    let notifications = use_notifications();
     let copied = RwSignal::new(None::<usize>);
-    let copy = move |which: usize, text: &str| {
+    let copy = move |button_index: usize, text: &str| {
         if browser::copy_to_clipboard(text) {
-            copied.set(Some(which));
+            copied.set(Some(button_index));
             after(COPIED_NOTICE, copied, move || copied.set(None));
         }
     };
@@ -42,19 +42,19 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
         spawn_local(async move {
             match selected_text(reader).await {
                 Ok(text) => copy(1, &text),
-                Err(problem) => notes.error(problem),
+                Err(problem) => notifications.error(problem),
             }
         });
     };
-    let button = move |which: usize, label: &'static str| {
-        let is_copied = move || copied.get() == Some(which);
+    let button = move |button_index: usize, label: &'static str| {
+        let is_copied = move || copied.get() == Some(button_index);
         let glyph = move || if is_copied() { Glyph::Check } else { Glyph::Copy };
         let text = move || if is_copied() { words.common.copied } else { label };
         view! { {move || view! { <Icon glyph=glyph()/> }} <span aria-live="polite">{text}</span> }
     };
-    let is_chosen = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines.is_some()));
+    let has_selection = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines.is_some()));
     (move || {
-        is_chosen.get().then(|| {
+        has_selection.get().then(|| {
             view! {
                 <button type="button" class="js-only btn btn-xs btn-ghost" on:click=link>{button(0, words.logs.copy_link)}</button>
                 <button type="button" class="js-only btn btn-xs btn-ghost" on:click=lines>{button(1, words.logs.copy_lines)}</button>

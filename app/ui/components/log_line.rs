@@ -13,12 +13,12 @@ use crate::ui::logs::highlight::{MarkedSpan, highlight};
 /// Styled text; `marks` are the ranges of characters that match the search.
 #[component]
 pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u32, u32)>) -> impl IntoView {
-    let piece = |MarkedSpan { style, marked, text }| match (style_class(style), marked) {
+    let render_span = |MarkedSpan { style, marked, text }| match (style_class(style), marked) {
         (class, false) if class.is_empty() => text.into_erased(),
         (class, false) => view! { <span class=class>{text}</span> }.into_erased(),
         (class, true) => view! { <mark class=class>{text}</mark> }.into_erased(),
     };
-    highlight(spans, &marks).into_iter().map(piece).collect_view().into_erased()
+    highlight(spans, &marks).into_iter().map(render_span).collect_view().into_erased()
 }
 
 /// The text of a line and the number of bytes that are omitted from it; or a gap.
@@ -36,7 +36,7 @@ pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
 fn style_class(style: TextStyle) -> String {
     // The class of a background color also sets a text color that is readable on it.
     let color = match (style.background, style.foreground) {
-        (Some(back), _) => match back {
+        (Some(background), _) => match background {
             TerminalColor::Black | TerminalColor::White | TerminalColor::Gray => "back-plain",
             TerminalColor::Red => "back-red",
             TerminalColor::Green => "back-green",
@@ -57,15 +57,15 @@ fn style_class(style: TextStyle) -> String {
         (None, None) => "",
     };
     let faint = style.dim && style.foreground.is_none() && style.background.is_none();
-    let switches = [
+    let attributes = [
         (style.bold, "ink-strong"),
         (faint, "ink-faint"),
         (style.italic, "ink-slanted"),
         (style.underlined, "ink-underlined"),
         (style.strikethrough, "ink-struck"),
     ];
-    let on = switches.into_iter().filter(|(on, _)| *on).map(|(_, class)| class);
-    let classes: Vec<&str> = std::iter::once(color).chain(on).filter(|class| !class.is_empty()).collect();
+    let active = attributes.into_iter().filter(|(is_on, _)| *is_on).map(|(_, class)| class);
+    let classes: Vec<&str> = std::iter::once(color).chain(active).filter(|class| !class.is_empty()).collect();
     classes.join(" ")
 }
 

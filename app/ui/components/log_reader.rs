@@ -78,12 +78,12 @@ pub(crate) struct RenderedLine {
 impl RenderedLine {
     /// Returns a key that is unique among lines and changes with the content.
     pub fn key(&self) -> (u64, u64) {
-        (self.number, self.cached.as_ref().map_or(0, |held| held.revision))
+        (self.number, self.cached.as_ref().map_or(0, |cached| cached.revision))
     }
 
     /// Returns the content, if it is fetched.
     pub fn line(&self) -> Option<Arc<LogLine>> {
-        self.cached.as_ref().map(|held| held.line.clone())
+        self.cached.as_ref().map(|cached| cached.line.clone())
     }
 }
 
@@ -97,25 +97,25 @@ impl LogReader {
     pub fn new(
         log: AttemptLog,
         view_state: Memo<LogViewState>,
-        store: LineCache,
-        sent: (u64, u64),
-        found: Option<LogSearchState>,
+        cache: LineCache,
+        initial_lines: (u64, u64),
+        search: Option<LogSearchState>,
     ) -> Self {
         let initial = view_state.get_untracked();
         let reader = Self {
             log: StoredValue::new(log),
             view_state,
-            cache: RwSignal::new(store),
+            cache: RwSignal::new(cache),
             is_following: RwSignal::new(
-                initial.selected_lines.is_none() && initial.first_line.is_none() && found.is_none(),
+                initial.selected_lines.is_none() && initial.first_line.is_none() && search.is_none(),
             ),
             highlighted: StoredValue::new(initial.search),
-            search: RwSignal::new(found),
+            search: RwSignal::new(search),
             viewport: RwSignal::new(None),
             scroll_top: RwSignal::new(0.0),
             scroll_area: NodeRef::new(),
             problem: RwSignal::new(None),
-            initial_lines: sent,
+            initial_lines,
             fetch_state: StoredValue::default(),
             search_generation: StoredValue::new(0),
             live: StoredValue::new(use_live()),
@@ -127,35 +127,35 @@ impl LogReader {
 
     /// Returns the number of lines in the log.
     pub fn total(self) -> u64 {
-        self.cache.with(|store| store.total)
+        self.cache.with(|cache| cache.total)
     }
 
     /// Returns the first and last selected line: those in the URL, or else the current match.
     pub fn selected_lines(self) -> Option<(u64, u64)> {
-        let found =
-            move || self.search.with(|found| found.as_ref().and_then(|found| found.line)).map(|line| (line, line));
-        self.view_state.with(|view_state| view_state.selected_lines).or_else(found)
+        let current_match =
+            move || self.search.with(|search| search.as_ref().and_then(|search| search.line)).map(|line| (line, line));
+        self.view_state.with(|view_state| view_state.selected_lines).or_else(current_match)
     }
 
     /// Returns the line to scroll to at first; none for the end of the log. Not reactive, because only the first value
     /// matters.
     pub fn requested_line(self) -> Option<u64> {
-        let chosen = untrack(move || self.selected_lines());
-        chosen.map(|(line, _)| line).or_else(|| self.view_state.with_untracked(|view_state| view_state.first_line))
+        let selected = untrack(move || self.selected_lines());
+        selected.map(|(line, _)| line).or_else(|| self.view_state.with_untracked(|view_state| view_state.first_line))
     }
 
     /// Returns the lines to render, by number, and their position in the view.
     pub fn visible_lines(self) -> VisibleLines {
         let (first, end) = self.initial_lines;
-        let sent = VisibleLines { first, end, anchor: first, anchor_fraction: 0.0, anchor_offset: 0.0 };
-        self.viewport.get().map_or(sent, |frame| frame.visible_lines(self.total(), self.scroll_top.get()))
+        let initial = VisibleLines { first, end, anchor: first, anchor_fraction: 0.0, anchor_offset: 0.0 };
+        self.viewport.get().map_or(initial, |viewport| viewport.visible_lines(self.total(), self.scroll_top.get()))
     }
 
     /// Returns the lines to render.
     pub fn rendered_lines(self) -> Vec<RenderedLine> {
         let VisibleLines { first, end, .. } = self.visible_lines();
-        let row = |store: &LineCache, at| RenderedLine { number: at + 1, cached: store.get(at).cloned() };
-        self.cache.with(|store| (first..end).map(|at| row(store, at)).collect())
+        let row = |cache: &LineCache, at| RenderedLine { number: at + 1, cached: cache.get(at).cloned() };
+        self.cache.with(|cache| (first..end).map(|at| row(cache, at)).collect())
     }
 
     /// Fetches missing lines whenever the view changes, and the end whenever the log has grown.
@@ -187,10 +187,10 @@ impl LogReader {
             return;
         }
         let VisibleLines { first, end, .. } = untrack(move || self.visible_lines());
-        let missing = self.cache.with_untracked(|store| store.missing_range(first, end));
+        let missing = self.cache.with_untracked(|cache| cache.missing_range(first, end));
         // Starts with the last known line, which may have grown.
         let newest_page =
-            is_behind.then(|| (self.cache.with_untracked(|store| store.total.saturating_sub(1)), PAGE_LINES));
+            is_behind.then(|| (self.cache.with_untracked(|cache| cache.total.saturating_sub(1)), PAGE_LINES));
         let Some((from, limit)) = missing.or(newest_page) else { return };
         self.fetch_state.update_value(|fetch_state| {
             fetch_state.in_flight = true;
@@ -198,21 +198,25 @@ impl LogReader {
             fetch_state.requests += 1;
         });
         let log = self.log.get_value();
-        let marked = self.highlighted.get_value();
-        let view_state = LogViewState { search: marked.clone(), ..LogViewState::default() };
+        let terms = self.highlighted.get_value();
+        let view_state = LogViewState { search: terms.clone(), ..LogViewState::default() };
         spawn_local(async move {
             let query = view_state.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
-            let answer = log.backend.job_log_lines(log.job.clone(), query).await;
+            let result = log.backend.job_log_lines(log.job.clone(), query).await;
             // If the search has changed since the request, the marks in these lines are outdated: fetch them again.
-            let Some(is_wanted) = self.highlighted.try_with_value(|now| *now == marked) else { return };
-            match answer {
+            let Some(has_current_marks) = self.highlighted.try_with_value(|now| *now == terms) else { return };
+            match result {
                 Ok(lines) => {
                     self.fetch_state
                         .update_value(|fetch_state| (fetch_state.in_flight, fetch_state.failures) = (false, 0));
                     if self.problem.with_untracked(Option::is_some) {
                         self.problem.set(None);
                     }
-                    if is_wanted { self.cache.update(|store| store.insert(lines)) } else { self.fetch_missing() }
+                    if has_current_marks {
+                        self.cache.update(|cache| cache.insert(lines))
+                    } else {
+                        self.fetch_missing()
+                    }
                 }
                 Err(problem) => self.handle_fetch_error(problem),
             }
@@ -226,8 +230,8 @@ impl LogReader {
         self.fetch_state.update_value(|fetch_state| {
             (fetch_state.is_behind, fetch_state.failures) = (true, fetch_state.failures.saturating_add(1));
         });
-        let LineFetchState { failures: failed, requests: request_number, .. } = self.fetch_state.get_value();
-        after(retry_delay(failed), self.fetch_state, move || {
+        let LineFetchState { failures, requests: request_number, .. } = self.fetch_state.get_value();
+        after(retry_delay(failures), self.fetch_state, move || {
             // Unless the user has retried since.
             if self.fetch_state.with_value(|fetch_state| fetch_state.requests == request_number) {
                 self.retry();
@@ -243,21 +247,21 @@ impl LogReader {
 
     /// Scrolls to a line, counted from 1, unless it is visible.
     pub fn scroll_to_line(self, line: u64) {
-        let (Some(frame), Some(sheet)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) else {
+        let (Some(viewport), Some(element)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) else {
             return;
         };
-        let (total, line) = (self.cache.with_untracked(|store| store.total), line.saturating_sub(1));
-        if !frame.is_line_visible(total, self.scroll_top.get_untracked(), line) {
+        let (total, line) = (self.cache.with_untracked(|cache| cache.total), line.saturating_sub(1));
+        if !viewport.is_line_visible(total, self.scroll_top.get_untracked(), line) {
             self.is_following.set(false);
-            sheet.set_scroll_top(pixels(frame.scroll_for_line(total, line)));
+            element.set_scroll_top(pixels(viewport.scroll_for_line(total, line)));
         }
     }
 
     /// Scrolls to the end, and follows the log as it grows.
     pub fn scroll_to_end(self) {
         self.is_following.set(true);
-        if let (Some(frame), Some(sheet)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) {
-            sheet.set_scroll_top(pixels(frame.max_scroll(self.cache.with_untracked(|store| store.total)).ceil()));
+        if let (Some(viewport), Some(element)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) {
+            element.set_scroll_top(pixels(viewport.max_scroll(self.cache.with_untracked(|cache| cache.total)).ceil()));
         }
     }
 
@@ -293,23 +297,23 @@ impl LogReader {
                 return;
             }
             self.set_highlight(view_state.search.clone());
-            self.search.update(|found| {
-                found.get_or_insert_default().line = line;
+            self.search.update(|search| {
+                search.get_or_insert_default().line = line;
             });
             if let Some(line) = line {
                 self.select_match(line);
                 let until = LogSearchQuery { until: Some(line), ..query.clone() };
                 let rank = |count, is_all: bool| {
-                    let set_rank = move |found: &mut LogSearchState| found.rank = is_all.then_some(count + 1);
+                    let set_rank = move |search: &mut LogSearchState| search.rank = is_all.then_some(count + 1);
                     is_newest() && self.update_search(set_rank)
                 };
                 drop(log.count_matches(until, rank).await);
             }
-            let all = |count, is_all| {
-                let set_count = move |found: &mut LogSearchState| (found.count, found.is_all) = (count, is_all);
+            let update_count = |count, is_all| {
+                let set_count = move |search: &mut LogSearchState| (search.count, search.is_all) = (count, is_all);
                 is_newest() && self.update_search(set_count)
             };
-            drop(log.count_matches(query, all).await);
+            drop(log.count_matches(query, update_count).await);
         });
     }
 
@@ -332,7 +336,7 @@ impl LogReader {
                 return;
             };
             if is_newest() {
-                self.update_search(move |found| found.advance(current_line, line, backward));
+                self.update_search(move |search| search.advance(current_line, line, backward));
                 self.select_match(line);
             }
         });
@@ -365,9 +369,9 @@ impl LogReader {
 
     /// Returns the number of the first visible line, from 1.
     fn first_visible_line(self) -> u64 {
-        let VisibleLines { anchor, anchor_fraction: share, anchor_offset: at, .. } = self.visible_lines();
-        let row = self.viewport.get().map_or(1.0, |frame| frame.row_height);
-        let above = floor_to_u64((at / row - share).max(0.0));
+        let VisibleLines { anchor, anchor_fraction: fraction, anchor_offset: offset, .. } = self.visible_lines();
+        let row = self.viewport.get().map_or(1.0, |viewport| viewport.row_height);
+        let above = floor_to_u64((offset / row - fraction).max(0.0));
         anchor.saturating_sub(above) + 1
     }
 
@@ -377,13 +381,13 @@ impl LogReader {
     }
 
     fn update_search(self, update: impl FnOnce(&mut LogSearchState)) -> bool {
-        self.search.try_update(|found| found.as_mut().map(update)).is_some()
+        self.search.try_update(|search| search.as_mut().map(update)).is_some()
     }
 
     /// Sets the search terms to mark, and invalidates the lines if they have other marks.
-    fn set_highlight(self, find: LogSearchTerms) {
-        if self.highlighted.with_value(|marked| *marked != find) {
-            self.highlighted.set_value(find);
+    fn set_highlight(self, terms: LogSearchTerms) {
+        if self.highlighted.with_value(|highlighted| *highlighted != terms) {
+            self.highlighted.set_value(terms);
             self.cache.update(LineCache::invalidate);
         }
     }
@@ -396,7 +400,7 @@ impl LogReader {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "no sheet is so high")]
+#[expect(clippy::cast_possible_truncation, reason = "no element is so high")]
 pub(crate) fn pixels(number: f64) -> i32 {
     number.round() as i32
 }

@@ -42,17 +42,17 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
     // Scrolling up stops following, and scrolling back to the end resumes it.
     let on_scroll = move |_| {
         if let Some(viewport) = viewport.get_untracked() {
-            let below = viewport.scroll_height() - viewport.scroll_top() - viewport.client_height();
-            let at_end = below < 24;
+            let distance_to_end = viewport.scroll_height() - viewport.scroll_top() - viewport.client_height();
+            let at_end = distance_to_end < 24;
             if follow.get_untracked() != at_end {
                 follow.set(at_end);
             }
         }
     };
     let is_empty = Memo::new(move |_| lines.with(|lines| lines.iter().next().is_none()));
-    let is_cut = Memo::new(move |_| lines.with(TailBuffer::is_truncated));
+    let is_truncated = Memo::new(move |_| lines.with(TailBuffer::is_truncated));
     let full_log_url = format!("/jobs/{job}/log?attempt={attempt}");
-    let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
+    let raw_log_url = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
     view! {
         <section class="panel" aria-labelledby="log">
             <h2 id="log" class="panel-head flex-wrap">
@@ -62,7 +62,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
                     <ToggleButton label=words.follow on=follow/>
                     <ToggleButton label=words.wrap on=wrap/>
                     <a class="btn btn-xs btn-ghost" href=full_log_url><Icon glyph=Glyph::Search/>{t().logs.open}</a>
-                    <a class="btn btn-xs btn-ghost" rel="external" href=raw><Icon glyph=Glyph::Download/>{words.raw}</a>
+                    <a class="btn btn-xs btn-ghost" rel="external" href=raw_log_url><Icon glyph=Glyph::Download/>{words.raw}</a>
                 </span>
             </h2>
             <div
@@ -76,7 +76,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
                 aria-label=words.region
             >
                 <div>
-                    {move || is_cut.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
+                    {move || is_truncated.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
                     {move || is_empty.get().then(|| view! { <p class="log-note">{empty}</p> })}
                     <For
                         each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())

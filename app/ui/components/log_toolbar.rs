@@ -18,14 +18,14 @@ use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     let words = t();
     let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
-    let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
-    let address = move |view_state: LogViewState| reader.log.with_value(|log| view_state.href(&log.job));
+    let raw_log_url = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
+    let href_of = move |view_state: LogViewState| reader.log.with_value(|log| view_state.href(&log.job));
     let wrap = move || {
-        address(reader.view_state.with(|view_state| LogViewState { wrap: !view_state.wrap, ..view_state.clone() }))
+        href_of(reader.view_state.with(|view_state| LogViewState { wrap: !view_state.wrap, ..view_state.clone() }))
     };
     let is_wrapped = move || reader.view_state.with(|view_state| view_state.wrap.then_some("true"));
     let errors = move || {
-        address(reader.view_state.with(|view_state| LogViewState {
+        href_of(reader.view_state.with(|view_state| LogViewState {
             search: LogSearchTerms::errors(),
             selected_lines: None,
             ..view_state.clone()
@@ -42,7 +42,7 @@ pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
                 <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
                 <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
                 <JumpForm reader=reader/>
-                <a class="btn btn-xs btn-ghost" rel="external" href=raw><Icon glyph=Glyph::Download/>{words.log.raw}</a>
+                <a class="btn btn-xs btn-ghost" rel="external" href=raw_log_url><Icon glyph=Glyph::Download/>{words.log.raw}</a>
             </div>
         </div>
     }
@@ -54,15 +54,15 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
     let words = &t().logs;
     let field = NodeRef::<Input>::new();
     let (regex, case) = (NodeRef::<Input>::new(), NodeRef::<Input>::new());
-    let find = Memo::new(move |_| reader.view_state.with(|view_state| view_state.search.clone()));
-    let typed = move || {
-        let is = |field: NodeRef<Input>| field.get_untracked().is_some_and(|field| field.checked());
+    let terms = Memo::new(move |_| reader.view_state.with(|view_state| view_state.search.clone()));
+    let entered_terms = move || {
+        let is_checked = |field: NodeRef<Input>| field.get_untracked().is_some_and(|field| field.checked());
         let q = field.get_untracked().map(|field| field.value()).unwrap_or_default();
-        LogSearchTerms { q, regex: is(regex), case: is(case) }
+        LogSearchTerms { q, regex: is_checked(regex), case: is_checked(case) }
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        let (search, view_state) = (typed(), reader.view_state.get_untracked());
+        let (search, view_state) = (entered_terms(), reader.view_state.get_untracked());
         if search == view_state.search {
             reader.go_to_match(false);
         } else {
@@ -70,24 +70,24 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
         }
     };
     let on_key = move |event: KeyboardEvent| {
-        if event.key() == "Enter" && event.shift_key() && typed() == find.get_untracked() {
+        if event.key() == "Enter" && event.shift_key() && entered_terms() == terms.get_untracked() {
             event.prevent_default();
             reader.go_to_match(true);
         }
     };
     let on_toggle = move |event: Event| {
-        if !typed().q.is_empty() {
+        if !entered_terms().q.is_empty() {
             browser::submit_enclosing_form(&event);
         }
     };
     // The URL may have changed by other means, such as the back button.
     Effect::new(move |last: Option<()>| {
-        let now = find.get();
+        let terms = terms.get();
         if last.is_some() {
             if let (Some(field), Some(regex), Some(case)) = (field.get(), regex.get(), case.get()) {
-                field.set_value(&now.q);
-                regex.set_checked(now.regex);
-                case.set_checked(now.case);
+                field.set_value(&terms.q);
+                regex.set_checked(terms.regex);
+                case.set_checked(terms.case);
             }
             reader.start_search();
         }
@@ -95,16 +95,16 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
     bind_search_shortcut(reader, field);
     let LogViewState { attempt, wrap, .. } = reader.view_state.get_untracked();
     let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
-    let now = find.get_untracked();
+    let terms = terms.get_untracked();
     view! {
         <form class="log-search" role="search" method="get" action=action on:submit=submit>
             {attempt.map(|attempt| view! { <input type="hidden" name="attempt" value=attempt.to_string()/> })}
             {wrap.then(|| view! { <input type="hidden" name="wrap" value="true"/> })}
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{words.search}</label>
-            <input class="input input-sm" id="q" name="q" type="search" autocomplete="off" spellcheck="false" placeholder=words.search_hint value=now.q node_ref=field on:keydown=on_key/>
-            <span class="log-how"><input type="checkbox" name="case" value="true" checked=now.case title=words.case aria-label=words.case node_ref=case on:change=on_toggle/><span aria-hidden="true">"Aa"</span></span>
-            <span class="log-how"><input type="checkbox" name="regex" value="true" checked=now.regex title=words.regex aria-label=words.regex node_ref=regex on:change=on_toggle/><span aria-hidden="true">".*"</span></span>
+            <input class="input input-sm" id="q" name="q" type="search" autocomplete="off" spellcheck="false" placeholder=words.search_hint value=terms.q node_ref=field on:keydown=on_key/>
+            <span class="log-how"><input type="checkbox" name="case" value="true" checked=terms.case title=words.case aria-label=words.case node_ref=case on:change=on_toggle/><span aria-hidden="true">"Aa"</span></span>
+            <span class="log-how"><input type="checkbox" name="regex" value="true" checked=terms.regex title=words.regex aria-label=words.regex node_ref=regex on:change=on_toggle/><span aria-hidden="true">".*"</span></span>
         </form>
     }
     .into_erased()
@@ -113,18 +113,18 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
 /// Makes Ctrl+F (⌘F on a Mac) focus the search field while the focus is in the log: the browser's own search would find
 /// only the few lines that are in the document.
 fn bind_search_shortcut(reader: LogReader, field: NodeRef<Input>) {
-    let pressed = window_event_listener(keydown, move |event: KeyboardEvent| {
+    let listener = window_event_listener(keydown, move |event: KeyboardEvent| {
         let in_log =
-            || reader.scroll_area.get_untracked().is_some_and(|sheet| sheet.contains(browser::focused_node().as_ref()));
+            || reader.scroll_area.get_untracked().is_some_and(|area| area.contains(browser::focused_node().as_ref()));
         let is_plain = !event.alt_key() && !event.shift_key();
-        let is_meant = event.key() == "f" && (event.ctrl_key() || event.meta_key()) && is_plain && in_log();
-        if let (true, Some(field)) = (is_meant && !event.default_prevented(), field.get_untracked()) {
+        let is_find_shortcut = event.key() == "f" && (event.ctrl_key() || event.meta_key()) && is_plain && in_log();
+        if let (true, Some(field)) = (is_find_shortcut && !event.default_prevented(), field.get_untracked()) {
             event.prevent_default();
             field.select();
             let _focused = field.focus();
         }
     });
-    on_cleanup(move || pressed.remove());
+    on_cleanup(move || listener.remove());
 }
 
 /// The number of matches, and buttons for the previous and next one. The buttons are not rendered again as matches are
@@ -132,11 +132,11 @@ fn bind_search_shortcut(reader: LogReader, field: NodeRef<Input>) {
 #[component]
 fn MatchNavigation(reader: LogReader) -> impl IntoView {
     let words = t();
-    let problem = Memo::new(move |_| reader.search.with(|found| found.as_ref().map(|found| found.problem.clone())));
-    let count = move || reader.search.with(|found| found.as_ref().map(match_count_text)).unwrap_or_default();
-    let step = move |label: &'static str, glyph, to: fn(&LogSearchState) -> Option<u64>, backward: bool| {
+    let problem = Memo::new(move |_| reader.search.with(|search| search.as_ref().map(|search| search.problem.clone())));
+    let count = move || reader.search.with(|search| search.as_ref().map(match_count_text)).unwrap_or_default();
+    let match_link = move |label: &'static str, glyph, line_of: fn(&LogSearchState) -> Option<u64>, backward: bool| {
         let href = move || {
-            let line = reader.search.with(|found| found.as_ref().and_then(to))?;
+            let line = reader.search.with(|search| search.as_ref().and_then(line_of))?;
             Some(reader.log.with_value(|log| {
                 reader.view_state.with_untracked(|view_state| view_state.with_line(line).href(&log.job))
             }))
@@ -158,23 +158,23 @@ fn MatchNavigation(reader: LogReader) -> impl IntoView {
         Some(problem) => view! { <span class="log-problem" role="alert">{problem}</span> }.into_erased(),
         None => view! {
             <span class="log-count" role="status">{count}</span>
-            {step(words.logs.previous, Glyph::Up, |found| found.before, true)}
-            {step(words.logs.next, Glyph::Down, |found| found.after, false)}
+            {match_link(words.logs.previous, Glyph::Up, |search| search.before, true)}
+            {match_link(words.logs.next, Glyph::Down, |search| search.after, false)}
         }
         .into_erased(),
     };
     (move || problem.get().map(|problem| view! { <div class="log-matches">{status(problem)}</div> })).into_erased()
 }
 
-fn match_count_text(found: &LogSearchState) -> String {
+fn match_count_text(search: &LogSearchState) -> String {
     let words = t();
-    match (found.line, found.rank) {
-        _ if found.is_all && found.count == 0 => words.logs.none.to_owned(),
-        (Some(_), Some(rank)) if found.is_all => {
-            words.logs.rank.with(&[&words.format_integer(rank), &words.format_integer(found.count)])
+    match (search.line, search.rank) {
+        _ if search.is_all && search.count == 0 => words.logs.none.to_owned(),
+        (Some(_), Some(rank)) if search.is_all => {
+            words.logs.rank.with(&[&words.format_integer(rank), &words.format_integer(search.count)])
         }
-        _ if found.is_all => words.logs.matches.of(found.count),
-        _ => words.logs.so_far.of(words.format_integer(found.count)),
+        _ if search.is_all => words.logs.matches.of(search.count),
+        _ => words.logs.so_far.of(words.format_integer(search.count)),
     }
 }
 
@@ -186,7 +186,7 @@ fn JumpForm(reader: LogReader) -> impl IntoView {
         event.prevent_default();
         let line = field.get_untracked().and_then(|field| field.value().parse::<u64>().ok());
         if let Some(line) = line.filter(|line| *line > 0) {
-            let line = line.min(reader.cache.with_untracked(|store| store.total).max(1));
+            let line = line.min(reader.cache.with_untracked(|cache| cache.total).max(1));
             reader.navigate_to(&reader.view_state.get_untracked().with_line(line), false);
         }
     };

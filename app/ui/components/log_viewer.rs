@@ -24,30 +24,31 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
     let words = t();
     let layer = NodeRef::<Div>::new();
     let rows = Memo::new(move |_| reader.rendered_lines());
-    let rest = move || reader.viewport.get().map_or(0, |frame| pixels(frame.max_scroll(reader.total()).ceil()));
+    let spacer_height =
+        move || reader.viewport.get().map_or(0, |viewport| pixels(viewport.max_scroll(reader.total()).ceil()));
     bind_layout(reader, layer, rows);
     let speed = move || {
         reader
             .viewport
             .get_untracked()
-            .map_or(1.0, |frame| frame.scroll_factor(reader.cache.with_untracked(|store| store.total)))
+            .map_or(1.0, |viewport| viewport.scroll_factor(reader.cache.with_untracked(|cache| cache.total)))
     };
     let scroll_by = move |delta: f64| {
-        if let Some(sheet) = reader.scroll_area.get_untracked() {
+        if let Some(element) = reader.scroll_area.get_untracked() {
             let delta = delta / speed();
-            sheet.set_scroll_top(sheet.scroll_top() + pixels(delta.abs().max(1.0).copysign(delta)));
+            element.set_scroll_top(element.scroll_top() + pixels(delta.abs().max(1.0).copysign(delta)));
         }
     };
     // A very long log scrolls faster than its scroll area, so that uncorrected keys and wheel events would skip lines.
     let on_key = move |event: KeyboardEvent| {
-        let page = reader.viewport.get_untracked().map_or(0.0, |frame| frame.height * PAGE_FRACTION);
-        let by = match event.key().as_str() {
+        let page = reader.viewport.get_untracked().map_or(0.0, |viewport| viewport.height * PAGE_FRACTION);
+        let delta = match event.key().as_str() {
             "PageDown" => page,
             "PageUp" => -page,
             _ => return,
         };
         event.prevent_default();
-        scroll_by(by);
+        scroll_by(delta);
     };
     let on_wheel = move |event: WheelEvent| {
         if speed() > 1.0 && event.delta_mode() == 0 && event.delta_y() != 0.0 {
@@ -56,14 +57,15 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
         }
     };
     let on_scroll = move |_| {
-        let (Some(sheet), Some(frame)) = (reader.scroll_area.get_untracked(), reader.viewport.get_untracked()) else {
+        let (Some(element), Some(viewport)) = (reader.scroll_area.get_untracked(), reader.viewport.get_untracked())
+        else {
             return;
         };
-        let scrolled = f64::from(sheet.scroll_top());
-        let total = reader.cache.with_untracked(|store| store.total);
+        let scrolled = f64::from(element.scroll_top());
+        let total = reader.cache.with_untracked(|cache| cache.total);
         reader.scroll_top.set(scrolled);
         // Scrolling up stops following, and scrolling back to the end resumes it.
-        let at_end = scrolled >= frame.max_scroll(total) - 4.0;
+        let at_end = scrolled >= viewport.max_scroll(total) - 4.0;
         if reader.is_following.get_untracked() != at_end {
             reader.is_following.set(at_end);
         }
@@ -71,7 +73,7 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
     let is_empty = Memo::new(move |_| reader.total() == 0);
     // Until the lines are measured, the style sheet positions them where they will be, so that nothing moves.
     let starts_at_end = reader.requested_line().is_none();
-    let first = if starts_at_end { "log-layer at-end" } else { "log-layer" };
+    let layer_class = if starts_at_end { "log-layer at-end" } else { "log-layer" };
     view! {
         <div class="log-frame">
             <div
@@ -86,13 +88,13 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
                 aria-live="off"
                 aria-label=words.log.region
             >
-                <div class=first node_ref=layer dir="ltr">
+                <div class=layer_class node_ref=layer dir="ltr">
                     <For each=move || rows.get() key=RenderedLine::key children=move |row| view! { <LogRow row=row reader=reader/> }/>
                 </div>
                 {move || is_empty.get().then(|| view! {
                     <p class="log-note">{empty}</p>
                 })}
-                <svg class="log-rest" width="1" height=rest aria-hidden="true"></svg>
+                <svg class="log-rest" width="1" height=spacer_height aria-hidden="true"></svg>
             </div>
             <FetchErrorNotice reader=reader/>
             <NewLinesButton reader=reader/>
@@ -104,27 +106,30 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
 /// Measures the view, and positions the lines in it according to the scroll position.
 fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLine>>) {
     let measure = move || {
-        let (Some(sheet), Some(layer)) = (reader.scroll_area.get_untracked(), layer.get_untracked()) else { return };
-        let mut row = None::<f64>;
+        let (Some(element), Some(layer)) = (reader.scroll_area.get_untracked(), layer.get_untracked()) else { return };
+        let mut row_height = None::<f64>;
         let mut line = layer.first_element_child();
-        while let Some(this) = line {
-            let height = browser::top_and_height(&this).1;
-            row = Some(row.map_or(height, |least| least.min(height)));
-            line = this.next_element_sibling();
+        while let Some(row) = line {
+            let height = browser::top_and_height(&row).1;
+            row_height = Some(row_height.map_or(height, |min| min.min(height)));
+            line = row.next_element_sibling();
         }
-        let known = reader.viewport.get_untracked();
-        let row = row.or(known.map(|frame| frame.row_height)).filter(|row| *row > 0.0).unwrap_or(20.0);
-        let frame = LogViewport { height: f64::from(layer.client_height()), row_height: row };
-        if known == Some(frame) || frame.height <= 0.0 {
+        let previous = reader.viewport.get_untracked();
+        let row_height = row_height
+            .or(previous.map(|viewport| viewport.row_height))
+            .filter(|row_height| *row_height > 0.0)
+            .unwrap_or(20.0);
+        let viewport = LogViewport { height: f64::from(layer.client_height()), row_height };
+        if previous == Some(viewport) || viewport.height <= 0.0 {
             return;
         }
-        if known.is_none() {
-            let scrolled = untrack(move || initial_scroll(reader, frame));
+        if previous.is_none() {
+            let scrolled = untrack(move || initial_scroll(reader, viewport));
             reader.scroll_top.set(scrolled);
             // The content has its full height only in the next frame.
-            on_next_frame(reader.scroll_area, move || sheet.set_scroll_top(pixels(scrolled)));
+            on_next_frame(reader.scroll_area, move || element.set_scroll_top(pixels(scrolled)));
         }
-        reader.viewport.set(Some(frame));
+        reader.viewport.set(Some(viewport));
     };
     Effect::new(move |_| {
         if reader.scroll_area.get().is_some() {
@@ -136,17 +141,17 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
 
     let update_layout = move || {
         let (Some(layer), true) = (layer.get_untracked(), reader.viewport.get_untracked().is_some()) else { return };
-        let view = untrack(move || reader.visible_lines());
+        let visible = untrack(move || reader.visible_lines());
         let Some(first) = layer.first_element_child() else { return };
         _ = layer.class_list().remove_1("at-end");
         let mut anchor = first.clone();
-        for _ in view.first..view.anchor {
+        for _ in visible.first..visible.anchor {
             let Some(next) = anchor.next_element_sibling() else { break };
             anchor = next;
         }
         let (first, anchor) = (browser::top_and_height(&first), browser::top_and_height(&anchor));
-        layer.set_scroll_top(pixels(anchor.0 - first.0 + view.anchor_fraction * anchor.1 - view.anchor_offset));
-        if reader.viewport.get_untracked().is_some_and(|frame| pixels(frame.height) != layer.client_height()) {
+        layer.set_scroll_top(pixels(anchor.0 - first.0 + visible.anchor_fraction * anchor.1 - visible.anchor_offset));
+        if reader.viewport.get_untracked().is_some_and(|viewport| pixels(viewport.height) != layer.client_height()) {
             measure();
         }
     };
@@ -159,9 +164,9 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
         }
     });
     // The selection has changed by navigation, a jump to a line, or a search.
-    let chosen = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines));
+    let selected = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines));
     Effect::new(move |last: Option<()>| {
-        if let (Some((line, _)), Some(())) = (chosen.get(), last) {
+        if let (Some((line, _)), Some(())) = (selected.get(), last) {
             reader.scroll_to_line(line);
         }
     });
@@ -176,18 +181,18 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
 }
 
 /// Returns the initial scroll position: the requested line in the middle of the view, or the end of the log.
-fn initial_scroll(reader: LogReader, frame: LogViewport) -> f64 {
+fn initial_scroll(reader: LogReader, viewport: LogViewport) -> f64 {
     let total = reader.total();
     match reader.requested_line() {
-        Some(line) => frame.scroll_for_line(total, line.saturating_sub(1)),
-        None => frame.max_scroll(total),
+        Some(line) => viewport.scroll_for_line(total, line.saturating_sub(1)),
+        None => viewport.max_scroll(total),
     }
 }
 
 #[component]
 fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
     let number = row.number;
-    let is_chosen = move || reader.selected_lines().is_some_and(|(first, last)| (first..=last).contains(&number));
+    let is_selected = move || reader.selected_lines().is_some_and(|(first, last)| (first..=last).contains(&number));
     let href = move || {
         reader.log.with_value(|log| reader.view_state.with(|view_state| view_state.with_line(number).href(&log.job)))
     };
@@ -199,7 +204,7 @@ fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
     };
     let text = row.line().map(|line| view! { <LogLineText line=line/> });
     view! {
-        <div class="log-row" class:is-chosen=is_chosen id=format!("L{number}")>
+        <div class="log-row" class:is-chosen=is_selected id=format!("L{number}")>
             <a class="log-number" href=href data-noscroll="" tabindex="-1" on:click=on_click>{number}</a>
             {text}
         </div>
@@ -232,19 +237,19 @@ fn FetchErrorNotice(reader: LogReader) -> impl IntoView {
 #[component]
 fn NewLinesButton(reader: LogReader) -> impl IntoView {
     let words = &t().logs;
-    let seen = RwSignal::new(reader.cache.with_untracked(|store| store.total));
+    let seen_total = RwSignal::new(reader.cache.with_untracked(|cache| cache.total));
     Effect::new(move |_| {
         if reader.is_following.get() {
-            seen.set(reader.total());
+            seen_total.set(reader.total());
         }
     });
-    let newer = Memo::new(move |_| reader.total().saturating_sub(seen.get()));
-    let is_needed = Memo::new(move |_| reader.viewport.get().is_some() && !reader.is_following.get());
+    let new_lines = Memo::new(move |_| reader.total().saturating_sub(seen_total.get()));
+    let is_shown = Memo::new(move |_| reader.viewport.get().is_some() && !reader.is_following.get());
     (move || {
-        is_needed.get().then(|| {
+        is_shown.get().then(|| {
             view! {
                 <button type="button" class="btn btn-sm log-newer" on:click=move |_| reader.scroll_to_end()>
-                    {move || match newer.get() {
+                    {move || match new_lines.get() {
                         0 => words.last.to_owned(),
                         count => words.newer.of(count),
                     }}

@@ -19,22 +19,22 @@ fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> Str
     let workers = if is_first { words.some.of(number) } else { words.of_them.of(number) };
     let wanted = step.wanted.as_deref().unwrap_or("–");
     let gpus = |count: u64| words.gpus.of(count);
-    let has = |thing: &str| words.left_has.about(step.remaining, &workers, thing);
+    let has_feature = |feature: &str| words.left_has.about(step.remaining, &workers, feature);
     let state = match step.requirement {
         JobRequirementCode::Target if wanted == "local" => words.left_own,
         JobRequirementCode::Target => words.left_remote,
         JobRequirementCode::HasConnected => words.left_connected,
         JobRequirementCode::Ready => words.left_ready,
         JobRequirementCode::Free => words.left_free,
-        JobRequirementCode::Label => return has(&format!("{}={wanted}", step.key.as_deref().unwrap_or("–"))),
-        JobRequirementCode::Accelerator => return has(&words.asked_accelerator.of(wanted)),
-        JobRequirementCode::GpuCount => return has(&gpus(wanted.parse().unwrap_or_default())),
+        JobRequirementCode::Label => return has_feature(&format!("{}={wanted}", step.key.as_deref().unwrap_or("–"))),
+        JobRequirementCode::Accelerator => return has_feature(&words.asked_accelerator.of(wanted)),
+        JobRequirementCode::GpuCount => return has_feature(&gpus(wanted.parse().unwrap_or_default())),
         JobRequirementCode::Vram => {
-            return has(&words.asked_vram.with(&[&gpus(step.gpus.unwrap_or(1).into()), &wanted]));
+            return has_feature(&words.asked_vram.with(&[&gpus(step.gpus.unwrap_or(1).into()), &wanted]));
         }
-        JobRequirementCode::Sandbox => return has(&words.asked_sandbox.of(wanted)),
-        JobRequirementCode::Paths => return has(&words.asked_paths.of(wanted)),
-        JobRequirementCode::NewerAgent => return has(words.asked_agent),
+        JobRequirementCode::Sandbox => return has_feature(&words.asked_sandbox.of(wanted)),
+        JobRequirementCode::Paths => return has_feature(&words.asked_paths.of(wanted)),
+        JobRequirementCode::NewerAgent => return has_feature(words.asked_agent),
     };
     state.about(step.remaining, &workers, "")
 }
@@ -56,11 +56,11 @@ mod tests {
 
     #[test]
     fn a_summary_says_how_many_workers_are_left_and_what_rejects_all() {
-        let graz =
+        let summary =
             summary(8, &[step(JobRequirementCode::Label, "graz", 3), step(JobRequirementCode::GpuCount, "16", 0)]);
-        let written = Locale::ALL.map(|locale| summary_text(Language::of(locale), &graz));
+        let sentences = Locale::ALL.map(|locale| summary_text(Language::of(locale), &summary));
         assert_eq!(
-            written,
+            sentences,
             [
                 "8 workers: 3 have site=graz, 0 of them have 16 GPUs.",
                 "8 workers: 3 tienen site=graz, 0 de ellos tienen 16 GPU.",

@@ -19,11 +19,11 @@ pub(crate) fn use_modal(
             _ => {}
         }
     });
-    let closed = move |_| {
+    let on_close_event = move |_| {
         // The event fires late: the dialog may be open again by then.
         if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
             on_close();
         }
     };
-    (dialog, closed)
+    (dialog, on_close_event)
 }

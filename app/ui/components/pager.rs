@@ -19,9 +19,9 @@ pub(crate) fn Pager(
 ) -> impl IntoView {
     let words = &t().common;
     let (to_first, to_next) = names.unwrap_or((words.newer, words.older));
-    let any = total.is_some() || first.is_some() || next.is_some();
+    let is_shown = total.is_some() || first.is_some() || next.is_some();
     let link = |href: Option<String>, name| href.map(|href| view! { <a class="btn btn-sm" href=href>{name}</a> });
-    let pager = any.then(|| {
+    let pager = is_shown.then(|| {
         view! {
             <nav class="pager" aria-label=label>
                 <span class="text-muted">{total}</span>

@@ -74,14 +74,14 @@ pub(crate) struct CurrentUrl(pub String);
 
 /// Returns the path and query of the page.
 pub(crate) fn use_current_url() -> Signal<String> {
-    if let Some(CurrentUrl(address)) = use_context() {
-        return Signal::stored(address);
+    if let Some(CurrentUrl(url)) = use_context() {
+        return Signal::stored(url);
     }
     let location = use_location();
     Signal::derive(move || {
         let query = location.search.get();
-        let mark = if query.is_empty() { "" } else { "?" };
-        format!("{}{mark}{query}", location.pathname.get())
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!("{}{separator}{query}", location.pathname.get())
     })
 }
 

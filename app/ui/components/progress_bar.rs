@@ -16,14 +16,14 @@ pub(crate) fn ProgressBar(
     over: bool,
 ) -> impl IntoView {
     let width = move || percent.get().unwrap_or_default().clamp(0.0, 100.0);
-    let now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
+    let value_now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
     let class = move || match percent.get() {
         _ if over => "scale is-over",
         Some(_) => "scale",
         None => "scale is-unknown",
     };
     view! {
-        <span class=class role="progressbar" aria-label=label aria-valuemin="0" aria-valuemax="100" aria-valuenow=now>
+        <span class=class role="progressbar" aria-label=label aria-valuemin="0" aria-valuemax="100" aria-valuenow=value_now>
             <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="scale-track" width="100" height="6"></rect>
                 <rect class="scale-fill" width=move || format!("{:.2}", width()) height="6"></rect>
@@ -41,12 +41,12 @@ pub(crate) fn LargeProgressBar(
     ended: Signal<bool>,
 ) -> impl IntoView {
     let width = move || percent.get().unwrap_or_default().clamp(0.0, 100.0);
-    let now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
+    let value_now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
     let text = move || percent.get().map(|percent| t().format_percent(percent));
-    let marks = (0..=50).map(|mark| {
-        let x = format!("{:.1}", 1.0 + f64::from(mark) * 11.96);
-        let long = mark % 5 == 0;
-        view! { <line class=if long { "mark mark-long" } else { "mark" } x1=x.clone() x2=x y1=if long { "16" } else { "20" } y2="26"></line> }
+    let ticks = (0..=50).map(|tick| {
+        let x = format!("{:.1}", 1.0 + f64::from(tick) * 11.96);
+        let is_long = tick % 5 == 0;
+        view! { <line class=if is_long { "mark mark-long" } else { "mark" } x1=x.clone() x2=x y1=if is_long { "16" } else { "20" } y2="26"></line> }
     });
     view! {
         <div
@@ -56,13 +56,13 @@ pub(crate) fn LargeProgressBar(
             aria-label=label
             aria-valuemin="0"
             aria-valuemax="100"
-            aria-valuenow=now
+            aria-valuenow=value_now
             aria-valuetext=text
         >
             <svg viewBox="0 0 600 28" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="scale-track" y="4" width="600" height="6" rx="1"></rect>
                 <rect class="scale-fill" y="4" width=move || format!("{:.2}", width() * 6.0) height="6" rx="1"></rect>
-                {marks.collect_view()}
+                {ticks.collect_view()}
                 <rect class="needle" y="0" width="2" height="28" x=move || format!("{:.2}", (width() * 6.0 - 1.0).clamp(0.0, 598.0))></rect>
             </svg>
         </div>

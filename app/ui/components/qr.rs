@@ -25,9 +25,10 @@ pub(crate) fn Qr(#[prop(into)] text: String, label: &'static str) -> impl IntoVi
 /// Returns the SVG path of the dark modules.
 fn path(code: &QrCode) -> String {
     let width = code.width();
-    let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
-    let square = |(at, _): (usize, Color)| format!("M{} {}h1v1h-1z", at % width + QUIET_ZONE, at / width + QUIET_ZONE);
-    dark.map(square).collect()
+    let dark_modules = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
+    let square =
+        |(index, _): (usize, Color)| format!("M{} {}h1v1h-1z", index % width + QUIET_ZONE, index / width + QUIET_ZONE);
+    dark_modules.map(square).collect()
 }
 
 #[cfg(test)]
@@ -40,8 +41,8 @@ mod tests {
         let (path, width) = (path(&code), code.width());
         for (x, y) in [(0, 0), (width - 7, 0), (0, width - 7)] {
             let (x, y) = (x + QUIET_ZONE, y + QUIET_ZONE);
-            for (at, dark) in [((x, y), true), ((x + 1, y + 1), false), ((x + 3, y + 3), true)] {
-                assert_eq!(path.contains(&format!("M{} {}h1", at.0, at.1)), dark, "{at:?}");
+            for (module, is_dark) in [((x, y), true), ((x + 1, y + 1), false), ((x + 3, y + 3), true)] {
+                assert_eq!(path.contains(&format!("M{} {}h1", module.0, module.1)), is_dark, "{module:?}");
             }
         }
         let last = width - 1 + QUIET_ZONE;

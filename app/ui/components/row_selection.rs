@@ -33,7 +33,7 @@ pub(crate) fn RowSelection(
     let words = &t().selection;
     let list = NodeRef::<html::Div>::new();
     let selected = RwSignal::new(0_u32);
-    let count = move || {
+    let update_count = move || {
         if let Some(list) = list.get_untracked() {
             selected.set(browser::count_selected(&list));
         }
@@ -41,18 +41,18 @@ pub(crate) fn RowSelection(
     // A browser may restore the selection from before the page was loaded.
     Effect::new(move |_| {
         rows.track();
-        on_next_frame(list, count);
+        on_next_frame(list, update_count);
     });
-    let pick = move |event: leptos::ev::Event| {
+    let on_change = move |event: leptos::ev::Event| {
         if let Some(list) = list.get_untracked() {
             browser::apply_select_all(&event, &list);
-            count();
+            update_count();
         }
     };
     // The event fires before the checkboxes are cleared; then the reset button, which has the focus, disappears.
-    let clear = move |_| {
+    let on_reset = move |_| {
         on_next_frame(list, move || {
-            count();
+            update_count();
             browser::focus_first(&[".pick-all", ".pick"]);
         });
     };
@@ -61,9 +61,9 @@ pub(crate) fn RowSelection(
         view! { <button class="btn btn-sm" name="action" value=action.as_str() data-key=key><Icon glyph=glyph/>{label(t())}</button> }
     };
     view! {
-        <div class="picking" node_ref=list on:change=pick>
+        <div class="picking" node_ref=list on:change=on_change>
             {children()}
-            <form class="pick-bar" id=FORM_ID method="get" action=to on:reset=clear>
+            <form class="pick-bar" id=FORM_ID method="get" action=to on:reset=on_reset>
                 <p class="pick-count" role="status">{move || (selected.get() > 0).then(|| words.picked.of(selected.get().into()))}</p>
                 <input type="hidden" name="back" value=back/>
                 <div class="pick-offers">

@@ -15,11 +15,12 @@ use crate::ui::samples::{Direction, SampleImage, neighbor};
 /// Returns whether this is a left click without modifier keys, and then prevents its default action. With a modifier
 /// key, the browser opens the link in a tab or window as usual.
 fn handle_plain_click(event: &leptos::ev::MouseEvent) -> bool {
-    let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
-    if plain {
+    let is_plain =
+        event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
+    if is_plain {
         event.prevent_default();
     }
-    plain
+    is_plain
 }
 
 /// Renders a sample as a tile that opens the viewer.
@@ -37,11 +38,11 @@ pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usi
 #[component]
 pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;
-    let (dialog, closed) = use_modal(move || open.get().is_some(), move || open.set(None));
-    let go = move |direction| {
-        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| neighbor(all, from, direction)));
-        if to.is_some() {
-            open.set(to);
+    let (dialog, on_close) = use_modal(move || open.get().is_some(), move || open.set(None));
+    let navigate = move |direction| {
+        let next = open.get_untracked().and_then(|current| all.with_untracked(|all| neighbor(all, current, direction)));
+        if next.is_some() {
+            open.set(next);
         }
     };
     let on_key = move |event: leptos::ev::KeyboardEvent| {
@@ -53,11 +54,11 @@ pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<us
             _ => return,
         };
         event.prevent_default();
-        go(direction);
+        navigate(direction);
     };
-    let shown = Memo::new(move |_| all.with(|all| open.get().and_then(|index| all.get(index).cloned())));
+    let current_sample = Memo::new(move |_| all.with(|all| open.get().and_then(|index| all.get(index).cloned())));
     let image = move || {
-        shown.get().map(|sample| {
+        current_sample.get().map(|sample| {
             let url = SafeUrl::from_data(&sample.file.url).into_string();
             view! {
                 <figure>
@@ -68,10 +69,10 @@ pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<us
         })
     };
     let button = move |direction, name: &'static str, class: &'static str| {
-        view! { <button type="button" class=class aria-label=name title=name on:click=move |_| go(direction)><Icon glyph=Glyph::Arrow/></button> }
+        view! { <button type="button" class=class aria-label=name title=name on:click=move |_| navigate(direction)><Icon glyph=Glyph::Arrow/></button> }
     };
     view! {
-        <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=closed>
+        <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=on_close>
             {image}
             <div class="viewer-bar">
                 {button(Direction::Left, words.before, "icon-button is-back")}

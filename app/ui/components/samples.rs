@@ -19,16 +19,16 @@ const MAX_SHOWN: usize = 8;
 #[component]
 pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().job;
-    let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
+    let images = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let open = RwSignal::new(None::<usize>);
-    let newest = Memo::new(move |_| all.with(|all| newest_step_samples(all)));
+    let newest = Memo::new(move |_| images.with(|images| newest_step_samples(images)));
     let href = format!("/jobs/{id}?show=samples");
-    let shown = move || {
+    let content = move || {
         let newest = newest.get();
         if newest.is_empty() {
             return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.into_erased();
         }
-        let tiles = newest.iter().map(|sample| view! { <li>{sample_tile(all, open, sample)}</li> });
+        let tiles = newest.iter().map(|sample| view! { <li>{sample_tile(images, open, sample)}</li> });
         view! { <ul class="gallery">{tiles.collect_view()}</ul> }.into_erased()
     };
     view! {
@@ -37,9 +37,9 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
                 {words.samples}
                 <MoreLink href=href label=t().gallery.all/>
             </h2>
-            {shown}
+            {content}
         </section>
-        <SampleViewer all=all open=open/>
+        <SampleViewer all=images open=open/>
     }
     .into_erased()
 }

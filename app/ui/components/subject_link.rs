@@ -12,8 +12,10 @@ pub(crate) fn subject_link(audit_log: &AuditPage, name: &str) -> AnyView {
     let id = strip_worker_prefix(name);
     match subject_url(id) {
         Some((page, rel)) => {
-            let shown = audit_log.worker_name(name).map_or_else(|| short_id(id), |known| escape(known).into_owned());
-            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }
+            let label = audit_log
+                .worker_name(name)
+                .map_or_else(|| short_id(id), |worker_name| escape(worker_name).into_owned());
+            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{label}</bdi></a> }
                 .into_erased()
         }
         None => view! { <bdi class="wrap-anywhere">{escape(name).into_owned()}</bdi> }.into_erased(),
@@ -23,8 +25,8 @@ pub(crate) fn subject_link(audit_log: &AuditPage, name: &str) -> AnyView {
 /// Returns the URL of the page for an ID, and the link's `rel`: `external` if the page is server-rendered. Returns none
 /// for other names, such as those of users.
 fn subject_url(id: &str) -> Option<(String, Option<&'static str>)> {
-    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let (kind, rest) = id.split_once('_').filter(|_| plain)?;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let (kind, rest) = id.split_once('_').filter(|_| is_plain)?;
     let (area, rel) = match kind {
         "j" => ("/jobs", None),
         "w" => ("/admin/workers", None),

@@ -13,7 +13,7 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
     let (id, label) = (field.name, (field.server.label)(t()));
     let hint = field.server.hint.map(|hint| hint(t()));
     let describedby = errors.aria_describedby(id, hint.map(|_| format!("{id}-hint")).as_deref());
-    let (invalid, first) = (errors.aria_invalid(id), errors.is_first(id));
+    let (invalid, is_first) = (errors.aria_invalid(id), errors.is_first(id));
     let control = match field.server.control {
         Control::Own | Control::OwnWithError => return ().into_erased(),
         Control::Checkbox => {
@@ -27,13 +27,13 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
             };
             view! {
                 <input class="input w-full" id=id name=id type="number" min=min max=max step=step inputmode=inputmode
-                    aria-describedby=describedby aria-invalid=invalid autofocus=first value=value/>
+                    aria-describedby=describedby aria-invalid=invalid autofocus=is_first value=value/>
             }
             .into_erased()
         }
         Control::Text => view! {
             <input class="input w-full" id=id name=id autocomplete="off" spellcheck="false"
-                aria-describedby=describedby aria-invalid=invalid autofocus=first value=value/>
+                aria-describedby=describedby aria-invalid=invalid autofocus=is_first value=value/>
         }
         .into_erased(),
         Control::Select(options) => {
@@ -42,7 +42,7 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
             };
             let options = options.iter().map(option).collect_view();
             view! {
-                <select class="select w-full" id=id name=id aria-describedby=describedby aria-invalid=invalid autofocus=first>{options}</select>
+                <select class="select w-full" id=id name=id aria-describedby=describedby aria-invalid=invalid autofocus=is_first>{options}</select>
             }
             .into_erased()
         }

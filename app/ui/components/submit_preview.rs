@@ -38,7 +38,7 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
                     {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
                 </div>
                 <p class="preview-failed" role="alert" data-failed="" hidden=true>{words.preview_failed}</p>
-                <div data-part="answers">{explanation.map(|explanation| view! { <WorkerMatches answers=explanation.workers/> })}</div>
+                <div data-part="answers">{explanation.map(|explanation| view! { <WorkerMatches workers=explanation.workers/> })}</div>
                 <div class="preview-actions">{children()}</div>
             </section>
             <section class="panel" aria-labelledby="commands">
@@ -60,9 +60,9 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
 fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
     let words = &t().server_pages().train;
     let explanation = &preview.explanation;
-    let in_line =
+    let is_queued_after_others =
         !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
-    let position = preview.queue_position.filter(|_| in_line);
+    let position = preview.queue_position.filter(|_| is_queued_after_others);
     view! {
         {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_text(t(), summary)}</p> })}
         <p class="text-muted">
@@ -77,13 +77,13 @@ fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
 fn describe_verdict(explanation: &ExplanationView) -> String {
     let words = &t().server_pages().train;
     let chosen_worker =
-        explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
+        explanation.workers.iter().find(|worker| explanation.worker_id.as_ref() == Some(&worker.worker_id));
     match explanation.verdict {
-        VerdictCode::Fits => words.fits.of(chosen_worker.map(|answer| answer.name.as_str()).unwrap_or_default()),
+        VerdictCode::Fits => words.fits.of(chosen_worker.map(|worker| worker.name.as_str()).unwrap_or_default()),
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
         // Workers that have never connected are not known to match.
-        VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => {
+        VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|worker| worker.matches) => {
             t().blockers.worker_unavailable.to_owned()
         }
         VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
@@ -96,14 +96,14 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
 }
 
 #[component]
-fn WorkerMatches(answers: Vec<WorkerExplanationView>) -> impl IntoView {
+fn WorkerMatches(workers: Vec<WorkerExplanationView>) -> impl IntoView {
     let words = &t().server_pages().train;
-    if answers.is_empty() {
+    if workers.is_empty() {
         return ().into_erased();
     }
-    let more = answers.len().saturating_sub(MAX_WORKERS) as u64;
+    let more = workers.len().saturating_sub(MAX_WORKERS) as u64;
     let rows =
-        answers.into_iter().take(MAX_WORKERS).map(|answer| view! { <WorkerMatchRow answer=answer/> }).collect_view();
+        workers.into_iter().take(MAX_WORKERS).map(|worker| view! { <WorkerMatchRow worker=worker/> }).collect_view();
     view! {
         <div class="answers-box" tabindex="0" role="region" aria-label=words.answers>
             <table class="data answers">
@@ -118,23 +118,23 @@ fn WorkerMatches(answers: Vec<WorkerExplanationView>) -> impl IntoView {
 }
 
 #[component]
-fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
+fn WorkerMatchRow(worker: WorkerExplanationView) -> impl IntoView {
     let words = &t().server_pages().train;
-    let style = if answer.fits {
+    let style = if worker.fits {
         StatusStyle { class: "status status-good", glyph: Glyph::CheckCircle, label: words.takes }
-    } else if answer.matches {
+    } else if worker.matches {
         StatusStyle { class: "status status-wait", glyph: Glyph::HalfCircle, label: words.waits }
     } else {
         StatusStyle { class: "status status-off", glyph: Glyph::CrossCircle, label: words.no_match }
     };
     let blocker_item = |blocker| view! { <li>{describe_blocker(t(), blocker)}" "{suggest_fix(t(), blocker)}</li> };
-    let blockers = answer.blockers.iter().map(blocker_item).collect_view();
+    let blockers = worker.blockers.iter().map(blocker_item).collect_view();
     view! {
         <tr>
-            <th scope="row" class="wrap-anywhere">{answer.name}</th>
+            <th scope="row" class="wrap-anywhere">{worker.name}</th>
             <td>
                 <StatusBadge style=style/>
-                {(!answer.blockers.is_empty()).then(|| view! { <ul class="answer-why">{blockers}</ul> })}
+                {(!worker.blockers.is_empty()).then(|| view! { <ul class="answer-why">{blockers}</ul> })}
             </td>
         </tr>
     }
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn preview_results_scroll_by_keyboard() {
         let worker_id = WorkerId::new(Timestamp(1), [1; 10]);
-        let answer =
+        let worker =
             WorkerExplanationView { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };
-        let html = Owner::new().with(|| view! { <WorkerMatches answers=vec![answer]/> }.to_html());
+        let html = Owner::new().with(|| view! { <WorkerMatches workers=vec![worker]/> }.to_html());
         let name = t().server_pages().train.answers;
         assert!(html.contains(r#"tabindex="0" role="region""#) && html.contains(name), "{html}");
     }

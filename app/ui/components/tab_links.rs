@@ -19,8 +19,8 @@ pub(crate) fn TabLinks(label: Text, links: Vec<TabLink>) -> impl IntoView {
     let current_is_server_rendered = links.iter().any(|link| link.is_current && link.is_server_rendered);
     let links = links.into_iter().map(|TabLink { href, name, is_current, is_server_rendered }| {
         // The router navigates only between pages that are rendered in the browser.
-        let loads = (is_server_rendered || current_is_server_rendered).then_some("external");
-        view! { <li><a class="tab" href=href rel=loads aria-current=is_current.then_some("page")>{name}</a></li> }
+        let rel = (is_server_rendered || current_is_server_rendered).then_some("external");
+        view! { <li><a class="tab" href=href rel=rel aria-current=is_current.then_some("page")>{name}</a></li> }
     });
     view! { <nav class="tabs" aria-label=label><ul>{links.collect_view()}</ul></nav> }.into_erased()
 }

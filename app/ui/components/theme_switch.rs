@@ -14,7 +14,7 @@ use crate::ui::prefs::{Prefs, Theme};
 #[component]
 pub(crate) fn ThemeSwitch() -> impl IntoView {
     let words = &t().nav;
-    let chosen = RwSignal::new(use_context::<Prefs>().map(|prefs| prefs.theme).unwrap_or_default());
+    let selected = RwSignal::new(use_context::<Prefs>().map(|prefs| prefs.theme).unwrap_or_default());
     let path = use_location().pathname;
     let buttons = Theme::ALL.into_iter().map(|theme| {
         let (glyph, label) = match theme {
@@ -22,9 +22,9 @@ pub(crate) fn ThemeSwitch() -> impl IntoView {
             Theme::System => (Glyph::System, words.theme_system),
             Theme::Dark => (Glyph::Moon, words.theme_dark),
         };
-        let choose = move |event: leptos::ev::MouseEvent| {
+        let on_click = move |event: leptos::ev::MouseEvent| {
             event.prevent_default();
-            chosen.set(theme);
+            selected.set(theme);
             browser::set_theme(theme);
         };
         view! {
@@ -33,8 +33,8 @@ pub(crate) fn ThemeSwitch() -> impl IntoView {
                 value=theme.as_str()
                 aria-label=label
                 title=label
-                aria-pressed=move || if chosen.get() == theme { "true" } else { "false" }
-                on:click=choose
+                aria-pressed=move || if selected.get() == theme { "true" } else { "false" }
+                on:click=on_click
             >
                 <Icon glyph=glyph/>
             </button>

@@ -109,7 +109,7 @@ fn draw_lane(
     );
     let start = lane.segments.first().map_or(2.0, |segment| canvas.x_at(timeline, segment.from));
     // A name that would run over the edge is aligned with the end of its lane.
-    let ends = start > canvas.width * 0.6;
+    let is_right_aligned = start > canvas.width * 0.6;
     let bars =
         lane.segments.iter().map(|segment| draw_segment((canvas, clock), timeline, *segment, top)).collect_view();
     let checkpoint_marks = checkpoints.iter().filter(|checkpoint| Some(checkpoint.attempt) == lane.attempt);
@@ -129,9 +129,9 @@ fn draw_lane(
     view! {
         <text
             class="lane-name"
-            x=format!("{:.1}", if ends { canvas.width - RIGHT_MARGIN } else { start })
+            x=format!("{:.1}", if is_right_aligned { canvas.width - RIGHT_MARGIN } else { start })
             y=top + 12.0
-            text-anchor=if ends { "end" } else { "start" }
+            text-anchor=if is_right_aligned { "end" } else { "start" }
         >
             {name}
         </text>

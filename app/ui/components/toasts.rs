@@ -17,28 +17,28 @@ use crate::ui::notifications::{Notification, Notifications, Toast, use_notificat
 /// announce it otherwise.
 #[component]
 pub(crate) fn Toasts() -> impl IntoView {
-    let notes = use_notifications();
-    let part = move |wrong: bool| {
+    let notifications = use_notifications();
+    let region = move |is_error: bool| {
         move || {
-            let toasts = notes.toasts.get().into_iter().filter(|toast| toast.notification.is_error == wrong);
-            toasts.map(|toast| view! { <ToastCard toast=toast notes=notes/> }).collect_view()
+            let toasts = notifications.toasts.get().into_iter().filter(|toast| toast.notification.is_error == is_error);
+            toasts.map(|toast| view! { <ToastCard toast=toast notifications=notifications/> }).collect_view()
         }
     };
     view! {
         <div class="toasts">
-            <div role="status">{part(false)}</div>
-            <div role="alert">{part(true)}</div>
+            <div role="status">{region(false)}</div>
+            <div role="alert">{region(true)}</div>
         </div>
     }
     .into_erased()
 }
 
 #[component]
-fn ToastCard(toast: Toast, notes: Notifications) -> impl IntoView {
+fn ToastCard(toast: Toast, notifications: Notifications) -> impl IntoView {
     let Toast { id, notification, undo } = toast;
     let (class, glyph) = notification_style(&notification);
     let undo = undo.map(|undo| {
-        let optimistic_update: OptimisticUpdate = Arc::new(move |_| notes.dismiss(id));
+        let optimistic_update: OptimisticUpdate = Arc::new(move |_| notifications.dismiss(id));
         view! { <UndoButton undo=undo optimistic_update=optimistic_update/> }
     });
     view! {
@@ -49,7 +49,7 @@ fn ToastCard(toast: Toast, notes: Notifications) -> impl IntoView {
                 {notification.request_id.map(|id| view! { <p class="toast-id"><RequestIdText id=id/></p> })}
             </div>
             {undo}
-            <button type="button" class="icon-button" aria-label=t().common.dismiss on:click=move |_| notes.dismiss(id)>
+            <button type="button" class="icon-button" aria-label=t().common.dismiss on:click=move |_| notifications.dismiss(id)>
                 <Icon glyph=Glyph::Cross/>
             </button>
         </div>
@@ -57,42 +57,42 @@ fn ToastCard(toast: Toast, notes: Notifications) -> impl IntoView {
     .into_erased()
 }
 
-fn notification_style(note: &Notification) -> (&'static str, Glyph) {
-    if note.is_error { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
+fn notification_style(notification: &Notification) -> (&'static str, Glyph) {
+    if notification.is_error { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
 }
 
 /// The notifications of this tab, newest first.
 #[component]
 pub(crate) fn NotificationsMenu() -> impl IntoView {
     let words = &t().shell;
-    let Some(notes) = use_context::<Notifications>() else { return ().into_erased() };
-    let lines = move || {
-        let past = notes.history.get();
-        if past.is_empty() {
+    let Some(notifications) = use_context::<Notifications>() else { return ().into_erased() };
+    let content = move || {
+        let history = notifications.history.get();
+        if history.is_empty() {
             return view! { <p class="text-muted">{words.notes_none}</p> }.into_erased();
         }
-        let line = |note: Notification| {
-            let (class, glyph) = notification_style(&note);
+        let item = |notification: Notification| {
+            let (class, glyph) = notification_style(&notification);
             view! {
                 <li class=class>
                     <Icon glyph=glyph/>
                     <div class="toast-text">
-                        <p>{note.text}</p>
-                        <p class="toast-id"><RelativeTime at=note.at/>{note.request_id.map(|id| view! { <RequestIdText id=id/> })}</p>
+                        <p>{notification.text}</p>
+                        <p class="toast-id"><RelativeTime at=notification.at/>{notification.request_id.map(|id| view! { <RequestIdText id=id/> })}</p>
                     </div>
                 </li>
             }
         };
-        view! { <ol class="notes-list">{past.into_iter().rev().map(line).collect_view()}</ol> }.into_erased()
+        view! { <ol class="notes-list">{history.into_iter().rev().map(item).collect_view()}</ol> }.into_erased()
     };
     view! {
         <details class="js-only notes">
             <summary class="nav-link">
                 <Icon glyph=Glyph::Bell/>
                 {words.notes}
-                {move || Some(notes.history.with(Vec::len)).filter(|count| *count > 0).map(|count| view! { <span class="filter-count ml-auto">{count}</span> })}
+                {move || Some(notifications.history.with(Vec::len)).filter(|count| *count > 0).map(|count| view! { <span class="filter-count ml-auto">{count}</span> })}
             </summary>
-            <div class="notes-body">{lines}</div>
+            <div class="notes-body">{content}</div>
         </details>
     }
     .into_erased()

@@ -15,8 +15,9 @@ const CHART_HEIGHT: f64 = 40.0;
 pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
     let words = &language.server_pages().usage;
-    let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_available.unwrap_or(0.0))).fold(0.0, f64::max);
-    let height = |hours: f64| if most > 0.0 { hours / most * CHART_HEIGHT } else { 0.0 };
+    let max_hours =
+        days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_available.unwrap_or(0.0))).fold(0.0, f64::max);
+    let height = |hours: f64| if max_hours > 0.0 { hours / max_hours * CHART_HEIGHT } else { 0.0 };
     let bar = |(index, day): (usize, &UsageDay)| {
         let rect = |class: &'static str, hours: f64| {
             let (x, y) = (format!("{index}.12"), format!("{:.2}", CHART_HEIGHT - height(hours)));
@@ -46,7 +47,7 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
                 </ul>
             </div>
             <figure class="day-bars" aria-hidden="true">
-                <span class="day-most">{language.format_hours(most)}</span>
+                <span class="day-most">{language.format_hours(max_hours)}</span>
                 <svg viewBox=format!("0 0 {} {CHART_HEIGHT}", days.len().max(1)) preserveAspectRatio="none">{bars}</svg>
                 <figcaption><span>{first}</span><span>{clock.zone_name()}</span><span>{last}</span></figcaption>
             </figure>
@@ -74,10 +75,10 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
 pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
     let words = &t().server_pages().usage;
     let hint = if own { words.by_hour_own_hint } else { words.by_hour_hint }.of(use_clock().zone_name());
-    let most = week.iter().map(|hour| hour.gpu_hours).fold(0.0, f64::max);
+    let max_hours = week.iter().map(|hour| hour.gpu_hours).fold(0.0, f64::max);
     let hours = (0..24).map(|hour| view! { <th scope="col">{format!("{hour:02}")}</th> }).collect_view();
     let day = |(name, hours): (&'static str, &[UsageHour])| {
-        let cells = hours.iter().map(|hour| view! { <HeatmapCell hour=*hour most=most/> }).collect_view();
+        let cells = hours.iter().map(|hour| view! { <HeatmapCell hour=*hour max_hours=max_hours/> }).collect_view();
         view! { <tr><th scope="row">{name}</th>{cells}</tr> }
     };
     let days = &words.weekdays;
@@ -101,27 +102,27 @@ pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// The share of the GPU hours available, if known; otherwise relative to `most`, the maximum of all hours.
+/// The share of the GPU hours available, if known; otherwise relative to `max_hours`, the maximum of all hours.
 #[component]
-fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
+fn HeatmapCell(hour: UsageHour, max_hours: f64) -> impl IntoView {
     let language = t();
-    let (share, text) = match hour.gpu_hours_available {
+    let (fraction, text) = match hour.gpu_hours_available {
         Some(available) if available > 0.0 => {
-            let share = hour.gpu_hours / available;
-            (share, language.format_percent(share * 100.0))
+            let fraction = hour.gpu_hours / available;
+            (fraction, language.format_percent(fraction * 100.0))
         }
         Some(_) => return view! { <td class="heat-none"><span class="sr-only">"–"</span></td> }.into_erased(),
-        None if most > 0.0 => (hour.gpu_hours / most, language.format_hours(hour.gpu_hours)),
+        None if max_hours > 0.0 => (hour.gpu_hours / max_hours, language.format_hours(hour.gpu_hours)),
         None => (0.0, language.format_hours(0.0)),
     };
-    view! { <td class=heat_class(share) title=text.clone()><span class="sr-only">{text.clone()}</span></td> }
+    view! { <td class=heat_class(fraction) title=text.clone()><span class="sr-only">{text.clone()}</span></td> }
         .into_erased()
 }
 
-/// Returns the class for a share from 0 to 1: one of six steps, of which the first means no usage.
-fn heat_class(share: f64) -> &'static str {
-    match share {
-        _ if share <= 0.0 => "heat-0",
+/// Returns the class for a fraction from 0 to 1: one of six steps, of which the first means no usage.
+fn heat_class(fraction: f64) -> &'static str {
+    match fraction {
+        _ if fraction <= 0.0 => "heat-0",
         ..0.2 => "heat-1",
         0.2..0.4 => "heat-2",
         0.4..0.6 => "heat-3",

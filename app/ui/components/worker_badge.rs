@@ -37,10 +37,10 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
 /// A badge for an unhealthy host of a worker that is not offline.
 #[component]
 fn HostHealthBadge(worker: WorkerView) -> impl IntoView {
-    let why = worker.unhealthy_reason.filter(|_| worker.status != WorkerStatus::Offline);
-    let badge = why.map(|why| {
+    let reason = worker.unhealthy_reason.filter(|_| worker.status != WorkerStatus::Offline);
+    let badge = reason.map(|reason| {
         view! {
-            <span class="status status-warn" title=t().worker.unhealthy_because.of(&why)>
+            <span class="status status-warn" title=t().worker.unhealthy_because.of(&reason)>
                 <Icon glyph=Glyph::Warning/>
                 <span>{t().worker.unhealthy}</span>
             </span>

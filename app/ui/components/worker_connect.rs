@@ -26,11 +26,11 @@ pub(crate) fn NewTokenPanel(token: String, start_methods: Vec<StartMethod>) -> i
     let words = &t().worker;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let fingerprint = session.and_then(|session| session.fingerprint);
-    let own = start_methods.iter().any(|method| uses_loopback_address(&method.text));
+    let uses_loopback = start_methods.iter().any(|method| uses_loopback_address(&method.text));
     let start_methods = start_methods
         .into_iter()
         .enumerate()
-        .map(|(at, method)| view! { <StartMethodDetails method=method open={at == 0}/> });
+        .map(|(index, method)| view! { <StartMethodDetails method=method open={index == 0}/> });
     view! {
         <section class="panel p-5" aria-labelledby="token">
             <h2 id="token" class="panel-title"><Icon glyph=Glyph::Key/>{words.token_title}</h2>
@@ -39,7 +39,7 @@ pub(crate) fn NewTokenPanel(token: String, start_methods: Vec<StartMethod>) -> i
         </section>
         <section class="panel" aria-labelledby="connect">
             <h2 id="connect" class="panel-title px-5 pt-5 pb-3"><Icon glyph=Glyph::Play/>{words.connect_title}</h2>
-            {own.then(|| view! {
+            {uses_loopback.then(|| view! {
                 <div class="notice notice-warn mx-5"><Icon glyph=Glyph::Warning/><p>{words.own_address}</p></div>
             })}
             {start_methods.collect_view()}
@@ -86,15 +86,15 @@ fn causes() -> impl Iterator<Item = Text> {
 pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token_shown: bool) -> impl IntoView {
     let words = &t().worker;
     let is_connected = Memo::new(move |_| worker.with(has_registered));
-    let late = RwSignal::new(!token_shown);
-    let known = Memo::new(move |_| {
+    let shows_causes = RwSignal::new(!token_shown);
+    let agent_text = Memo::new(move |_| {
         worker.with(|worker| if is_connected.get() { describe_agent(worker) } else { String::new() })
     });
     let rejected =
         Memo::new(move |_| worker.with(|worker| worker.last_rejection.clone()).filter(|_| !is_connected.get()));
     let worker_url = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
-        if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), TROUBLESHOOTING_DELAY) {
+        if let Ok(handle) = set_timeout_with_handle(move || _ = shows_causes.try_set(true), TROUBLESHOOTING_DELAY) {
             on_cleanup(move || handle.clear());
         }
     });
@@ -103,12 +103,12 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <span class="contact-sign"><span class="contact-ring"></span>{move || is_connected.get().then(|| view! { <Icon glyph=Glyph::Check/> })}</span>
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if is_connected.get() { words.connected } else { words.waiting }}</p>
-                <p class="text-muted">{move || if is_connected.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
+                <p class="text-muted">{move || if is_connected.get() { agent_text.get() } else { words.waiting_hint.to_owned() }}</p>
                 {move || rejected.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
                     <p class="no-js-only"><a class="quiet-link" href=worker_url target="_blank" rel="noopener">{words.check_in_new_tab}</a></p>
                 })}
-                {move || (late.get() && !is_connected.get()).then(|| view! {
+                {move || (shows_causes.get() && !is_connected.get()).then(|| view! {
                     <div class="mt-3">
                         <p class="font-medium">{words.causes_title}</p>
                         <ul class="mt-1 list-disc space-y-1 pl-5 text-muted">
@@ -138,7 +138,7 @@ fn has_registered(worker: &WorkerView) -> bool {
 fn RejectedAgentNotice(agent: RejectedAgentView) -> impl IntoView {
     let words = &t().worker;
     let RejectedAgentView { at, reason, from } = agent;
-    let why = match reason.as_str() {
+    let reason_text = match reason.as_str() {
         "worker_token_invalid" => words.rejected_token.to_owned(),
         "worker_token_expired" => words.rejected_expired.to_owned(),
         "network_not_allowed" => words.rejected_network.to_owned(),
@@ -149,7 +149,7 @@ fn RejectedAgentNotice(agent: RejectedAgentView) -> impl IntoView {
             <Icon glyph=Glyph::Warning/>
             <div class="grow">
                 <p class="font-medium">{words.rejected} " " <RelativeTime at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
-                <p>{why}</p>
+                <p>{reason_text}</p>
             </div>
         </div>
     }
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn after_a_rotation_it_waits_until_an_agent_registers_with_the_new_token() {
         let page = |registered: Option<&str>, token_created: Option<&str>| {
-            let moment = |time: &str| format!("2026-11-25T{time}Z");
+            let timestamp = |time: &str| format!("2026-11-25T{time}Z");
             let worker = json!({
                 "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": "offline",
                 "status_since": "2026-11-25T00:00:00Z", "local": false, "draining": false, "max_jobs": 1, "gpu_count": 0,
                 "labels": {}, "reported_labels": {}, "ignore_reported_labels": false,
-                "created_at": "2026-11-25T00:00:00Z", "jobs": [], "last_heartbeat": registered.map(moment),
-                "registered_at": registered.map(moment), "token_created_at": token_created.map(moment),
+                "created_at": "2026-11-25T00:00:00Z", "jobs": [], "last_heartbeat": registered.map(timestamp),
+                "registered_at": registered.map(timestamp), "token_created_at": token_created.map(timestamp),
             });
             let worker: WorkerView = serde_json::from_value(worker).expect("a worker");
             Owner::new().with(|| view! { <FirstContact worker=RwSignal::new(worker) token_shown=true/> }.to_html())
@@ -196,9 +196,9 @@ mod tests {
         ] {
             let page = page(registered, token_created);
             let has_text = |words: &str| page.contains(&format!(">{words}<"));
-            let shown =
+            let texts =
                 (page.contains("contact is-here"), has_text(t().worker.connected), has_text(t().worker.waiting));
-            assert_eq!(shown, (is_connected, is_connected, !is_connected), "{registered:?}, {token_created:?}: {page}");
+            assert_eq!(texts, (is_connected, is_connected, !is_connected), "{registered:?}, {token_created:?}: {page}");
         }
     }
 
@@ -212,8 +212,8 @@ mod tests {
             Owner::new()
                 .with(|| view! { <NewTokenPanel token="wt_1".to_owned() start_methods=start_methods/> }.to_html())
         };
-        for own in ["http://localhost:8001", "http://127.0.0.1:8001", "http://127.0.1.1", "https://[::1]:8001"] {
-            assert!(page(own).contains(t().worker.own_address), "{own}");
+        for url in ["http://localhost:8001", "http://127.0.0.1:8001", "http://127.0.1.1", "https://[::1]:8001"] {
+            assert!(page(url).contains(t().worker.own_address), "{url}");
         }
         assert!(!page("https://gpu.example").contains(t().worker.own_address));
     }

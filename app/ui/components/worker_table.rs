@@ -42,15 +42,16 @@ pub(crate) struct SortColumns {
 #[component]
 pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> impl IntoView {
     let words = &t().workers;
-    let picks = has_permission(Permission::AdminWorkers);
-    let ids = Memo::new(move |_| page.with(|page| page.workers.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
+    let has_selection = has_permission(Permission::AdminWorkers);
+    let ids =
+        Memo::new(move |_| page.with(|page| page.workers.iter().map(|worker| worker.id.clone()).collect::<Vec<_>>()));
     let row = move |id: WorkerId| {
-        let worker = Memo::new(move |last: Option<&Option<WorkerView>>| {
-            let now = page.with(|page| page.workers.iter().find(|one| one.id == id).cloned());
+        let worker = Memo::new(move |previous: Option<&Option<WorkerView>>| {
+            let current = page.with(|page| page.workers.iter().find(|worker| worker.id == id).cloned());
             // A row that is about to be removed still shows its last content.
-            now.or_else(|| last.cloned().flatten())
+            current.or_else(|| previous.cloned().flatten())
         });
-        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(|worker| row_cells(worker, picks)))}</tr> }
+        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(|worker| row_cells(worker, has_selection)))}</tr> }
             .into_erased()
     };
     let (body, hint) = stable_rows(ids, row);
@@ -59,7 +60,7 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
             <caption class="sr-only">{words.title}</caption>
             <thead>
                 <tr>
-                    {picks.then(|| view! { <td class="pick-cell">{select_all_checkbox()}</td> })}
+                    {has_selection.then(|| view! { <td class="pick-cell">{select_all_checkbox()}</td> })}
                     {sortable_header("", heads.name, words.worker)}
                     {sortable_header("w-2/5 md:w-[18%]", heads.status, words.status)}
                     {sortable_header("w-[14%] max-md:hidden", heads.gpus, words.gpu)}
@@ -81,19 +82,19 @@ fn sortable_header(class: &'static str, head: SortColumn, label: Text) -> AnyVie
         .into_erased()
 }
 
-fn row_cells(worker: &WorkerView, picks: bool) -> impl IntoView + use<> {
+fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> {
     let words = t();
     let gpus = describe_gpus(&words.workers, worker);
-    let (known_as, class) = match &worker.hostname {
+    let (subtitle, class) = match &worker.hostname {
         Some(host) => (host.clone(), "max-md:hidden"),
         None => (format::short_id(worker.id.as_str()), "max-md:hidden whitespace-nowrap"),
     };
     view! {
-        {picks.then(|| view! { <td class="pick-cell">{row_checkbox(worker.id.to_string(), &worker.name)}</td> })}
+        {has_selection.then(|| view! { <td class="pick-cell">{row_checkbox(worker.id.to_string(), &worker.name)}</td> })}
         <th scope="row">
             <a class="row-link" href=format!("/admin/workers/{}", worker.id) title=worker.name.clone()>{worker.name.clone()}</a>
-            <span class="row-sub" title=known_as.clone()>
-                <span class=class>{known_as.clone()}</span>
+            <span class="row-sub" title=subtitle.clone()>
+                <span class=class>{subtitle.clone()}</span>
                 <span class="md:hidden">{gpus.clone()}</span>
             </span>
         </th>
@@ -107,7 +108,7 @@ fn row_cells(worker: &WorkerView, picks: bool) -> impl IntoView + use<> {
         <td class="max-md:hidden"><span class="block truncate" title=gpus.clone()>{gpus.clone()}</span></td>
         <td class="max-md:hidden"><CurrentJobCell worker=worker.clone()/></td>
         <td class="text-muted max-xl:hidden">{worker_type_label(&words.status, worker.worker_type)}</td>
-        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list="/admin/workers" none="–" most=MAX_IN_ROW/></td>
+        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list="/admin/workers" none="–" max=MAX_IN_ROW/></td>
         <td class="num text-muted max-md:hidden"><LastSeen worker=worker.clone()/></td>
     }
     .into_erased()
@@ -115,12 +116,12 @@ fn row_cells(worker: &WorkerView, picks: bool) -> impl IntoView + use<> {
 
 /// Returns the GPUs by model, such as `2 × A100-SXM4-80GB`, or that there are none; a dash if nothing is reported yet.
 pub(crate) fn describe_gpus(words: &Workers, worker: &WorkerView) -> String {
-    let some = |count: u32, model: &str| format!("{count}\u{a0}×\u{a0}{model}");
-    let parts: Vec<_> = worker.gpu_models.iter().map(|model| some(model.count, &model.name)).collect();
+    let count_text = |count: u32, model: &str| format!("{count}\u{a0}×\u{a0}{model}");
+    let parts: Vec<_> = worker.gpu_models.iter().map(|model| count_text(model.count, &model.name)).collect();
     match (worker.gpu_count, parts.is_empty()) {
         (0, _) if worker.accelerator_type.is_none() => "–".to_owned(),
         (0, _) => words.no_gpu.to_owned(),
-        (count, true) => some(count, worker.gpu_name.as_deref().unwrap_or("GPU")),
+        (count, true) => count_text(count, worker.gpu_name.as_deref().unwrap_or("GPU")),
         (_, false) => parts.join(", "),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn TokenConflictAlert(worker: RwSignal<WorkerView>) -> impl IntoView 
         Memo::new(move |_| worker.with(|worker| worker.token_conflict.clone())),
         worker.with_untracked(|worker| worker.id.clone()),
     );
-    let shown = move || {
+    let content = move || {
         let (conflict, action) = (conflict.get()?, format!("/ui/workers/{id}/settle"));
         let alert = view! {
             <section class="panel p-5 mb-6" role="alert">
@@ -33,7 +33,7 @@ pub(crate) fn TokenConflictAlert(worker: RwSignal<WorkerView>) -> impl IntoView 
         };
         Some(alert.into_erased())
     };
-    view! { {shown} }.into_erased()
+    view! { {content} }.into_erased()
 }
 
 fn conflict_hint(host: &str) -> String {
@@ -80,26 +80,27 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
 /// Renders who created the token, its last use, and its limits.
 fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let words = &t().token;
-    let by = worker.token_created_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
+    let creator = worker.token_created_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
     let created = worker.token_created_at.map(|at| {
-        view! { <div><dt>{words.token_made}</dt><dd><RelativeTime at=at/>{by}</dd></div> }
+        view! { <div><dt>{words.token_made}</dt><dd><RelativeTime at=at/>{creator}</dd></div> }
     });
-    let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));
-    let ends = match (worker.token_expires_at, worker.token_unused_ends_at) {
+    let address_text =
+        worker.last_used_from.as_ref().map(|address| format!(" {}", t().worker.contact_from.of(address)));
+    let expiry = match (worker.token_expires_at, worker.token_unused_ends_at) {
         (Some(at), _) => clock.format_timestamp(at),
         (None, Some(at)) => words.token_ends_unused.of(clock.format_timestamp(at)),
         (None, None) => words.token_never_ends.to_owned(),
     };
-    let old = worker.old_token_ends_at.map(|at| {
+    let old_token = worker.old_token_ends_at.map(|at| {
         view! { <div><dt>{words.old_token_ends}</dt><dd>{clock.format_timestamp(at)}</dd></div> }
     });
     let networks = worker.allowed_networks.join(", ");
     let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
     view! {
         {created}
-        <div><dt>{words.token_used}</dt><dd><LastSeen worker=worker.clone()/>{from}</dd></div>
-        <div><dt>{words.token_ends}</dt><dd>{ends}</dd></div>
-        {old}
+        <div><dt>{words.token_used}</dt><dd><LastSeen worker=worker.clone()/>{address_text}</dd></div>
+        <div><dt>{words.token_ends}</dt><dd>{expiry}</dd></div>
+        {old_token}
         <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
     }
     .into_erased()
@@ -120,17 +121,17 @@ pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
         .into_erased()
     };
     let conflict = worker.token_conflict.map(|conflict| warning(words.conflict, conflict_hint(&conflict.host)));
-    let ends = worker.token_expires_at;
-    let ended = move || {
-        let (end, now) = (ends?, clock.now());
-        let when = clock.format_timestamp(end);
+    let expiry = worker.token_expires_at;
+    let expiry_badge = move || {
+        let (end, now) = (expiry?, clock.now());
+        let expiry_time = clock.format_timestamp(end);
         if end <= now {
-            Some(warning(words.token_has_ended, when))
+            Some(warning(words.token_has_ended, expiry_time))
         } else if end - now < EXPIRY_WARNING {
-            Some(view! { <span class="chip">{words.token_ends_at} " " {when}</span> }.into_erased())
+            Some(view! { <span class="chip">{words.token_ends_at} " " {expiry_time}</span> }.into_erased())
         } else {
             None
         }
     };
-    view! { {conflict} {ended} }.into_erased()
+    view! { {conflict} {expiry_badge} }.into_erased()
 }

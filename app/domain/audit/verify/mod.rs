@@ -232,7 +232,7 @@ struct ChainReader {
 
 struct LastEntry {
     /// The entry as stored.
-    mark: EntryRef,
+    stored: EntryRef,
     /// The hash computed from its content.
     computed: String,
 }
@@ -240,7 +240,7 @@ struct LastEntry {
 impl LastEntry {
     /// Returns whether this hash is the one of the entry. A row with an edited hash is reported separately.
     fn matches_hash(&self, hash: &str) -> bool {
-        self.mark.hash == hash || self.computed == hash
+        self.stored.hash == hash || self.computed == hash
     }
 }
 
@@ -258,16 +258,16 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
 
     /// Verifies the next entry, given its stored hash.
     pub fn verify_record(&mut self, record: &AuditRecord<'_>, hash: &str) {
-        if self.chain.as_ref().is_none_or(|reading| reading.chain != record.chain) {
+        if self.chain.as_ref().is_none_or(|reader| reader.chain != record.chain) {
             self.finish_chain();
             self.begin_chain(record.chain);
         }
         self.report.entries += 1;
         let computed = (self.hash)(&record.canonical_bytes());
-        if let Some(reading) = &mut self.chain {
-            reading.verify_record(record, hash, computed, &mut self.report);
+        if let Some(reader) = &mut self.chain {
+            reader.verify_record(record, hash, computed, &mut self.report);
             if self.trust.as_ref().is_some_and(|trust| trust.is_overdue(record.chain, record.seq, record.at)) {
-                reading.unsigned_from.get_or_insert(record.seq);
+                reader.unsigned_from.get_or_insert(record.seq);
             }
         }
     }
@@ -297,8 +297,11 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
         self.chain = Some(ChainReader {
             chain: chain.to_owned(),
             // Entries removed by retention can no longer be compared.
-            signed: signed.into_iter().filter(|(seq, _)| removed.as_ref().is_none_or(|mark| *seq > mark.seq)).collect(),
-            last: removed.map(|mark| LastEntry { computed: mark.hash.clone(), mark }),
+            signed: signed
+                .into_iter()
+                .filter(|(seq, _)| removed.as_ref().is_none_or(|removed| *seq > removed.seq))
+                .collect(),
+            last: removed.map(|stored| LastEntry { computed: stored.hash.clone(), stored }),
             head,
             is_empty: true,
             unsigned_from: None,
@@ -307,15 +310,15 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
     }
 
     fn finish_chain(&mut self) {
-        let Some(reading) = self.chain.take() else { return };
-        let exists = reading.head.is_some() || !reading.is_empty;
+        let Some(reader) = self.chain.take() else { return };
+        let exists = reader.head.is_some() || !reader.is_empty;
         if let Some(trust) = self.trust.as_ref().filter(|_| exists) {
-            let overdue = reading.unsigned_from.zip(reading.last.as_ref().map(|last| last.mark.seq));
-            if let Some(fault) = trust.check_chain(&reading.chain, reading.head.as_ref(), overdue) {
-                self.report.add(&reading.chain, fault);
+            let overdue = reader.unsigned_from.zip(reader.last.as_ref().map(|last| last.stored.seq));
+            if let Some(fault) = trust.check_chain(&reader.chain, reader.head.as_ref(), overdue) {
+                self.report.add(&reader.chain, fault);
             }
         }
-        reading.finish(&mut self.report);
+        reader.finish(&mut self.report);
     }
 }
 
@@ -325,9 +328,9 @@ impl ChainReader {
         let seq = record.seq;
         let edited = computed != hash;
         match &self.last {
-            Some(last) if seq <= last.mark.seq => return report.add(&self.chain, ChainFault::Inserted(seq)),
-            Some(last) if seq > last.mark.seq + 1 => {
-                report.add(&self.chain, ChainFault::Removed { from: last.mark.seq + 1, to: seq - 1 });
+            Some(last) if seq <= last.stored.seq => return report.add(&self.chain, ChainFault::Inserted(seq)),
+            Some(last) if seq > last.stored.seq + 1 => {
+                report.add(&self.chain, ChainFault::Removed { from: last.stored.seq + 1, to: seq - 1 });
             }
             Some(last) if !edited && !last.matches_hash(record.previous) => {
                 report.add(&self.chain, ChainFault::Replaced(seq));
@@ -341,30 +344,30 @@ impl ChainReader {
         if self.signed.remove(&seq).is_some_and(|signed| signed != hash) {
             report.add(&self.chain, ChainFault::SignedHashMismatch(seq));
         }
-        self.last = Some(LastEntry { mark: EntryRef { seq, hash: hash.to_owned() }, computed });
+        self.last = Some(LastEntry { stored: EntryRef { seq, hash: hash.to_owned() }, computed });
     }
 
     fn finish(self, report: &mut VerifyReport) {
         let mut add = |fault| report.add(&self.chain, fault);
         let newest = self.head.map(|head| head.newest);
         match (&newest, &self.last) {
-            (Some(head), Some(last)) if last.mark.seq < head.seq && self.is_empty => {
+            (Some(head), Some(last)) if last.stored.seq < head.seq && self.is_empty => {
                 add(ChainFault::AllEntriesMissing(head.seq));
             }
-            (Some(head), Some(last)) if last.mark.seq < head.seq => {
-                add(ChainFault::Truncated { from: last.mark.seq + 1, to: head.seq });
+            (Some(head), Some(last)) if last.stored.seq < head.seq => {
+                add(ChainFault::Truncated { from: last.stored.seq + 1, to: head.seq });
             }
-            (Some(head), Some(last)) if last.mark.seq > head.seq => {
-                add(ChainFault::Added { from: head.seq + 1, to: last.mark.seq });
+            (Some(head), Some(last)) if last.stored.seq > head.seq => {
+                add(ChainFault::Added { from: head.seq + 1, to: last.stored.seq });
             }
             (Some(head), Some(last)) if !last.matches_hash(&head.hash) => add(ChainFault::HeadMismatch(head.seq)),
             (None, _) if !self.is_empty => add(ChainFault::MissingHead),
             _ => {}
         }
         // Entries that the head shows as missing are already reported.
-        let nothing = if self.is_empty { -1 } else { 0 };
-        let known = newest.map_or(nothing, |head| head.seq);
-        if let Some(seq) = self.signed.into_keys().filter(|seq| *seq > known).max() {
+        let before_first = if self.is_empty { -1 } else { 0 };
+        let reported_up_to = newest.map_or(before_first, |head| head.seq);
+        if let Some(seq) = self.signed.into_keys().filter(|seq| *seq > reported_up_to).max() {
             add(ChainFault::SignedEntryMissing(seq));
         }
     }

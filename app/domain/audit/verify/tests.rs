@@ -37,7 +37,7 @@ impl AuditLogRow {
         self
     }
 
-    fn mark(&self) -> EntryRef {
+    fn entry_ref(&self) -> EntryRef {
         EntryRef { seq: self.seq, hash: self.hash.clone() }
     }
 }
@@ -73,8 +73,8 @@ impl AuditLog {
             let row = AuditLogRow { chain: chain.to_owned(), seq, entry: entry(seq), previous, hash: String::new() };
             rows.push(row.rehashed());
         }
-        let mark = |seq: i64| usize::try_from(seq - 1).map(|at| rows[at].mark()).unwrap_or_default();
-        let heads = [(chain.to_owned(), ChainHead { newest: mark(number), removed: mark(removed) })].into();
+        let entry_ref = |seq: i64| usize::try_from(seq - 1).map(|at| rows[at].entry_ref()).unwrap_or_default();
+        let heads = [(chain.to_owned(), ChainHead { newest: entry_ref(number), removed: entry_ref(removed) })].into();
         let rows = rows.into_iter().filter(|row| row.seq > removed).collect();
         Self { rows, heads, signed: SignedHashes::new() }
     }
@@ -112,13 +112,13 @@ fn each_fault_names_its_entries() {
         ("all are removed", |t| t.rows.clear(), &[ChainFault::AllEntriesMissing(8)]),
         ("the head is removed", |t| t.heads.clear(), &[ChainFault::MissingHead]),
         ("the head does not match", |t| t.head().newest.hash = "0".to_owned(), &[ChainFault::HeadMismatch(8)]),
-        ("the head is set back", |t| t.head().newest = t.rows[5].mark(), &[ChainFault::Added { from: 7, to: 8 }]),
+        ("the head is set back", |t| t.head().newest = t.rows[5].entry_ref(), &[ChainFault::Added { from: 7, to: 8 }]),
         (
-            "the beginning is moved on",
-            |t| t.head().removed = t.rows[1].mark(),
+            "the beginning is moved forward",
+            |t| t.head().removed = t.rows[1].entry_ref(),
             &[ChainFault::Inserted(1), ChainFault::Inserted(2)],
         ),
-        ("one was signed otherwise", |t| sign(t, 3, "0"), &[ChainFault::SignedHashMismatch(3)]),
+        ("an entry was signed with another hash", |t| sign(t, 3, "0"), &[ChainFault::SignedHashMismatch(3)]),
         ("a later one was signed", |t| sign(t, 9, "0"), &[ChainFault::SignedEntryMissing(9)]),
     ];
     for (name, tamper, expected) in cases {
@@ -143,16 +143,16 @@ fn sign(audit_log: &mut AuditLog, seq: i64, hash: &str) {
 #[test]
 fn rewritten_chain_is_found_by_signatures() {
     let original = AuditLog::new("c", 8, 0);
-    let mut anew = AuditLog::new("c", 5, 0);
-    assert!(anew.report().is_clean(), "the database alone does not reveal it");
-    sign(&mut anew, 8, &original.rows[7].hash);
-    assert_eq!(anew.faults(), [ChainFault::SignedEntryMissing(8)]);
-    let mut none = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: anew.signed };
-    assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(8)]);
-    assert_eq!(none.report().chains, 1);
-    none = AuditLog::new("c", 9, 9);
-    sign(&mut none, 8, "0");
-    assert!(none.report().is_clean(), "entries removed by retention are not expected");
+    let mut rewritten = AuditLog::new("c", 5, 0);
+    assert!(rewritten.report().is_clean(), "the database alone does not reveal it");
+    sign(&mut rewritten, 8, &original.rows[7].hash);
+    assert_eq!(rewritten.faults(), [ChainFault::SignedEntryMissing(8)]);
+    let mut empty = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: rewritten.signed };
+    assert_eq!(empty.faults(), [ChainFault::SignedEntryMissing(8)]);
+    assert_eq!(empty.report().chains, 1);
+    empty = AuditLog::new("c", 9, 9);
+    sign(&mut empty, 8, "0");
+    assert!(empty.report().is_clean(), "entries removed by retention are not expected");
 }
 
 #[test]
@@ -182,15 +182,15 @@ fn other_faults_can_be_added() {
 
 #[test]
 fn chains_are_verified_separately_and_counted() {
-    let mut both = AuditLog::new("a", 3, 0);
+    let mut audit_log = AuditLog::new("a", 3, 0);
     let other = AuditLog::new("b", 4, 2);
-    both.rows.extend(other.rows);
-    both.heads.extend(other.heads);
-    both.heads.insert("quiet".to_owned(), ChainHead::default());
-    let report = both.report();
+    audit_log.rows.extend(other.rows);
+    audit_log.heads.extend(other.heads);
+    audit_log.heads.insert("quiet".to_owned(), ChainHead::default());
+    let report = audit_log.report();
     assert_eq!((report.chains, report.entries, report.is_clean()), (3, 5, true));
-    both.rows.retain(|row| row.chain == "b");
-    assert_eq!(both.report().faults, [("a".to_owned(), ChainFault::AllEntriesMissing(3))]);
+    audit_log.rows.retain(|row| row.chain == "b");
+    assert_eq!(audit_log.report().faults, [("a".to_owned(), ChainFault::AllEntriesMissing(3))]);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn every_fault_has_a_code_and_a_description() {
     assert!(faults.iter().all(|fault| fault.entries().is_none() == chain_faults.contains(fault)));
 }
 
-/// One change of an audit log; the numbers are places.
+/// One change of an audit log; `field` is the number of a field.
 #[derive(Debug, Clone, Copy)]
 enum Tampering {
     Edit { field: u8, rehashed: bool },
@@ -262,11 +262,11 @@ fn tampering() -> impl Strategy<Value = Tampering> {
     ]
 }
 
-/// Applies the change; `one` and `other` are indexes of rows.
-fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, one: usize, other: usize) {
+/// Applies the change; `index` and `other_index` are indexes of rows.
+fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, index: usize, other_index: usize) {
     match tampering_kind {
         Tampering::Edit { field, rehashed } => {
-            let row = &mut audit_log.rows[one];
+            let row = &mut audit_log.rows[index];
             match field {
                 0 => row.entry.at = Timestamp(row.entry.at.0 + 1),
                 1 => row.entry.actor.push('x'),
@@ -283,15 +283,15 @@ fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, one: usize, other
                 *row = row.clone().rehashed();
             }
         }
-        Tampering::Remove => drop(audit_log.rows.remove(one)),
-        Tampering::Truncate => audit_log.rows.truncate(one),
+        Tampering::Remove => drop(audit_log.rows.remove(index)),
+        Tampering::Truncate => audit_log.rows.truncate(index),
         Tampering::Append { linked } => {
             let last = audit_log.rows[audit_log.rows.len() - 1].clone();
             let previous = if linked { last.hash.clone() } else { last.previous.clone() };
             audit_log.rows.push(AuditLogRow { seq: last.seq + 1, previous, ..last }.rehashed());
         }
         Tampering::Insert => {
-            let copy = audit_log.rows[one].clone();
+            let copy = audit_log.rows[index].clone();
             audit_log.rows.iter_mut().filter(|row| row.seq >= copy.seq).for_each(|row| row.seq += 1);
             audit_log.rows.push(copy);
         }
@@ -300,13 +300,13 @@ fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, one: usize, other
             audit_log.rows.push(AuditLogRow { seq: first.seq - 1, previous: String::new(), ..first }.rehashed());
         }
         Tampering::Swap => {
-            let (a, b) = (audit_log.rows[one].clone(), audit_log.rows[other].clone());
-            audit_log.rows[one] = AuditLogRow { seq: a.seq, ..b.clone() };
-            audit_log.rows[other] = AuditLogRow { seq: b.seq, ..a };
+            let (a, b) = (audit_log.rows[index].clone(), audit_log.rows[other_index].clone());
+            audit_log.rows[index] = AuditLogRow { seq: a.seq, ..b.clone() };
+            audit_log.rows[other_index] = AuditLogRow { seq: b.seq, ..a };
         }
         Tampering::SwapNumbers => {
-            let (a, b) = (audit_log.rows[one].seq, audit_log.rows[other].seq);
-            (audit_log.rows[one].seq, audit_log.rows[other].seq) = (b, a);
+            let (a, b) = (audit_log.rows[index].seq, audit_log.rows[other_index].seq);
+            (audit_log.rows[index].seq, audit_log.rows[other_index].seq) = (b, a);
         }
         Tampering::Head { field } => {
             let head = audit_log.head();
@@ -325,13 +325,14 @@ fn tamper(audit_log: &mut AuditLog, tampering_kind: Tampering, one: usize, other
 proptest! {
     #[test]
     fn any_single_change_is_found(
-        number in 1_i64..12, removed in 0_i64..12, kind in tampering(), one in 0_usize..12, other in 0_usize..12,
+        number in 1_i64..12, removed in 0_i64..12, kind in tampering(), index in 0_usize..12,
+        other_index in 0_usize..12,
     ) {
         let original = AuditLog::new("c", number, removed.min(number - 1));
         prop_assert!(original.report().is_clean());
         let rows = original.rows.len();
         let mut changed = original.clone();
-        tamper(&mut changed, kind, one % rows, other % rows);
+        tamper(&mut changed, kind, index % rows, other_index % rows);
         prop_assert_eq!(changed.report().is_clean(), changed == original, "{:?}", kind);
     }
 }

@@ -44,8 +44,8 @@ impl VerifiedSignatures {
         overdue: Option<(i64, i64)>,
     ) -> Option<ChainFault> {
         let removed = head.map(|head| &head.removed).filter(|removed| removed.seq > 0);
-        let is_anchored = |mark: &EntryRef| self.anchors.get(chain).is_some_and(|marks| marks.contains(mark));
-        if let Some(removed) = removed.filter(|mark| !is_anchored(mark)) {
+        let is_anchored = |anchor: &EntryRef| self.anchors.get(chain).is_some_and(|anchors| anchors.contains(anchor));
+        if let Some(removed) = removed.filter(|anchor| !is_anchored(anchor)) {
             return Some(ChainFault::UnsignedAnchor(removed.seq));
         }
         // The rest of a chain whose beginning was removed by retention may have no signature of its own.

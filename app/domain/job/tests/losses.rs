@@ -7,9 +7,9 @@ use crate::domain::job::transitions::HOLD_SLACK;
 #[test]
 fn lost_attempt_is_recovered_until_the_next_offer() {
     let lost = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
-    let back = after(lost.clone(), AttemptReport::Running);
-    assert_eq!(back.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
-    assert_eq!(back.losses, 1);
+    let recovered = after(lost.clone(), AttemptReport::Running);
+    assert_eq!(recovered.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
+    assert_eq!(recovered.losses, 1);
     let lost_twice = after(lost, requeue());
     assert_eq!(lost_twice.losses, 1, "one attempt is one loss");
 }
@@ -33,7 +33,7 @@ fn trainer_failure_is_retried_only_on_request() {
     job.spec.retry_on_failure = true;
     let waiting = after(job, failed());
     assert!(
-        matches!(waiting.state, JobState::Queued(Waiting { not_before: Some(moment), .. }) if moment.0 == NOW.0 + 10_000)
+        matches!(waiting.state, JobState::Queued(Waiting { not_before: Some(retry_at), .. }) if retry_at.0 == NOW.0 + 10_000)
     );
 }
 
@@ -52,11 +52,13 @@ fn eviction_is_not_a_loss_and_has_no_back_off() {
 #[test]
 fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
     let unhealthy = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
-    let back = after(after(offered(), AttemptReport::Running), unhealthy());
-    assert_eq!(back.losses, 0);
-    let Some(Waiting { not_before, previous: Some(previous), .. }) = back.state.waiting() else { panic!("not queued") };
+    let returned = after(after(offered(), AttemptReport::Running), unhealthy());
+    assert_eq!(returned.losses, 0);
+    let Some(Waiting { not_before, previous: Some(previous), .. }) = returned.state.waiting() else {
+        panic!("not queued")
+    };
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
-    assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
+    assert_eq!(after(returned.clone(), unhealthy()), returned, "a repeat changes nothing");
     let completed = after(offered(), AttemptReport::Completed);
     assert_eq!(
         completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()),
@@ -68,22 +70,22 @@ fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
 fn attempt_over_its_time_limit_fails_when_stopped() {
     let mut running = after(offered(), AttemptReport::Running);
     running.spec.max_runtime = Some(Millis::from_secs(60));
-    let at = |second: i64, report: AttemptReport| {
+    let reported_at = |second: i64, report: AttemptReport| {
         running
             .clone()
             .reported(NOW + Millis::from_secs(second), &worker(1), AttemptNumber(1), report)
             .expect("current")
     };
-    let over_time = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
+    let runtime_exceeded = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
     for report in [AttemptReport::Cancelled, AttemptReport::Requeue { error: String::new() }] {
-        assert!(at(59, report.clone()).is_queued());
-        let stopped = at(60, report.clone());
-        assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == over_time));
+        assert!(reported_at(59, report.clone()).is_queued());
+        let stopped = reported_at(60, report.clone());
+        assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == runtime_exceeded));
         assert_eq!(stopped.clone().reported(NOW, &worker(1), AttemptNumber(1), report), Ok(stopped));
     }
     assert!(
-        matches!(at(60, AttemptReport::Completed).state, JobState::Completed { .. }),
-        "it was quicker than the stop"
+        matches!(reported_at(60, AttemptReport::Completed).state, JobState::Completed { .. }),
+        "it completed before it was stopped"
     );
     assert_eq!(running.exceeded_runtime(NOW + Millis::from_secs(59)), None);
     assert_eq!(queued().exceeded_runtime(Timestamp(i64::MAX)), None);
@@ -102,7 +104,7 @@ fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
     let later = Timestamp(NOW.0 + 1_000);
     let renewed = lost.clone().hold_renewed(later, LEASE_DURATION);
     assert_eq!(renewed.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
-    assert_eq!(renewed.clone().hold_renewed(later, LEASE_DURATION), renewed, "not for each request");
+    assert_eq!(renewed.clone().hold_renewed(later, LEASE_DURATION), renewed, "not extended for each request");
     assert_eq!(renewed.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
     for report in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
         let reported = lost.clone().reported(later, &worker(1), AttemptNumber(1), report.clone()).expect("current");
@@ -110,8 +112,11 @@ fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
     }
     let cancelled =
         running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
-    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
-    assert_eq!((name(&cancelled), again.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
-    let plain = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
-    assert_eq!((plain.hold_until, plain.clone().hold_renewed(later, LEASE_DURATION)), (None, plain));
+    let retried = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
+    assert_eq!((name(&cancelled), retried.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
+    let not_exclusive = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
+    assert_eq!(
+        (not_exclusive.hold_until, not_exclusive.clone().hold_renewed(later, LEASE_DURATION)),
+        (None, not_exclusive)
+    );
 }

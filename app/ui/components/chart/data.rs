@@ -21,14 +21,14 @@ pub(crate) enum ValueUnit {
 impl ValueUnit {
     /// Formats a value with its unit.
     pub fn format_value(self, value: f64) -> String {
-        let with = |digits, unit| format!("{}\u{a0}{unit}", t().locale.fixed(value, digits));
+        let with_unit = |digits, unit| format!("{}\u{a0}{unit}", t().locale.fixed(value, digits));
         match self {
             _ if !value.is_finite() => "–".to_owned(),
             Self::Plain | Self::Count => t().format_number(value),
             Self::Percent => t().format_percent(value),
-            Self::Gigabytes => with(1, "GB"),
-            Self::Celsius => with(0, "°C"),
-            Self::Watts => with(0, "W"),
+            Self::Gigabytes => with_unit(1, "GB"),
+            Self::Celsius => with_unit(0, "°C"),
+            Self::Watts => with_unit(0, "W"),
         }
     }
 
@@ -107,8 +107,8 @@ pub(crate) struct Plot {
 
 impl Chart {
     fn finite_points(&self) -> impl Iterator<Item = (f64, f64)> {
-        let known = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
-        self.series.iter().flat_map(|line| line.points.iter().chain(&line.background)).copied().filter(known)
+        let is_finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+        self.series.iter().flat_map(|line| line.points.iter().chain(&line.background)).copied().filter(is_finite)
     }
 
     /// Returns the ranges of the axes; none if there is nothing to draw.
@@ -131,11 +131,11 @@ impl Chart {
     /// Returns the positions that the cursor can have, in order: those of the longest line.
     pub fn x_positions(&self) -> Vec<f64> {
         let longest = self.series.iter().max_by_key(|line| line.points.len());
-        let known = longest.into_iter().flat_map(|line| &line.points).filter(|(_, y)| y.is_finite());
-        let mut grid: Vec<f64> = known.map(|(x, _)| *x).collect();
-        grid.sort_unstable_by(f64::total_cmp);
-        grid.dedup();
-        grid
+        let finite = longest.into_iter().flat_map(|line| &line.points).filter(|(_, y)| y.is_finite());
+        let mut positions: Vec<f64> = finite.map(|(x, _)| *x).collect();
+        positions.sort_unstable_by(f64::total_cmp);
+        positions.dedup();
+        positions
     }
 }
 
@@ -146,8 +146,8 @@ impl Plot {
 
     /// Projects a point onto a plot area.
     pub fn project(self, frame: PlotArea, (x, y): (f64, f64)) -> (f64, f64) {
-        let share = if self.is_log { log_fraction(self.y, y) } else { self.y.fraction(y) };
-        (frame.left + frame.width * self.x.fraction(x), frame.top + frame.height * (1.0 - share))
+        let fraction = if self.is_log { log_fraction(self.y, y) } else { self.y.fraction(y) };
+        (frame.left + frame.width * self.x.fraction(x), frame.top + frame.height * (1.0 - fraction))
     }
 
     /// Returns the `d` attribute of a line.
@@ -157,8 +157,8 @@ impl Plot {
 
     /// Returns the point of a line that is nearest to a position, unless it is more than 2 % of the x axis away.
     pub fn value_at(self, line: &ChartSeries, at: f64) -> Option<(f64, f64)> {
-        let known = line.points.iter().filter(|(_, y)| y.is_finite());
-        let nearest = known.min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()))?;
+        let finite = line.points.iter().filter(|(_, y)| y.is_finite());
+        let nearest = finite.min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()))?;
         ((nearest.0 - at).abs() <= (self.x.high - self.x.low) * 0.02).then_some(*nearest)
     }
 }
@@ -232,12 +232,15 @@ mod tests {
 
     #[test]
     fn silence_is_a_gap_and_a_slow_agent_is_none() {
-        let known = |step: f64, values: &[Option<f64>]| -> Vec<bool> {
+        let finite_points = |step: f64, values: &[Option<f64>]| -> Vec<bool> {
             binned_points(0.0, step, values).iter().map(|(_, y)| y.is_finite()).collect()
         };
-        assert_eq!(known(15.0, &[Some(1.0), None, Some(2.0)]), [true, true]);
-        assert_eq!(known(15.0, &[Some(1.0), None, None, None, None, None, None, Some(2.0)]), [true, false, true]);
-        assert_eq!(known(120.0, &[Some(1.0), Some(2.0), None, Some(2.0)]), [true, true, false, true]);
+        assert_eq!(finite_points(15.0, &[Some(1.0), None, Some(2.0)]), [true, true]);
+        assert_eq!(
+            finite_points(15.0, &[Some(1.0), None, None, None, None, None, None, Some(2.0)]),
+            [true, false, true]
+        );
+        assert_eq!(finite_points(120.0, &[Some(1.0), Some(2.0), None, Some(2.0)]), [true, true, false, true]);
         assert_eq!(binned_points(100.0, 10.0, &[None, Some(3.0)]), [(115.0, 3.0)]);
     }
 

@@ -20,13 +20,13 @@ fn sample_rows(grid: &[f64]) -> Vec<f64> {
 }
 
 /// Returns the rows as text, updated only while the table is open.
-fn table_rows(shown: ChartSignals, open: RwSignal<bool>) -> Memo<Vec<(f64, Vec<String>)>> {
-    Memo::new(move |last: Option<&Vec<(f64, Vec<String>)>>| {
-        if let (Some(last), false) = (last, open.get()) {
-            return last.clone();
+fn table_rows(signals: ChartSignals, open: RwSignal<bool>) -> Memo<Vec<(f64, Vec<String>)>> {
+    Memo::new(move |previous: Option<&Vec<(f64, Vec<String>)>>| {
+        if let (Some(previous), false) = (previous, open.get()) {
+            return previous.clone();
         }
-        let plot = shown.plot.get();
-        shown.chart.with(|chart| {
+        let plot = signals.plot.get();
+        signals.chart.with(|chart| {
             let cells = |x| chart.series.iter().map(|line| value_text(chart, plot, line, Some(x))).collect();
             sample_rows(&chart.x_positions()).into_iter().map(|x| (x, cells(x))).collect()
         })
@@ -34,17 +34,17 @@ fn table_rows(shown: ChartSignals, open: RwSignal<bool>) -> Memo<Vec<(f64, Vec<S
 }
 
 #[component]
-pub(super) fn DataTable(shown: ChartSignals, title: Memo<String>, clock: PageClock) -> impl IntoView {
+pub(super) fn DataTable(signals: ChartSignals, title: Memo<String>, clock: PageClock) -> impl IntoView {
     let words = &t().charts;
-    let axis = Memo::new(move |_| shown.chart.with(|chart| chart.axis));
+    let axis = Memo::new(move |_| signals.chart.with(|chart| chart.axis));
     let open = RwSignal::new(false);
-    let table = table_rows(shown, open);
-    let heads = move || {
-        let head = |(name, _)| {
+    let table = table_rows(signals, open);
+    let header_cells = move || {
+        let header_cell = |(name, _)| {
             let name = if String::is_empty(&name) { title.get() } else { name };
             view! { <th scope="col" class="num"><bdi>{name}</bdi></th> }
         };
-        shown.lines.get().into_iter().map(head).collect_view()
+        signals.lines.get().into_iter().map(header_cell).collect_view()
     };
     let body = move || {
         let row = |(x, cells): (f64, Vec<String>)| {
@@ -53,14 +53,14 @@ pub(super) fn DataTable(shown: ChartSignals, title: Memo<String>, clock: PageClo
         };
         table.get().into_iter().map(row).collect_view()
     };
-    let over = move || if axis.get() == Axis::Steps { words.step } else { words.time };
+    let x_label = move || if axis.get() == Axis::Steps { words.step } else { words.time };
     view! {
         <details class="fold chart-numbers" on:toggle=move |_| open.update(|open| *open = !*open)>
             <summary>{words.numbers}<span class="sr-only">": "{title}</span></summary>
             <div class="chart-table" tabindex="0" role="group" aria-label=title>
                 <table class="data">
                     <caption class="sr-only">{title}</caption>
-                    <thead><tr><th scope="col">{over}</th>{heads}</tr></thead>
+                    <thead><tr><th scope="col">{x_label}</th>{header_cells}</tr></thead>
                     <tbody>{body}</tbody>
                 </table>
             </div>
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn sampled_rows_are_few_and_include_both_ends() {
         let grid: Vec<f64> = (0..100).map(f64::from).collect();
-        let shown = sample_rows(&grid);
-        assert_eq!((shown.len(), shown[0], shown[MAX_ROWS - 1]), (MAX_ROWS, 0.0, 99.0));
-        assert!(shown.is_sorted_by(|a, b| a < b));
+        let rows = sample_rows(&grid);
+        assert_eq!((rows.len(), rows[0], rows[MAX_ROWS - 1]), (MAX_ROWS, 0.0, 99.0));
+        assert!(rows.is_sorted_by(|a, b| a < b));
         assert_eq!(sample_rows(&grid[..3]), [0.0, 1.0, 2.0]);
         assert_eq!((sample_rows(&grid[..1]), sample_rows(&[])), (vec![0.0], vec![]));
     }

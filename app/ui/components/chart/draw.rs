@@ -40,37 +40,37 @@ pub(super) const SERIES_CLASSES: [&str; 8] = [
 ];
 
 /// The axes, the lines, and a mark where the values become NaN.
-pub(super) fn draw_plot(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
+pub(super) fn draw_plot(signals: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
     let bottom = frame.top + frame.height;
     let curves = move || {
-        let lines = shown.lines.get();
-        let each = lines.into_iter().zip(SERIES_CLASSES.into_iter().cycle()).enumerate().map(
-            |(number, ((_, behind), class))| {
+        let lines = signals.lines.get();
+        let paths = lines.into_iter().zip(SERIES_CLASSES.into_iter().cycle()).enumerate().map(
+            |(number, ((_, background), class))| {
                 let path = move |points: fn(&ChartSeries) -> &Vec<(f64, f64)>| {
                     move || {
-                        let plot = shown.plot.get();
-                        shown.chart.with(|chart| chart.series.get(number).map(|line| plot.path(frame, points(line))))
+                        let plot = signals.plot.get();
+                        signals.chart.with(|chart| chart.series.get(number).map(|line| plot.path(frame, points(line))))
                     }
                 };
-                let behind = behind.then(|| {
+                let background = background.then(|| {
                     view! { <g class="curve-behind"><path class=class d=path(|line| &line.background)></path></g> }
                 });
-                view! { {behind}<path class=class d=path(|line| &line.points)></path> }
+                view! { {background}<path class=class d=path(|line| &line.points)></path> }
             },
         );
-        each.collect_view()
+        paths.collect_view()
     };
-    let mark = move || {
-        let (mark, plot) = (shown.chart.with(|chart| chart.nan_mark)?, shown.plot.get());
-        let (x, _) = plot.project(frame, (mark, plot.y.low));
+    let nan_line = move || {
+        let (nan_x, plot) = (signals.chart.with(|chart| chart.nan_mark)?, signals.plot.get());
+        let (x, _) = plot.project(frame, (nan_x, plot.y.low));
         Some(view! { <path class="hover-line" d=format!("M{x:.1} {}V{bottom}", frame.top)></path> })
     };
     view! {
-        {draw_axes(shown, canvas, clock)}
+        {draw_axes(signals, canvas, clock)}
         <line class="axis-line" x1=frame.left x2=frame.left + frame.width y1=bottom y2=bottom></line>
         {curves}
-        {mark}
+        {nan_line}
     }
     .into_erased()
 }
@@ -94,8 +94,8 @@ fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<T
         Axis::Steps => ticks(plot.x, canvas.columns),
         Axis::Elapsed => time_ticks(plot.x, canvas.columns, 1.0, 0.0),
         Axis::Clock => {
-            let ahead = f64::from(clock.utc_offset_minutes(timestamp_at(plot.x.high))) * 60.0;
-            time_ticks(plot.x, canvas.columns, 60.0, ahead)
+            let utc_offset_seconds = f64::from(clock.utc_offset_minutes(timestamp_at(plot.x.high))) * 60.0;
+            time_ticks(plot.x, canvas.columns, 60.0, utc_offset_seconds)
         }
     };
     ticks
@@ -106,24 +106,27 @@ fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<T
 
 /// Both axes. All grid lines are a single path, so that one change of the DOM updates them. While the number of ticks
 /// stays the same, labels are updated in place.
-fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
+fn draw_axes(signals: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
     let bottom = frame.top + frame.height;
-    let unit = move || shown.chart.with(|chart| chart.unit);
-    let rules = Memo::new(move |_| y_ticks(unit(), shown.plot.get(), canvas));
-    let marks = Memo::new(move |_| x_ticks(shown.chart.with(|chart| chart.axis), shown.plot.get(), canvas, clock));
+    let unit = move || signals.chart.with(|chart| chart.unit);
+    let y_axis_ticks = Memo::new(move |_| y_ticks(unit(), signals.plot.get(), canvas));
+    let x_axis_ticks =
+        Memo::new(move |_| x_ticks(signals.chart.with(|chart| chart.axis), signals.plot.get(), canvas, clock));
     let path = |ticks: Memo<Vec<Tick>>, line: fn(f64, ChartSize) -> String| {
         move || {
             ticks.with(|ticks| ticks.iter().map(|(_, position)| line(*position, canvas)).collect::<Vec<_>>().concat())
         }
     };
-    let rule = |y: f64, canvas: ChartSize| format!("M{} {y:.1}h{}", canvas.plot_area().left, canvas.plot_area().width);
-    let mark = |x: f64, canvas: ChartSize| format!("M{x:.1} {}v4", canvas.plot_area().top + canvas.plot_area().height);
+    let grid_line =
+        |y: f64, canvas: ChartSize| format!("M{} {y:.1}h{}", canvas.plot_area().left, canvas.plot_area().width);
+    let tick_mark =
+        |x: f64, canvas: ChartSize| format!("M{x:.1} {}v4", canvas.plot_area().top + canvas.plot_area().height);
     view! {
-        <path class="grid-line" d=path(rules, rule)></path>
-        <path class="axis-mark" d=path(marks, mark)></path>
-        {tick_labels(rules, "end", move |y| (frame.left - 8.0, y + 3.5))}
-        {tick_labels(marks, "middle", move |x| (x, bottom + 17.0))}
+        <path class="grid-line" d=path(y_axis_ticks, grid_line)></path>
+        <path class="axis-mark" d=path(x_axis_ticks, tick_mark)></path>
+        {tick_labels(y_axis_ticks, "end", move |y| (frame.left - 8.0, y + 3.5))}
+        {tick_labels(x_axis_ticks, "middle", move |x| (x, bottom + 17.0))}
     }
     .into_erased()
 }

@@ -53,13 +53,13 @@ pub(crate) struct ChartGroup {
 impl ChartGroup {
     /// A group without a cursor.
     pub fn new() -> Self {
-        let alive = RwSignal::new(false);
-        Effect::new(move |_| alive.set(true));
-        Self { cursor: RwSignal::new(None), focused: RwSignal::default(), is_hydrated: alive }
+        let is_hydrated = RwSignal::new(false);
+        Effect::new(move |_| is_hydrated.set(true));
+        Self { cursor: RwSignal::new(None), focused: RwSignal::default(), is_hydrated }
     }
 }
 
-/// The present data of a chart. Its DOM nodes are updated in place: each new reading would otherwise create hundreds of
+/// The current data of a chart. Its DOM nodes are updated in place: each new reading would otherwise create hundreds of
 /// them.
 #[derive(Clone, Copy)]
 struct ChartSignals {
@@ -89,13 +89,13 @@ impl ChartSignals {
 }
 
 /// Returns the chart with an index; an empty one if there are fewer.
-pub(crate) fn nth_chart(all: Memo<Vec<Chart>>, index: usize) -> Memo<Chart> {
-    Memo::new(move |_| all.with(|all| all.get(index).cloned().unwrap_or_default()))
+pub(crate) fn nth_chart(charts: Memo<Vec<Chart>>, index: usize) -> Memo<Chart> {
+    Memo::new(move |_| charts.with(|charts| charts.get(index).cloned().unwrap_or_default()))
 }
 
 /// Returns the IDs of the charts: while they stay the same, charts are updated and not rendered again.
-pub(crate) fn chart_ids(all: Memo<Vec<Chart>>) -> Memo<Vec<String>> {
-    Memo::new(move |_| all.with(|all| all.iter().map(|chart| chart.id.clone()).collect()))
+pub(crate) fn chart_ids(charts: Memo<Vec<Chart>>) -> Memo<Vec<String>> {
+    Memo::new(move |_| charts.with(|charts| charts.iter().map(|chart| chart.id.clone()).collect()))
 }
 
 /// A chart with its title, legend, and table of values; nothing while there is nothing to draw.
@@ -107,10 +107,10 @@ pub(crate) fn ChartView(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [
 }
 
 fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> AnyView {
-    let shown = ChartSignals::new(chart);
+    let signals = ChartSignals::new(chart);
     let clock = use_clock();
     let axis = Memo::new(move |_| chart.with(|chart| chart.axis));
-    let reads = move || match group.cursor.get() {
+    let cursor_text = move || match group.cursor.get() {
         Some(x) => describe_cursor(axis.get(), x, clock),
         // The UTC offset of the labels on the axis.
         None if axis.get() == Axis::Clock => clock.format_utc_offset(clock.now_untracked()),
@@ -118,30 +118,30 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
     };
     let announcement = move || match group.cursor.get() {
         Some(x) if group.focused.with(|focused| chart.with(|chart| *focused == chart.id)) => {
-            let lines = shown.lines.get();
+            let lines = signals.lines.get();
             let values: Vec<_> =
-                (0..).zip(&lines).map(|(n, (name, _))| with_name(name, &shown.value_text_at(n, Some(x)))).collect();
+                (0..).zip(&lines).map(|(n, (name, _))| with_name(name, &signals.value_text_at(n, Some(x)))).collect();
             format!("{}: {}", describe_cursor(axis.get(), x, clock), values.join(", "))
         }
         _ => String::new(),
     };
-    let only = move || (shown.lines.with(Vec::len) == 1).then(|| value_readout(shown, 0, group));
+    let single_value = move || (signals.lines.with(Vec::len) == 1).then(|| value_readout(signals, 0, group));
     let legend = move || {
-        let lines = shown.lines.get();
+        let lines = signals.lines.get();
         (lines.len() > 1).then(|| {
-            let each = lines.into_iter().enumerate().map(|(number, (name, _))| {
+            let items = lines.into_iter().enumerate().map(|(number, (name, _))| {
                 view! {
                     <li>
                         <svg class="legend-key" viewBox="0 0 16 4" aria-hidden="true"><path class=SERIES_CLASSES[number % SERIES_CLASSES.len()] d="M0 2h16"></path></svg>
                         <bdi>{name}</bdi>
-                        {value_readout(shown, number, group)}
+                        {value_readout(signals, number, group)}
                     </li>
                 }
             });
-            view! { <ul class="chart-legend">{each.collect_view()}</ul> }
+            view! { <ul class="chart-legend">{items.collect_view()}</ul> }
         })
     };
-    let drawings = sizes.iter().map(|canvas| draw_chart(shown, *canvas, group, clock)).collect_view();
+    let drawings = sizes.iter().map(|canvas| draw_chart(signals, *canvas, group, clock)).collect_view();
     let title = Memo::new(move |_| chart.with(|chart| chart.title.clone()));
     let note = move || chart.with(|chart| chart.note.clone());
     view! {
@@ -149,13 +149,13 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
             <figcaption class="chart-head">
                 <bdi class="chart-title">{title}</bdi>
                 <span class="panel-note">{note}</span>
-                <span class="chart-at">{reads}</span>
-                {only}
+                <span class="chart-at">{cursor_text}</span>
+                {single_value}
             </figcaption>
             {drawings}
             {legend}
             <p class="sr-only" aria-live="polite">{announcement}</p>
-            <DataTable shown=shown title=title clock=clock/>
+            <DataTable signals=signals title=title clock=clock/>
         </figure>
     }
     .into_erased()
@@ -168,19 +168,19 @@ fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
 
 /// Returns the value of a line near a position, or its last value.
 fn value_text(chart: &Chart, plot: Plot, line: &ChartSeries, at: Option<f64>) -> String {
-    let read = match at {
+    let point = match at {
         Some(at) => plot.value_at(line, at),
         None => line.points.iter().rfind(|(_, y)| y.is_finite()).copied(),
     };
-    chart.unit.format_value(read.map_or(f64::NAN, |(_, y)| y))
+    chart.unit.format_value(point.map_or(f64::NAN, |(_, y)| y))
 }
 
 fn with_name(name: &str, value: &str) -> String {
     if name.is_empty() { value.to_owned() } else { format!("{name} {value}") }
 }
 
-fn value_readout(shown: ChartSignals, number: usize, group: ChartGroup) -> AnyView {
-    view! { <span class="chart-value">{move || shown.value_text_at(number, group.cursor.get())}</span> }.into_erased()
+fn value_readout(signals: ChartSignals, number: usize, group: ChartGroup) -> AnyView {
+    view! { <span class="chart-value">{move || signals.value_text_at(number, group.cursor.get())}</span> }.into_erased()
 }
 
 /// Returns a text alternative: the first, last, lowest and highest value of each line.
@@ -196,20 +196,20 @@ fn describe_chart(chart: &Chart) -> String {
     format!("{}: {}", chart.title, lines.join("; "))
 }
 
-fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: PageClock) -> AnyView {
+fn draw_chart(signals: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
-    let chart = shown.chart;
+    let chart = signals.chart;
     let on_move = move |event: leptos::ev::PointerEvent| {
-        let plot = shown.plot.get_untracked();
-        let share = (browser::pointer_fraction(&event) * canvas.width - frame.left) / frame.width;
-        let x = plot.x.low + share * (plot.x.high - plot.x.low);
+        let plot = signals.plot.get_untracked();
+        let fraction = (browser::pointer_fraction(&event) * canvas.width - frame.left) / frame.width;
+        let x = plot.x.low + fraction * (plot.x.high - plot.x.low);
         let grid = chart.with_untracked(Chart::x_positions);
         group.cursor.set(nearest_index(&grid, x).map(|index| grid[index]));
     };
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let grid = chart.with_untracked(Chart::x_positions);
-        let now = group.cursor.get_untracked().and_then(|x| nearest_index(&grid, x));
-        let next = match cursor_move(&event.key(), now, grid.len()) {
+        let current = group.cursor.get_untracked().and_then(|x| nearest_index(&grid, x));
+        let next = match cursor_move(&event.key(), current, grid.len()) {
             Some(CursorMove::To(index)) => grid.get(index).copied(),
             Some(CursorMove::Clear) => None,
             None => return,
@@ -223,17 +223,17 @@ fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: 
             group.cursor.set(chart.with_untracked(|chart| chart.x_positions().last().copied()));
         }
     };
-    let leave = move || {
+    let clear_cursor = move || {
         if group.focused.with_untracked(String::is_empty) {
             group.cursor.set(None);
         }
     };
     let on_blur = move |_| {
         group.focused.set(String::new());
-        leave();
+        clear_cursor();
     };
-    let cross = move || {
-        let (at, plot) = (group.cursor.get()?, shown.plot.get());
+    let cursor_line = move || {
+        let (at, plot) = (group.cursor.get()?, signals.plot.get());
         Some(chart.with(|chart| crosshair(chart, plot, canvas, at)))
     };
     view! {
@@ -244,13 +244,13 @@ fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: 
             aria-label=move || chart.with(describe_chart)
             tabindex=move || group.is_hydrated.get().then_some("0")
             on:pointermove=on_move
-            on:pointerleave=move |_| leave()
+            on:pointerleave=move |_| clear_cursor()
             on:keydown=on_key
             on:focus=on_focus
             on:blur=on_blur
         >
-            {draw_plot(shown, canvas, clock)}
-            {cross}
+            {draw_plot(signals, canvas, clock)}
+            {cursor_line}
         </svg>
     }
     .into_erased()
@@ -263,15 +263,15 @@ enum CursorMove {
     Clear,
 }
 
-/// Returns the effect of a key for a cursor at index `now` of `number` positions; none if the key has no effect.
-fn cursor_move(key: &str, now: Option<usize>, number: usize) -> Option<CursorMove> {
+/// Returns the effect of a key for a cursor at index `current` of `number` positions; none if the key has no effect.
+fn cursor_move(key: &str, current: Option<usize>, number: usize) -> Option<CursorMove> {
     let last = number.checked_sub(1)?;
-    let now = now.unwrap_or(last);
+    let current = current.unwrap_or(last);
     Some(match key {
-        "ArrowLeft" => CursorMove::To(now.saturating_sub(1)),
-        "ArrowRight" => CursorMove::To((now + 1).min(last)),
-        "PageUp" => CursorMove::To(now.saturating_sub(10)),
-        "PageDown" => CursorMove::To((now + 10).min(last)),
+        "ArrowLeft" => CursorMove::To(current.saturating_sub(1)),
+        "ArrowRight" => CursorMove::To((current + 1).min(last)),
+        "PageUp" => CursorMove::To(current.saturating_sub(10)),
+        "PageDown" => CursorMove::To((current + 10).min(last)),
         "Home" => CursorMove::To(0),
         "End" => CursorMove::To(last),
         "Escape" => CursorMove::Clear,
@@ -297,8 +297,8 @@ mod tests {
             ("Escape", Some(5), Some(CursorMove::Clear)),
             ("Tab", Some(5), None),
         ];
-        for (key, now, next) in cases {
-            assert_eq!(cursor_move(key, now, 20), next, "{key}");
+        for (key, current, next) in cases {
+            assert_eq!(cursor_move(key, current, 20), next, "{key}");
         }
         assert_eq!(cursor_move("Home", None, 0), None);
     }

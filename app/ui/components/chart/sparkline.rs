@@ -10,12 +10,13 @@ use crate::ui::i18n::t;
 /// Percentages over time, with the area below the line; nothing if no value is known. Missing values are gaps.
 #[component]
 pub(crate) fn Sparkline(values: Vec<Option<u8>>, label: String) -> impl IntoView {
-    let known = || values.iter().flatten();
-    let (Some(low), Some(high), Some(last)) = (known().min(), known().max(), known().last()) else {
+    let known_values = || values.iter().flatten();
+    let (Some(low), Some(high), Some(last)) = (known_values().min(), known_values().max(), known_values().last())
+    else {
         return ().into_any();
     };
     let percent = |value: &u8| t().format_percent(f64::from(*value));
-    let first = known().next().map(percent).unwrap_or_default();
+    let first = known_values().next().map(percent).unwrap_or_default();
     let words = t().charts.summary.with(&[&first, &percent(last), &percent(low), &percent(high)]);
     let width = to_f64(values.len() as u64);
     view! {
@@ -35,12 +36,12 @@ fn points(values: &[Option<u8>]) -> impl Iterator<Item = (f64, f64)> {
 /// Returns the path of the area: each segment between gaps, closed at the bottom.
 fn area(values: &[Option<u8>]) -> String {
     let points: Vec<_> = points(values).collect();
-    let stretches = points.split(|(_, y)| y.is_nan()).filter(|stretch| !stretch.is_empty());
-    let closed = stretches.map(|stretch| {
-        let (first, last) = (stretch[0].0, stretch[stretch.len() - 1].0);
-        format!("{}L{last:.1} 20L{first:.1} 20Z", svg_path(stretch.iter().copied()))
+    let segments = points.split(|(_, y)| y.is_nan()).filter(|segment| !segment.is_empty());
+    let paths = segments.map(|segment| {
+        let (first, last) = (segment[0].0, segment[segment.len() - 1].0);
+        format!("{}L{last:.1} 20L{first:.1} 20Z", svg_path(segment.iter().copied()))
     });
-    closed.collect()
+    paths.collect()
 }
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ pub(crate) fn Switch(
     key: &'static str,
     panel: &'static str,
     choices: Vec<SwitchOption>,
-    /// Whether the label is visible, for choices that do not explain themselves.
+    /// Whether the label is visible, for choices that are not clear without it.
     #[prop(optional)]
-    labelled: bool,
+    has_label: bool,
 ) -> impl IntoView {
     let query = use_query_map();
     let links = choices.clone().into_iter().map(|(value, text)| {
         let others: Vec<_> = choices.iter().filter_map(|(value, _)| *value).collect();
-        let chosen = move || query.with(|query| query.get(key)).filter(|chosen| others.contains(&chosen.as_str()));
+        let current = move || query.with(|query| query.get(key)).filter(|current| others.contains(&current.as_str()));
         let href = move || {
             let mut query = query.get();
             query.remove(key);
@@ -33,9 +33,9 @@ pub(crate) fn Switch(
             format!("{}#{panel}", if query.is_empty() { "?" } else { query.as_str() })
         };
         view! {
-            <a class="switch-link" href=href data-noscroll="" aria-current=move || (chosen().as_deref() == value).then_some("true")>{text}</a>
+            <a class="switch-link" href=href data-noscroll="" aria-current=move || (current().as_deref() == value).then_some("true")>{text}</a>
         }
     });
-    let seen = labelled.then(|| view! { <span class="switch-label">{label}</span> });
-    view! { <nav class="switch" aria-label=label>{seen}{links.collect_view()}</nav> }.into_erased()
+    let visible_label = has_label.then(|| view! { <span class="switch-label">{label}</span> });
+    view! { <nav class="switch" aria-label=label>{visible_label}{links.collect_view()}</nav> }.into_erased()
 }

@@ -87,25 +87,25 @@ impl PaletteAction {
 
 /// Splits a query into the action that it begins with, if any, and the rest.
 fn parse_action<'q>(words: &Language, search_text: &'q str) -> (Option<PaletteAction>, &'q str) {
-    let begins = |verb: PaletteAction| {
-        let label = verb.label(words);
+    let matching_action = |action: PaletteAction| {
+        let label = action.label(words);
         let head = search_text.get(..label.len()).filter(|head| head.to_lowercase() == label.to_lowercase())?;
         let rest = &search_text[head.len()..];
-        (rest.is_empty() || rest.starts_with(' ')).then_some((Some(verb), rest.trim()))
+        (rest.is_empty() || rest.starts_with(' ')).then_some((Some(action), rest.trim()))
     };
-    PaletteAction::ALL.into_iter().find_map(begins).unwrap_or((None, search_text))
+    PaletteAction::ALL.into_iter().find_map(matching_action).unwrap_or((None, search_text))
 }
 
 /// Returns the query for the server, or `None` for an empty one.
 pub(crate) fn server_query(words: &Language, search_text: &str) -> Option<SearchQuery> {
-    let (verb, rest) = parse_action(words, search_text.trim());
-    let q = match (verb, rest) {
-        (Some(verb), "") => verb.id_prefix(),
+    let (action, rest) = parse_action(words, search_text.trim());
+    let q = match (action, rest) {
+        (Some(action), "") => action.id_prefix(),
         (None, "") => return None,
         (_, rest) => rest,
     };
     // The action may not apply to all results, so request more.
-    Some(SearchQuery { q: q.chars().take(100).collect(), limit: Some(if verb.is_some() { 50 } else { 12 }) })
+    Some(SearchQuery { q: q.chars().take(100).collect(), limit: Some(if action.is_some() { 50 } else { 12 }) })
 }
 
 /// Returns all entries for a query.
@@ -115,10 +115,10 @@ pub(crate) fn palette_entries(
     search_text: &str,
     found: &[SearchHit],
 ) -> Vec<PaletteEntry> {
-    let (verb, rest) = parse_action(words, search_text.trim());
-    let mut entries = if verb.is_some() { Vec::new() } else { local_entries(words, prefs, rest) };
-    let matching_hits = found.iter().filter(|found| verb.is_none_or(|verb| verb.applies_to(found)));
-    entries.extend(matching_hits.map(|found| found_entry(words, verb, found)));
+    let (action, rest) = parse_action(words, search_text.trim());
+    let mut entries = if action.is_some() { Vec::new() } else { local_entries(words, prefs, rest) };
+    let matching_hits = found.iter().filter(|found| action.is_none_or(|action| action.applies_to(found)));
+    entries.extend(matching_hits.map(|found| found_entry(words, action, found)));
     entries
 }
 
@@ -133,29 +133,29 @@ fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> 
         status: None,
         target: PaletteTarget::Page { href: href.to_owned(), live },
     };
-    let mut all: Vec<PaletteEntry> = visible_pages(prefs)
+    let mut entries: Vec<PaletteEntry> = visible_pages(prefs)
         .map(|nav_page| page(nav_page.glyph, (nav_page.label)(words), nav_page.href, nav_page.is_client_rendered))
         .collect();
     if prefs.has_permission(Permission::AdminWorkers) {
-        all.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
+        entries.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
     }
     if prefs.session.as_ref().is_some_and(|session| !session.single_user) {
-        all.push(page(Glyph::User, words.nav.account, "/account", false));
+        entries.push(page(Glyph::User, words.nav.account, "/account", false));
     }
-    all.push(page(Glyph::Gear, shell.preferences, "/preferences", false));
-    let verbs = PaletteAction::ALL.into_iter().filter(|verb| prefs.has_permission(verb.permission()));
-    all.extend(verbs.map(|verb| {
+    entries.push(page(Glyph::Gear, shell.preferences, "/preferences", false));
+    let actions = PaletteAction::ALL.into_iter().filter(|action| prefs.has_permission(action.permission()));
+    entries.extend(actions.map(|action| {
         PaletteEntry {
             kind: shell.action,
-            target: PaletteTarget::Search(format!("{} ", verb.label(words))),
+            target: PaletteTarget::Search(format!("{} ", action.label(words))),
             ..page(Glyph::Arrow, "", "", false)
         }
-        .with_title(shell.verb.of(verb.label(words)))
+        .with_title(shell.verb.of(action.label(words)))
     }));
     if search_text.is_empty() {
-        return all;
+        return entries;
     }
-    all.extend(preference_choices(words).into_iter().map(|(name, value, title)| {
+    entries.extend(preference_choices(words).into_iter().map(|(name, value, title)| {
         PaletteEntry {
             kind: shell.preferences,
             target: PaletteTarget::Preference { name, value },
@@ -163,8 +163,8 @@ fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> 
         }
         .with_title(title)
     }));
-    let ranked = |entry: PaletteEntry| Some((score(search_text, &[&entry.title])?, entry));
-    let mut best_entries: Vec<(u32, PaletteEntry)> = all.into_iter().filter_map(ranked).collect();
+    let with_score = |entry: PaletteEntry| Some((score(search_text, &[&entry.title])?, entry));
+    let mut best_entries: Vec<(u32, PaletteEntry)> = entries.into_iter().filter_map(with_score).collect();
     best_entries.sort_by(|(a, _), (b, _)| b.cmp(a));
     best_entries.into_iter().take(MAX_LOCAL_ENTRIES).map(|(_, entry)| entry).collect()
 }
@@ -183,9 +183,9 @@ fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, Stri
         Theme::System => nav.theme_system,
         Theme::Dark => nav.theme_dark,
     };
-    let mut all = Vec::new();
+    let mut choices = Vec::new();
     let mut add =
-        |field, name: Text, value, choice: Text| all.push((field, value, shell.choice.with(&[&name, &choice])));
+        |field, name: Text, value, choice: Text| choices.push((field, value, shell.choice.with(&[&name, &choice])));
     for choice in Theme::ALL {
         add("theme", nav.theme, choice.as_str(), theme(choice));
     }
@@ -201,24 +201,24 @@ fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, Stri
     for (choice, label) in Keys::ALL.into_iter().zip([shell.keys_on, shell.keys_off]) {
         add("keys", shell.keys, choice.as_str(), label);
     }
-    all
+    choices
 }
 
 /// Returns the entry for a search result, or for the action on it.
-fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &SearchHit) -> PaletteEntry {
+fn found_entry(words: &'static Language, action: Option<PaletteAction>, found: &SearchHit) -> PaletteEntry {
     let (glyph, kind, path) = match found.kind {
         SearchHitKind::Worker => (Glyph::Workers, words.workers.worker, format!("/admin/workers/{}", found.id)),
         SearchHitKind::Job => (Glyph::Jobs, words.jobs.job, format!("/jobs/{}", found.id)),
         SearchHitKind::Config => (Glyph::File, words.job.configuration, config_url(&found.id)),
     };
-    let query = match verb {
+    let query = match action {
         Some(PaletteAction::Drain) => "?confirm=drain",
         Some(PaletteAction::Resume) => "?confirm=resume",
         Some(PaletteAction::Cancel) => "?confirm=cancel",
         None => "",
     };
-    let title = match verb {
-        Some(verb) => words.shell.choice.with(&[&verb.label(words), &found.name]),
+    let title = match action {
+        Some(action) => words.shell.choice.with(&[&action.label(words), &found.name]),
         None => found.name.clone(),
     };
     let id = (found.kind == SearchHitKind::Job).then(|| short_id(&found.id));
@@ -275,10 +275,13 @@ mod tests {
     fn search_offers_only_permitted_pages_and_actions() {
         let all = titles(&prefs(Permissions::all()), "", &[]);
         for title in ["Workers", "Jobs", "Train in Cloud", "Preferences", "Drain …", "Cancel job …"] {
-            assert!(all.iter().any(|shown| shown == title), "{title} in {all:?}");
+            assert!(all.iter().any(|entry_title| entry_title == title), "{title} in {all:?}");
         }
-        let few = titles(&prefs(Permissions::default()), "", &[]);
-        assert!(!few.iter().any(|shown| ["Workers", "Drain …", "Create worker"].contains(&shown.as_str())), "{few:?}");
+        let without_permissions = titles(&prefs(Permissions::default()), "", &[]);
+        assert!(
+            !without_permissions.iter().any(|title| ["Workers", "Drain …", "Create worker"].contains(&title.as_str())),
+            "{without_permissions:?}"
+        );
         assert_eq!(titles(&prefs(Permissions::all()), "dark", &[])[0], "Theme: Dark");
         assert_eq!(titles(&prefs(Permissions::all()), "日本", &[]), ["Language: 日本語"]);
     }
@@ -286,22 +289,22 @@ mod tests {
     #[test]
     fn action_lists_suitable_targets_and_links_to_their_confirmation() {
         let words = Language::of(Locale::En);
-        let all = [
+        let hits = [
             found(SearchHitKind::Worker, "w_1", Some(WorkerStatus::Idle), None),
             found(SearchHitKind::Worker, "w_2", Some(WorkerStatus::Draining), None),
             found(SearchHitKind::Job, "j_1", None, Some(JobStatus::Running)),
             found(SearchHitKind::Job, "j_2", None, Some(JobStatus::Completed)),
         ];
-        for (search_text, leads) in [
+        for (search_text, href) in [
             ("Drain gpu", "/admin/workers/w_1?confirm=drain"),
             ("resume ", "/admin/workers/w_2?confirm=resume"),
             ("cancel job g", "/jobs/j_1?confirm=cancel"),
         ] {
-            let offered = palette_entries(words, &prefs(Permissions::all()), search_text, &all);
-            let goals: Vec<_> = offered.into_iter().map(|entry| entry.target).collect();
-            assert_eq!(goals, [PaletteTarget::Page { href: leads.to_owned(), live: true }], "{search_text}");
+            let entries = palette_entries(words, &prefs(Permissions::all()), search_text, &hits);
+            let targets: Vec<_> = entries.into_iter().map(|entry| entry.target).collect();
+            assert_eq!(targets, [PaletteTarget::Page { href: href.to_owned(), live: true }], "{search_text}");
         }
-        assert_eq!(titles(&prefs(Permissions::all()), "drained", &all).len(), 4, "another word is none");
+        assert_eq!(titles(&prefs(Permissions::all()), "drained", &hits).len(), 4, "another word is no action");
         let q = |search_text| server_query(words, search_text).map(|query| query.q);
         assert_eq!(q("drain"), Some("w_".to_owned()));
         assert_eq!((q("drain gpu"), q("  "), q("gpu 1")), (Some("gpu".to_owned()), None, Some("gpu 1".to_owned())));

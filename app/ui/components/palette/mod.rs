@@ -51,14 +51,14 @@ pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
 
 #[component]
 pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
-    let (dialog, closed) = use_modal(move || searching.get(), move || searching.set(false));
+    let (dialog, on_close) = use_modal(move || searching.get(), move || searching.set(false));
     let close = Callback::new(move |()| {
         if let Some(dialog) = dialog.get_untracked() {
             dialog.close();
         }
     });
     view! {
-        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().shell.search on:close=closed>
+        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().shell.search on:close=on_close>
             {move || searching.get().then(|| view! { <PaletteSearch close=close/> })}
         </dialog>
     }
@@ -71,23 +71,23 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let command = prefs.command_key();
     let (search_text, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<SearchHit>::new()));
-    let chosen = RwSignal::new(0_usize);
+    let selected = RwSignal::new(0_usize);
     run_search(search_text, found);
-    let offered = Memo::new(move |_| {
+    let entries = Memo::new(move |_| {
         search_text.with(|search_text| found.with(|found| palette_entries(words, &prefs, search_text, found)))
     });
     let on_key = move |event: leptos::ev::KeyboardEvent| {
-        let (now, count) = (chosen.get_untracked(), offered.with_untracked(Vec::len).max(1));
+        let (current, count) = (selected.get_untracked(), entries.with_untracked(Vec::len).max(1));
         match event.key().as_str() {
-            "ArrowDown" => chosen.set((now + 1) % count),
-            "ArrowUp" => chosen.set((now + count - 1) % count),
+            "ArrowDown" => selected.set((current + 1) % count),
+            "ArrowUp" => selected.set((current + count - 1) % count),
             "Enter" if !event.is_composing() => {
-                browser::open_option(&option_id(now), event.ctrl_key() || event.meta_key());
+                browser::open_option(&option_id(current), event.ctrl_key() || event.meta_key());
             }
             _ => return,
         }
         event.prevent_default();
-        browser::scroll_to_option(&option_id(chosen.get_untracked()));
+        browser::scroll_to_option(&option_id(selected.get_untracked()));
     };
     let input = NodeRef::<html::Input>::new();
     Effect::new(move |_| {
@@ -97,15 +97,15 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     });
     let set_search_text = Callback::new(move |text: String| {
         search_text.set(text);
-        chosen.set(0);
+        selected.set(0);
         if let Some(input) = input.get_untracked() {
             let _focused = input.focus();
         }
     });
     let options = move || {
-        let entries = offered.get().into_iter().enumerate();
+        let entries = entries.get().into_iter().enumerate();
         entries
-            .map(|(index, entry)| view! { <PaletteRow entry=entry index=index chosen=chosen close=close set_search_text=set_search_text/> })
+            .map(|(index, entry)| view! { <PaletteRow entry=entry index=index selected=selected close=close set_search_text=set_search_text/> })
             .collect_view()
     };
     view! {
@@ -119,21 +119,21 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
                 aria-expanded="true"
                 aria-controls="palette-list"
                 aria-autocomplete="list"
-                aria-activedescendant=move || option_id(chosen.get())
+                aria-activedescendant=move || option_id(selected.get())
                 autocomplete="off"
                 spellcheck="false"
                 placeholder=words.shell.search_hint
                 prop:value=search_text
                 on:input=move |event| {
                     search_text.set(event_target_value(&event));
-                    chosen.set(0);
+                    selected.set(0);
                 }
                 on:keydown=on_key
             />
         </div>
         <ul id="palette-list" role="listbox" aria-label=words.shell.search>{options}</ul>
         <p class="palette-foot" role="status">
-            {move || if offered.with(Vec::is_empty) { words.shell.nothing_found.to_owned() } else { words.shell.palette_hint.replace("Ctrl", command) }}
+            {move || if entries.with(Vec::is_empty) { words.shell.nothing_found.to_owned() } else { words.shell.palette_hint.replace("Ctrl", command) }}
         </p>
     }
     .into_erased()
@@ -159,10 +159,10 @@ fn run_search(search_text: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
             if last_request.get_value() != number {
                 return;
             }
-            let answer = backend.search(query);
+            let response = backend.search(query);
             spawn_local(async move {
                 // After an error the previous hits stay: pages and preferences do not need the server.
-                if let (Ok(page), true) = (answer.await, last_request.try_get_value() == Some(number)) {
+                if let (Ok(page), true) = (response.await, last_request.try_get_value() == Some(number)) {
                     found.try_set(page.found);
                 }
             });
@@ -189,27 +189,27 @@ pub(crate) fn PaletteEntryText(entry: PaletteEntry) -> impl IntoView {
 fn PaletteRow(
     entry: PaletteEntry,
     index: usize,
-    chosen: RwSignal<usize>,
+    selected: RwSignal<usize>,
     close: Callback<()>,
     set_search_text: Callback<String>,
 ) -> impl IntoView {
     let target = entry.target.clone();
     let text = view! { <PaletteEntryText entry=entry/> };
     let id = option_id(index);
-    let selected = move || if chosen.get() == index { "true" } else { "false" };
-    let left = move |event: leptos::ev::MouseEvent| {
+    let aria_selected = move || if selected.get() == index { "true" } else { "false" };
+    let on_click = move |event: leptos::ev::MouseEvent| {
         if !event.ctrl_key() && !event.meta_key() {
             close.run(());
         }
     };
     let line = match target {
         PaletteTarget::Page { href, live } => view! {
-            <a id=id class="palette-option" role="option" tabindex="-1" aria-selected=selected href=href
-                rel=(!live).then_some("external") on:click=left>{text}</a>
+            <a id=id class="palette-option" role="option" tabindex="-1" aria-selected=aria_selected href=href
+                rel=(!live).then_some("external") on:click=on_click>{text}</a>
         }
         .into_erased(),
         PaletteTarget::Search(search_text) => view! {
-            <button id=id class="palette-option" role="option" tabindex="-1" type="button" aria-selected=selected
+            <button id=id class="palette-option" role="option" tabindex="-1" type="button" aria-selected=aria_selected
                 on:click=move |_| set_search_text.run(search_text.clone())>{text}</button>
         }
         .into_erased(),
@@ -218,7 +218,7 @@ fn PaletteRow(
             view! {
                 <form method="post" action="/ui/preferences" role="presentation">
                     <input type="hidden" name="next" value=next/>
-                    <button id=id class="palette-option" role="option" tabindex="-1" aria-selected=selected name=name value=value>{text}</button>
+                    <button id=id class="palette-option" role="option" tabindex="-1" aria-selected=aria_selected name=name value=value>{text}</button>
                 </form>
             }
             .into_erased()

@@ -7,7 +7,7 @@ use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
-use app::domain::reconcile::has_lost_place;
+use app::domain::reconcile::resources_are_taken;
 use app::domain::text::{escape, escape_lines};
 use app::domain::unassigned_run::{OlderAgentClaim, normalize_older_report};
 use app::domain::worker::credential::check_network;
@@ -214,7 +214,7 @@ async fn check_still_assigned(
     }
     let worker = unit.tx.worker(&attempt_ref.worker).await?.map(|stored| stored.worker);
     let held = unit.tx.leased_jobs(Some(&attempt_ref.worker)).await?;
-    if has_lost_place(before, after, worker.as_ref(), &held) {
+    if resources_are_taken(before, after, worker.as_ref(), &held) {
         Err(JobTransitionError::WrongWorker.into())
     } else {
         Ok(())

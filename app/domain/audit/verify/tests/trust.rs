@@ -16,10 +16,10 @@ fn chain_faults(audit_log: &AuditLog, trust: &VerifiedSignatures) -> Vec<ChainFa
 #[test]
 fn chains_and_anchors_must_be_signed() {
     let (full, cut, emptied) = (AuditLog::new("c", 8, 0), AuditLog::new("c", 8, 3), AuditLog::new("c", 8, 8));
-    let nothing = VerifiedSignatures::default();
-    assert_eq!(chain_faults(&full, &nothing), [ChainFault::UnsignedChain]);
-    assert_eq!(chain_faults(&cut, &nothing), [ChainFault::UnsignedAnchor(3)]);
-    assert_eq!(chain_faults(&emptied, &nothing), [ChainFault::UnsignedAnchor(8)]);
+    let no_signatures = VerifiedSignatures::default();
+    assert_eq!(chain_faults(&full, &no_signatures), [ChainFault::UnsignedChain]);
+    assert_eq!(chain_faults(&cut, &no_signatures), [ChainFault::UnsignedAnchor(3)]);
+    assert_eq!(chain_faults(&emptied, &no_signatures), [ChainFault::UnsignedAnchor(8)]);
     let foreign = VerifiedSignatures { foreign_chains: ["c".to_owned()].into(), ..VerifiedSignatures::default() };
     assert_eq!(chain_faults(&full, &foreign), [ChainFault::UnknownKey]);
     let mut signed = VerifiedSignatures::default();
@@ -28,13 +28,13 @@ fn chains_and_anchors_must_be_signed() {
     assert_eq!((signed.signed_up_to["c"], chain_faults(&full, &signed)), (8, vec![]));
     assert_eq!(chain_faults(&cut, &signed), [ChainFault::UnsignedAnchor(3)], "even in a signed chain");
     for audit_log in [&cut, &emptied] {
-        let mark = audit_log.heads["c"].removed.clone();
-        let other = EntryRef { hash: "0".to_owned(), ..mark.clone() };
-        let anchored = |mark| VerifiedSignatures {
-            anchors: [("c".to_owned(), [mark].into())].into(),
+        let anchor = audit_log.heads["c"].removed.clone();
+        let other = EntryRef { hash: "0".to_owned(), ..anchor.clone() };
+        let anchored = |anchor| VerifiedSignatures {
+            anchors: [("c".to_owned(), [anchor].into())].into(),
             ..VerifiedSignatures::default()
         };
-        assert_eq!(chain_faults(audit_log, &anchored(mark)), []);
+        assert_eq!(chain_faults(audit_log, &anchored(anchor)), []);
         assert!(matches!(chain_faults(audit_log, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
     }
 }
@@ -67,9 +67,9 @@ fn entries_after_the_end_of_a_chain_are_faults() {
 
 #[test]
 fn missing_chain_is_found_by_its_signed_beginning() {
-    let mut none = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
-    sign(&mut none, 0, "");
-    assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(0)]);
+    let mut empty = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
+    sign(&mut empty, 0, "");
+    assert_eq!(empty.faults(), [ChainFault::SignedEntryMissing(0)]);
     let mut present = AuditLog::new("c", 2, 0);
     sign(&mut present, 0, "");
     assert_eq!(present.faults(), []);
