@@ -19,8 +19,8 @@ pub fn log_address(app: &AppState, tls: Option<&Tls>, address: SocketAddr) {
     }
 }
 
-/// Returns the URL of the sign-in page with the setup code. If the server listens on all networks, the host is one that works
-/// on this machine.
+/// Returns the URL of the sign-in page with the setup code. If the server listens on all networks, the host is one that
+/// works on this machine.
 pub fn setup_url(encrypted: bool, listening: SocketAddr, code: &str) -> String {
     let scheme = if encrypted { "https" } else { "http" };
     let host =

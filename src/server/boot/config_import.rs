@@ -27,8 +27,8 @@ pub async fn import_configs(services: &Arc<Services>, directory: &Path) -> Resul
         match services.configs.put_config(Caller::system(), name.clone(), bundle, ConfigPrecondition::Any).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration import: imported"),
             Err(error) => {
-                let why = ApiError::from(error).to_problem(Locale::En).detail;
-                tracing::warn!("configuration import: skipped {}: {why}", path.display());
+                let detail = ApiError::from(error).to_problem(Locale::En).detail;
+                tracing::warn!("configuration import: skipped {}: {detail}", path.display());
             }
         }
     }
@@ -46,14 +46,14 @@ fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, ExitError> {
 
 /// Reads a directory as a configuration, without hidden files.
 pub fn read_bundle(root: &Path) -> std::io::Result<ConfigBundle> {
-    let (mut files, mut waiting, mut size) = (BTreeMap::new(), vec![root.to_owned()], 0);
-    while let Some(directory) = waiting.pop() {
+    let (mut files, mut directories, mut size) = (BTreeMap::new(), vec![root.to_owned()], 0);
+    while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
             let kind = entry.file_type()?;
             let hidden = entry.file_name().to_string_lossy().starts_with('.');
             if kind.is_dir() && !hidden {
-                waiting.push(entry.path());
+                directories.push(entry.path());
             } else if kind.is_file() && !hidden {
                 size += entry.metadata()?.len();
                 if size > MAX_BUNDLE as u64 {

@@ -1,5 +1,5 @@
-//! Settings and limits of HTTP/2 connections, which browsers use over TLS: one of them carries all requests and streams of a
-//! browser.
+//! Settings and limits of HTTP/2 connections, which browsers use over TLS: one of them carries all requests and streams
+//! of a browser.
 
 use std::pin::Pin;
 use std::sync::Arc;

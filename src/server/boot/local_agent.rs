@@ -1,9 +1,9 @@
-//! Runs the agent for the orchestrator's own GPUs as a child process that connects over loopback. It is listed like any other
-//! worker.
+//! Runs the agent for the orchestrator's own GPUs as a child process that connects over loopback. It is listed like any
+//! other worker.
 //!
-//! It runs as a separate user, so that no trainer can access the server's files. It stops with the server and leaves its runs
-//! to their supervisors; the next start adopts them. If the server was killed, the agent continues and keeps its work directory
-//! locked until it ends.
+//! It runs as a separate user, so that no trainer can access the server's files. It stops with the server and leaves
+//! its runs to their supervisors; the next start adopts them. If the server was killed, the agent continues and keeps
+//! its work directory locked until it ends.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -68,7 +68,7 @@ impl LocalAgent {
         }
         let name = format!("local-{}", gethostname::gethostname().to_string_lossy());
         tracing::info!(worker = name, "local worker: jobs can run on this host");
-        let mut wait = RESTART_BACKOFF.0;
+        let mut delay = RESTART_BACKOFF.0;
         while !shutdown.is_cancelled() {
             let pin = self.tls.as_ref().map(Tls::fingerprint);
             // Read on every start, because the token may have been rotated.
@@ -80,16 +80,16 @@ impl LocalAgent {
                 }
             }
             tokio::select! {
-                () = tokio::time::sleep(wait) => wait = (wait * 2).min(RESTART_BACKOFF.1),
+                () = tokio::time::sleep(delay) => delay = (delay * 2).min(RESTART_BACKOFF.1),
                 () = shutdown.cancelled() => {}
             }
         }
     }
 
     /// Waits until the server's fingerprint changes.
-    async fn key_changed(&self, than: Option<Fingerprint>) {
-        match self.tls.as_ref().zip(than) {
-            Some((tls, than)) => tls.key_changed(than).await,
+    async fn key_changed(&self, current: Option<Fingerprint>) {
+        match self.tls.as_ref().zip(current) {
+            Some((tls, current)) => tls.key_changed(current).await,
             None => std::future::pending().await,
         }
     }
@@ -116,7 +116,7 @@ impl LocalAgent {
         let mut command = Command::new(agent_program());
         // Neither the agent nor its trainers may get the server's settings.
         for (variable, _) in std::env::vars_os() {
-            if is_withheld_variable(&variable.to_string_lossy()) {
+            if is_server_variable(&variable.to_string_lossy()) {
                 command.env_remove(variable);
             }
         }
@@ -139,14 +139,14 @@ impl LocalAgent {
             Ok(Ok(output)) => serde_json::from_slice(&output.stdout).ok(),
             _ => None,
         };
-        let worthwhile = probe.as_ref().is_some_and(|probe| probe.gpus > 0 && probe.trainer);
-        if !worthwhile {
+        let can_run = probe.as_ref().is_some_and(|probe| probe.gpus > 0 && probe.trainer);
+        if !can_run {
             tracing::info!(
                 ?probe,
                 "local worker: disabled; it requires the agent beside this program, a GPU and a trainer"
             );
         }
-        worthwhile
+        can_run
     }
 }
 
@@ -166,28 +166,29 @@ const MACHINE_VARIABLES: [&str; 7] = [
     "SIMPLETUNER_WORKER_TRAINER_CWD",
 ];
 
-/// Returns whether the agent needs a minimum level that was not chosen: as the server's user, only the sandbox protects the
-/// server's files from trainers.
+/// Returns whether the agent needs a minimum level that was not chosen: as the server's user, only the sandbox protects
+/// the server's files from trainers.
 fn needs_sandbox_min(account: &LocalAccount, chosen: Option<&OsStr>) -> bool {
     *account == LocalAccount::Server && chosen.is_none_or(OsStr::is_empty)
 }
 
-/// Returns whether a variable is not passed to the agent. Of this program's variables it gets only those about the host.
-fn is_withheld_variable(variable: &str) -> bool {
+/// Returns whether a variable is not passed to the agent, because it is about the server. Of this program's variables,
+/// the agent gets only those about the host.
+fn is_server_variable(variable: &str) -> bool {
     variable.starts_with("SIMPLETUNER_") && !MACHINE_VARIABLES.contains(&variable)
 }
 
 /// Waits until the agent exits, and stops it when the server stops or has a new key.
-async fn wait_or_stop(mut child: Child, shutdown: &CancellationToken, another_key: impl Future<Output = ()>) {
-    let enough = async {
+async fn wait_or_stop(mut child: Child, shutdown: &CancellationToken, key_change: impl Future<Output = ()>) {
+    let stop = async {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = another_key => {}
+            () = key_change => {}
         }
     };
-    let ended = tokio::select! {
-        ended = child.wait() => ended,
-        () = enough => {
+    let exit = tokio::select! {
+        exit = child.wait() => exit,
+        () = stop => {
             let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
             if let Some(pid) = pid
                 && let Err(error) = kill(Pid::from_raw(pid), Signal::SIGTERM)
@@ -195,12 +196,12 @@ async fn wait_or_stop(mut child: Child, shutdown: &CancellationToken, another_ke
                 tracing::warn!(%error, "local worker: failed to stop the agent");
             }
             match tokio::time::timeout(SHUTDOWN_TIMEOUT, child.wait()).await {
-                Ok(ended) => ended,
+                Ok(exit) => exit,
                 Err(_) => child.kill().await.and(child.wait().await),
             }
         }
     };
-    match ended {
+    match exit {
         Ok(status) if shutdown.is_cancelled() => tracing::debug!(%status, "local worker: agent stopped"),
         Ok(status) => tracing::warn!(%status, "local worker: agent exited; restarting it"),
         Err(error) => tracing::warn!(%error, "local worker: failed to wait for the agent"),
@@ -215,7 +216,7 @@ mod tests {
     fn agent_gets_variables_about_the_host_only() {
         let variables =
             ["PATH", "SIMPLETUNER_TRAINER", "SIMPLETUNER_KEEP_FREE", "SIMPLETUNER_API_KEY", "SIMPLETUNER_NEW"];
-        assert_eq!(variables.map(is_withheld_variable), [false, false, false, true, true]);
+        assert_eq!(variables.map(is_server_variable), [false, false, false, true, true]);
     }
 
     #[test]

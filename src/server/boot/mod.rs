@@ -6,12 +6,12 @@ pub mod config_import;
 pub mod connections;
 mod http2;
 pub mod local_agent;
-pub mod offline;
 mod operator;
 mod policy;
 pub mod restore_marker;
 pub mod serve;
 mod site;
+pub mod without_listener;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,9 @@ use tracing_subscriber::EnvFilter;
 use self::connections::ConnectionLimiter;
 use self::local_agent::LocalAgent;
 use self::operator::OperatorAccess;
+use crate::args::local::LocalAccount;
 use crate::args::{SecretString, ServerArgs, exposed_secrets};
+use crate::audit_shipping::AuditShipper;
 use crate::clock::{Clock, SlewedClock};
 use crate::data_dir::create_data_dir;
 use crate::disk::PathDisk;
@@ -54,10 +56,10 @@ use crate::{http, lifecycle, loops, tls, tokens};
 pub fn main(args: &ServerArgs, settings: Vec<SettingView>) -> ExitCode {
     start_logging(args.verbose, args.ops.log_format);
     protect_memory();
-    for (flag, instead) in
+    for (flag, alternative) in
         exposed_secrets::exposed_flags(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()))
     {
-        tracing::warn!("{flag} exposes a secret in the process list; use {instead}");
+        tracing::warn!("{flag} exposes a secret in the process list; use {alternative}");
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Rendering can stall with a single worker thread (leptos issue 4647).
@@ -103,105 +105,175 @@ fn log_filter(chosen: Option<&str>, fallback: &str) -> EnvFilter {
 }
 
 async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitError> {
-    check_single_user(args)?;
-    let account = args.local.account()?;
-    let wanted = TlsMode::from_flags(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
-        .map_err(|why| ExitError::usage(why.to_owned()))?;
-    let data = create_data_dir(args.data_dir.as_deref())?;
-    let shutdown = CancellationToken::new();
-    lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| ExitError::failed(error.to_string()))?;
-    let parts = open_parts(args.database_url.as_ref(), &policy::from_args(args), &data).await?;
+    let (server, listeners) = RunningServer::open(args, settings).await?;
+    server.start_tasks(args);
+    server.serve(args, listeners).await;
+    server.shut_down().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The listeners of a server.
+struct Listeners {
+    requests: TcpListener,
+    /// For metrics only (`--metrics-addr`).
+    metrics: Option<TcpListener>,
+}
+
+impl Listeners {
+    async fn bind(args: &ServerArgs) -> Result<Self, ExitError> {
+        let requests = bind(args).await?;
+        let metrics = match args.ops.metrics_addr {
+            Some(address) => Some(bind_to(address, "--metrics-addr").await?),
+            None => None,
+        };
+        Ok(Self { requests, metrics })
+    }
+}
+
+/// An open server, with what its tasks share.
+struct RunningServer {
+    app: AppState,
+    services: Arc<Services>,
+    address: SocketAddr,
+    tls: Option<Tls>,
+    shipper: Option<Arc<AuditShipper>>,
+    /// The user that runs the agent for this host's GPUs, unless it is off.
+    local_account: Option<LocalAccount>,
+    data: PathBuf,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl RunningServer {
+    /// Opens database, listeners and certificate; nothing is served yet.
+    async fn open(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(Self, Listeners), ExitError> {
+        check_single_user(args)?;
+        let local_account = args.local.account()?;
+        let tls_mode = TlsMode::from_flags(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
+            .map_err(|message| ExitError::usage(message.to_owned()))?;
+        let data = create_data_dir(args.data_dir.as_deref())?;
+        let shutdown = CancellationToken::new();
+        lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| ExitError::failed(error.to_string()))?;
+        let services = open_configured_services(args, &data).await?;
+        let setup_code = prepare_services(args, &services, &data).await?;
+        let listeners = Listeners::bind(args).await?;
+        let address = listeners.requests.local_addr().map_err(|error| ExitError::failed(error.to_string()))?;
+        let tls = open_tls(tls_mode, args, &data, &services)?;
+        let app = AppState::new(AppParts {
+            services: Arc::clone(&services),
+            mode: if args.single_user { AuthMode::SingleUser } else { AuthMode::Accounts },
+            shutdown: shutdown.clone(),
+            epoch: tokens::hex(&services.context.random.bytes::<6>()),
+            address: address.to_string(),
+            tls: tls.clone(),
+            trusted_proxies: args.edge.trusted_proxies.clone(),
+            flashes: Flashes::with_limits(args.limits.flash_limits()),
+            render_limiter: RenderLimiter::default(),
+            data_dir: data.clone(),
+            settings,
+            leptos_options: site::leptos_options(&data, address).map_err(ExitError::failed)?,
+        });
+        if let Some(code) = setup_code {
+            let setup_url = banner::setup_url(tls.is_some(), address, &code);
+            tracing::warn!("no users yet; create the first admin with the one-time setup code: {setup_url}");
+        }
+        let shipper = audit::build_shipper(args, &services, &data);
+        let tasks = TaskTracker::new();
+        let server = Self { app, services, address, tls, shipper, local_account, data, tasks, shutdown };
+        Ok((server, listeners))
+    }
+
+    /// Starts the tasks that run beside requests until the server stops.
+    fn start_tasks(&self, args: &ServerArgs) {
+        let Self { app, services, tasks, shutdown, .. } = self;
+        loops::start(services, tasks, shutdown);
+        if let Some(shipper) = self.shipper.clone() {
+            let shutdown = shutdown.clone();
+            tasks.spawn(async move { shipper.run(shutdown).await });
+        }
+        tasks.spawn(shutdown.clone().run_until_cancelled_owned(sweep_flashes(app.clone())));
+        banner::log_address(app, self.tls.as_ref(), self.address);
+        if let Some(tls) = &self.tls {
+            let watch = tls.clone().watch_files(Arc::clone(&services.context.clock), tls::RELOAD_INTERVAL);
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(watch));
+        }
+        let operator = OperatorAccess::publish(services, &self.data, self.address, self.tls.as_ref());
+        tasks.spawn(operator.keep_current(shutdown.clone()));
+        if let Some(account) = self.local_account.clone() {
+            let local = LocalAgent::new(args, account, self.address, self.tls.clone(), &self.data);
+            tasks.spawn(local.run(Arc::clone(services), args.local.local, shutdown.clone()));
+        }
+    }
+
+    /// Serves requests until the server stops.
+    async fn serve(&self, args: &ServerArgs, listeners: Listeners) {
+        let limiter = Arc::new(ConnectionLimiter::from_args(args));
+        if let Some(listener) = listeners.metrics {
+            tracing::info!("serving metrics on http://{}/metrics", listener.local_addr().unwrap_or(self.address));
+            let router = http::system::health::metrics_router(self.app.clone());
+            let (shutdown, limiter) = (self.shutdown.clone(), Arc::clone(&limiter));
+            self.tasks.spawn(async move { serve::serve(listener, router, None, &limiter, &shutdown).await });
+        }
+        let router = http::router(self.app.clone());
+        serve::serve(listeners.requests, router, self.tls.as_ref(), &limiter, &self.shutdown).await;
+    }
+
+    /// Waits for the tasks, and writes what is only in memory.
+    async fn shut_down(self) {
+        let services = &self.services;
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Err(error) = services.access.flush_last_used().await {
+            tracing::warn!(?error, "shutdown: failed to flush the last uses of tokens and sessions");
+        }
+        if let Err(error) = services.agents.flush_presence().await {
+            tracing::warn!(?error, "shutdown: failed to flush worker contact times");
+        }
+        if let Err(error) = services.gpus.save_gpu_history().await {
+            tracing::warn!(?error, "shutdown: failed to flush GPU history");
+        }
+        audit::close_audit(services, self.shipper.as_deref()).await;
+        if let Err(error) = services.system.resign().await {
+            tracing::warn!(?error, "shutdown: failed to notify other servers; they detect it automatically");
+        }
+        services.context.store.close().await;
+    }
+}
+
+/// Opens the services with the settings of the command line.
+async fn open_configured_services(args: &ServerArgs, data: &Path) -> Result<Arc<Services>, ExitError> {
+    let parts = open_parts(args.database_url.as_ref(), &policy::from_args(args), data).await?;
     let parts = ServiceParts {
         vault: args.secret_key_file.clone().map_or(parts.vault, Vault::new),
         blocklist: args.accounts.blocklist().map_err(ExitError::config)?,
         disk_space: DiskSpaceGuard::new(
-            Arc::new(PathDisk(data.clone())),
+            Arc::new(PathDisk(data.to_owned())),
             args.ops.disk_min_free,
             args.ops.disk_min_free_running,
         ),
         ..parts
     };
-    let services = Arc::new(open_services(parts, &data)?);
+    Ok(Arc::new(open_services(parts, data)?))
+}
+
+/// Prepares the database for requests; returns a setup code if there is no user yet.
+async fn prepare_services(
+    args: &ServerArgs,
+    services: &Arc<Services>,
+    data: &Path,
+) -> Result<Option<String>, ExitError> {
     services.system.sync_clock_at_start().await.map_err(ExitError::from_service_error)?;
     // Before anything is recorded: every chain must begin with a signature.
     services.audit.sign_audit().await.map_err(ExitError::from_service_error)?;
-    restore_marker::complete_restore(&services, &data).await?;
-    let setup_code = prepare_first_login(args, &services).await?;
+    restore_marker::complete_restore(services, data).await?;
+    let setup_code = prepare_first_sign_in(args, services).await?;
     if let Some(directory) = &args.configs_dir {
-        config_import::import_configs(&services, directory).await?;
+        config_import::import_configs(services, directory).await?;
     }
     services.system.renew_leadership().await.map_err(ExitError::from_service_error)?;
     services.system.warm_cache().await.map_err(ExitError::from_service_error)?;
-    let listener = bind(args).await?;
-    let watched = match args.ops.metrics_addr {
-        Some(address) => Some(bind_to(address, "--metrics-addr").await?),
-        None => None,
-    };
-    let address = listener.local_addr().map_err(|error| ExitError::failed(error.to_string()))?;
-    let tls = open_tls(wanted, args, &data, &services)?;
-    let app = AppState::new(AppParts {
-        services: Arc::clone(&services),
-        mode: if args.single_user { AuthMode::SingleUser } else { AuthMode::Accounts },
-        shutdown: shutdown.clone(),
-        epoch: tokens::hex(&services.context.random.bytes::<6>()),
-        address: address.to_string(),
-        tls: tls.clone(),
-        trusted_proxies: args.edge.trusted_proxies.clone(),
-        flashes: Flashes::with_limits(args.limits.flash_limits()),
-        render_limiter: RenderLimiter::default(),
-        data_dir: data.clone(),
-        settings,
-        leptos_options: site::leptos_options(&data, address).map_err(ExitError::failed)?,
-    });
-    if let Some(code) = setup_code {
-        let page = banner::setup_url(tls.is_some(), address, &code);
-        tracing::warn!("no users yet; create the first admin with the one-time setup code: {page}");
-    }
-    let tasks = TaskTracker::new();
-    loops::start(&services, &tasks, &shutdown);
-    let shipper = audit::build_shipper(args, &services, &data);
-    if let Some(shipper) = shipper.clone() {
-        let shutdown = shutdown.clone();
-        tasks.spawn(async move { shipper.run(shutdown).await });
-    }
-    tasks.spawn(shutdown.clone().run_until_cancelled_owned(sweep_flashes(app.clone())));
-    banner::log_address(&app, tls.as_ref(), address);
-    if let Some(tls) = &tls {
-        let follow = tls.clone().watch_files(Arc::clone(&services.context.clock), tls::RELOAD_INTERVAL);
-        tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow));
-    }
-    let operator = OperatorAccess::publish(&services, &data, address, tls.as_ref());
-    tasks.spawn(operator.keep_current(shutdown.clone()));
-    if let Some(account) = account {
-        let local = LocalAgent::new(args, account, address, tls.clone(), &data);
-        tasks.spawn(local.run(Arc::clone(&services), args.local.local, shutdown.clone()));
-    }
-    let room = Arc::new(ConnectionLimiter::from_args(args));
-    if let Some(listener) = watched {
-        tracing::info!("serving metrics on http://{}/metrics", listener.local_addr().unwrap_or(address));
-        let (router, shutdown, room) =
-            (http::system::health::metrics_router(app.clone()), shutdown.clone(), Arc::clone(&room));
-        tasks.spawn(async move { serve::serve(listener, router, None, &room, &shutdown).await });
-    }
-    serve::serve(listener, http::router(app), tls.as_ref(), &room, &shutdown).await;
-    tasks.close();
-    tasks.wait().await;
-    if let Err(error) = services.access.flush_last_used().await {
-        tracing::warn!(?error, "shutdown: failed to flush the last uses of tokens and sessions");
-    }
-    if let Err(error) = services.agents.flush_presence().await {
-        tracing::warn!(?error, "shutdown: failed to flush worker contact times");
-    }
-    if let Err(error) = services.gpus.save_gpu_history().await {
-        tracing::warn!(?error, "shutdown: failed to flush GPU history");
-    }
-    audit::close_audit(&services, shipper.as_deref()).await;
-    if let Err(error) = services.system.resign().await {
-        tracing::warn!(?error, "shutdown: failed to notify other servers; they detect it automatically");
-    }
-    services.context.store.close().await;
-    tracing::info!("stopped");
-    Ok(())
+    Ok(setup_code)
 }
 
 /// Frees the memory of flash messages whose page was never requested.
@@ -213,11 +285,11 @@ async fn sweep_flashes(app: AppState) {
 }
 
 /// Loads the certificate for TLS.
-fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, services: &Services) -> Result<Option<Tls>, ExitError> {
+fn open_tls(mode: TlsMode, args: &ServerArgs, data: &Path, services: &Services) -> Result<Option<Tls>, ExitError> {
     tls::install_crypto_provider();
-    let pair = match wanted {
+    let certificate_and_key = match mode {
         TlsMode::Off => return Ok(None),
-        TlsMode::Files(pair) => pair,
+        TlsMode::Files(paths) => paths,
         TlsMode::SelfSigned => {
             let hostname = gethostname::gethostname();
             let names =
@@ -225,10 +297,10 @@ fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, services: &Services
             self_signed::load_or_create(&data.join("tls"), &names, services.context.now()).map_err(ExitError::config)?
         }
     };
-    Tls::open(pair, &*services.context.clock).map(Some).map_err(ExitError::config)
+    Tls::open(certificate_and_key, &*services.context.clock).map(Some).map_err(ExitError::config)
 }
 
-/// Opens what the services of a server on this data directory need.
+/// Opens the database and the other parts of the services.
 async fn open_parts(
     database_url: Option<&SecretString>,
     policy: &ServerPolicy,
@@ -271,10 +343,10 @@ pub fn secret_key_path(data: &Path) -> PathBuf {
     data.with_file_name(format!("{name}.key"))
 }
 
-async fn open_store(database_url: Option<&SecretString>, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
+async fn open_store(database_url: Option<&SecretString>, data: &Path, server: &str) -> anyhow::Result<Arc<dyn Store>> {
     Ok(match database_url {
-        None => Arc::new(SqliteStore::open(data, chain).await?),
-        Some(url) => Arc::new(PostgresStore::open(&url.0, chain).await?),
+        None => Arc::new(SqliteStore::open(data, server).await?),
+        Some(url) => Arc::new(PostgresStore::open(&url.0, server).await?),
     })
 }
 
@@ -303,7 +375,7 @@ pub fn read_bootstrap_token(args: &ServerArgs) -> Result<Option<String>, ExitErr
 }
 
 /// Makes sure that an admin can sign in: returns a setup code if there is no user yet.
-async fn prepare_first_login(args: &ServerArgs, services: &Arc<Services>) -> Result<Option<String>, ExitError> {
+async fn prepare_first_sign_in(args: &ServerArgs, services: &Arc<Services>) -> Result<Option<String>, ExitError> {
     if let Some(token) = read_bootstrap_token(args)? {
         services.access.apply_bootstrap_token(&token).await.map_err(ExitError::from_service_error)?;
     }

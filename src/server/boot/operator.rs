@@ -37,8 +37,8 @@ impl OperatorAccess {
 
     /// Updates the file until the server stops, then removes it.
     pub async fn keep_current(mut self, shutdown: CancellationToken) {
-        while let Some((tls, known)) = self.tls.clone().zip(self.endpoint.fingerprint) {
-            if shutdown.run_until_cancelled(tls.key_changed(known)).await.is_none() {
+        while let Some((tls, fingerprint)) = self.tls.clone().zip(self.endpoint.fingerprint) {
+            if shutdown.run_until_cancelled(tls.key_changed(fingerprint)).await.is_none() {
                 break;
             }
             self.endpoint.fingerprint = Some(tls.fingerprint());
@@ -79,52 +79,52 @@ mod tests {
 
     #[test]
     fn local_url_matches_the_listen_address() {
-        for (listens, tls, url) in [
+        for (listen_address, tls, url) in [
             ("127.0.0.1:8001", false, "http://127.0.0.1:8001"),
             ("0.0.0.0:9", true, "https://127.0.0.1:9"),
             ("[::]:9", false, "http://127.0.0.1:9"),
             ("[::1]:9", false, "http://[::1]:9"),
             ("10.0.0.7:80", false, "http://10.0.0.7:80"),
         ] {
-            assert_eq!(local_url(listens.parse().expect("an address"), tls), url);
+            assert_eq!(local_url(listen_address.parse().expect("an address"), tls), url);
         }
     }
 
     #[tokio::test]
     async fn file_follows_the_key_and_is_removed_at_shutdown() {
         let (data, other) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
-        let make = |directory: &Path| {
-            self_signed::load_or_create(directory, &["localhost".to_owned()], SystemClock.now()).expect("a pair")
+        let create_certificate = |directory: &Path| {
+            self_signed::load_or_create(directory, &["localhost".to_owned()], SystemClock.now()).expect("a certificate")
         };
-        let (pair, next) = (make(data.path()), make(other.path()));
-        let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
+        let (files, next) = (create_certificate(data.path()), create_certificate(other.path()));
+        let tls = Tls::open(files.clone(), &SystemClock).expect("a certificate");
         let server = TestServer::start_with_tls(tls.clone()).await;
         let address = "0.0.0.0:8001".parse().expect("an address");
         let operator = OperatorAccess::publish(&server.app.services, data.path(), address, Some(&tls));
         let host = gethostname::gethostname().to_string_lossy().into_owned();
-        let note = || find_endpoint(data.path(), &host).expect("believable");
-        let first = note().expect("written");
+        let endpoint = || find_endpoint(data.path(), &host).expect("a valid file");
+        let first = endpoint().expect("written");
         assert_eq!((first.url.as_str(), first.fingerprint), ("https://127.0.0.1:8001", Some(tls.fingerprint())));
         assert!(server.app.services.access.authenticate_operator(&first.token, Some("root")).is_some());
 
         let stop = CancellationToken::new();
         let task = tokio::spawn(operator.keep_current(stop.clone()));
-        let follow = tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(5));
-        let following = tokio::spawn(follow);
+        let watch = tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(5));
+        let watch_task = tokio::spawn(watch);
         // The first check runs before other tasks do.
         tokio::task::yield_now().await;
-        fs::copy(&next.chain, &pair.chain).expect("copied");
-        fs::copy(&next.key, &pair.key).expect("copied");
+        fs::copy(&next.chain, &files.chain).expect("copied");
+        fs::copy(&next.key, &files.key).expect("copied");
         let changed = async {
-            while note().and_then(|note| note.fingerprint) == first.fingerprint {
+            while endpoint().and_then(|endpoint| endpoint.fingerprint) == first.fingerprint {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         tokio::time::timeout(Duration::from_secs(30), changed).await.expect("another fingerprint");
-        assert_eq!(note().and_then(|note| note.fingerprint), Some(tls.fingerprint()));
+        assert_eq!(endpoint().and_then(|endpoint| endpoint.fingerprint), Some(tls.fingerprint()));
         stop.cancel();
-        task.await.expect("its end");
-        assert!(note().is_none(), "the file is removed");
-        following.abort();
+        task.await.expect("no panic");
+        assert!(endpoint().is_none(), "the file is removed");
+        watch_task.abort();
     }
 }

@@ -40,12 +40,16 @@ mod tests {
 
     fn policy_from(flags: &[&str]) -> ServerPolicy {
         #[derive(Parser)]
-        struct Only {
+        struct ServerCommand {
             #[command(flatten)]
             server: ServerArgs,
         }
-        let line = [&["server"], flags].concat();
-        from_args(&Only::try_parse_from(&line).unwrap_or_else(|error| panic!("{line:?}: {error}")).server)
+        let command_line = [&["server"], flags].concat();
+        from_args(
+            &ServerCommand::try_parse_from(&command_line)
+                .unwrap_or_else(|error| panic!("{command_line:?}: {error}"))
+                .server,
+        )
     }
 
     #[test]
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_policy_flag_is_applied() {
-        let numbers = [
+        let flags = [
             "heartbeat-timeout",
             "max-running-jobs",
             "max-running-jobs-per-user",
@@ -94,15 +98,15 @@ mod tests {
             "artifact-max-total",
             "log-max-size",
         ];
-        let usual = format!("{:?}", ServerPolicy::default());
-        for flag in numbers {
+        let defaults = format!("{:?}", ServerPolicy::default());
+        for flag in flags {
             // A value that is valid for each flag and no default.
             let number = if flag.contains("log-searches") { "3" } else { "123" };
             let policy = policy_from(&[&format!("--{flag}"), number]);
-            assert_ne!(format!("{policy:?}"), usual, "--{flag}");
+            assert_ne!(format!("{policy:?}"), defaults, "--{flag}");
         }
         for switch in [&["--allow-code"][..], &["--ignore-reported-labels"], &["--require-second-factor", "all"]] {
-            assert_ne!(format!("{:?}", policy_from(switch)), usual, "{switch:?}");
+            assert_ne!(format!("{:?}", policy_from(switch)), defaults, "{switch:?}");
         }
     }
 }

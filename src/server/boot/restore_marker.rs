@@ -1,4 +1,5 @@
-//! A restored database does not know which jobs were dispatched after the backup. Jobs that it holds as queued may be running.
+//! A restored database does not know which jobs were dispatched after the backup. Jobs that it holds as queued may be
+//! running.
 
 use std::fs;
 use std::io;
@@ -20,20 +21,20 @@ pub fn write_marker(data: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error if the database rejects the change.
-pub async fn hold_if_restored(services: &Arc<Services>, data: &Path) -> Result<bool, ExitError> {
+pub async fn delay_jobs_if_restored(services: &Arc<Services>, data: &Path) -> Result<bool, ExitError> {
     let restored = data.join(MARKER_FILE).exists();
     if restored {
-        services.jobs.hold_all().await.map_err(ExitError::from_service_error)?;
+        services.jobs.delay_exclusive_jobs().await.map_err(ExitError::from_service_error)?;
     }
     Ok(restored)
 }
 
-/// Like `hold_if_restored`, and removes the mark: from now on the server knows what it dispatches.
+/// Like `delay_jobs_if_restored`, and removes the mark: from now on the server knows what it dispatches.
 ///
 /// # Errors
 /// Returns an error if the database rejects the change, or the directory is not writable.
 pub async fn complete_restore(services: &Arc<Services>, data: &Path) -> Result<(), ExitError> {
-    if hold_if_restored(services, data).await? {
+    if delay_jobs_if_restored(services, data).await? {
         fs::remove_file(data.join(MARKER_FILE))
             .map_err(|error| ExitError::config(format!("{}: {error}", data.display())))?;
     }

@@ -1,7 +1,7 @@
 //! Accepts connections and serves requests.
 //!
-//! Not with `axum::serve`: it clones all routes per connection and does not expose hyper's settings, which is more than half of
-//! the memory of a worker's idle stream.
+//! Not with `axum::serve`: it clones all routes per connection and does not expose hyper's settings, which is more than
+//! half of the memory of a worker's idle stream.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -41,8 +41,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 /// connections (reqwest 90 s, Firefox 115 s), so that the server does not close one while they send.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Without an acknowledgement for this long the connection is closed, so that a dead host does not count as connected. Pings
-/// make sure that there is data to acknowledge.
+/// Without an acknowledgement for this long the connection is closed, so that a dead host does not count as connected.
+/// Pings make sure that there is data to acknowledge.
 const TCP_USER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Maximum size of a request head in bytes. A larger head gets 431, a longer URL 414.
@@ -99,7 +99,7 @@ pub async fn serve_with_timeouts(
     // The trait's method, which waits when too many files are open.
     while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
         // Connections over the limit are closed without a response, which would cost more.
-        let Some(admitted) = limiter.try_acquire(peer.ip()) else { continue };
+        let Some(permit) = limiter.try_acquire(peer.ip()) else { continue };
         if let Err(error) = set_socket_options(&socket) {
             tracing::debug!(%error, "failed to set socket options");
         }
@@ -108,12 +108,12 @@ pub async fn serve_with_timeouts(
         match tls.clone() {
             None => connections.spawn(async move {
                 serve_connection(HttpVersion::Http1, socket, peer, router, timeouts, shutdown).await;
-                drop(admitted);
+                drop(permit);
             }),
             Some(tls) => connections.spawn(async move {
-                let _admitted = admitted;
-                let agreed = tokio::time::timeout(timeouts.handshake, tls_handshake(&tls, socket));
-                match shutdown.run_until_cancelled(agreed).await {
+                let _permit = permit;
+                let handshake = tokio::time::timeout(timeouts.handshake, tls_handshake(&tls, socket));
+                match shutdown.run_until_cancelled(handshake).await {
                     Some(Ok(Ok(stream))) => {
                         let version = HttpVersion::from_stream(&stream);
                         serve_connection(version, stream, peer, router, timeouts, shutdown).await;
@@ -171,40 +171,40 @@ async fn serve_connection<S>(
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let requests = OpenRequests::default();
-    let answer = {
+    let service = {
         let requests = requests.clone();
         service_fn(move |mut request: Request<Incoming>| {
             let open = requests.start();
             let is_long = head_length(&request) > MAX_HEAD_BYTES;
             http2::add_host(&mut request);
             request.extensions_mut().insert(peer);
-            let answer = (!is_long).then(|| router.clone().call(request));
+            let response = (!is_long).then(|| router.clone().call(request));
             async move {
-                let answer = match answer {
-                    Some(answer) => answer.await?,
+                let response = match response {
+                    Some(response) => response.await?,
                     None => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response(),
                 };
                 Ok::<_, Infallible>(match version {
-                    HttpVersion::Http1 => answer,
-                    HttpVersion::Http2 => open.until_sent(answer),
+                    HttpVersion::Http1 => response,
+                    HttpVersion::Http2 => open.until_sent(response),
                 })
             }
         })
     };
     let io = TokioIo::new(socket);
-    let ended = match version {
+    let result = match version {
         HttpVersion::Http1 => {
             let mut http = http1::Builder::new();
             let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
             // hyper closes idle connections by itself.
-            drive(http.serve_connection(io, answer), &requests, timeouts, None, &shutdown).await
+            drive(http.serve_connection(io, service), &requests, timeouts, None, &shutdown).await
         }
         HttpVersion::Http2 => {
-            let http = http2::builder(MAX_HEAD_BYTES).serve_connection(io, answer);
+            let http = http2::builder(MAX_HEAD_BYTES).serve_connection(io, service);
             drive(http, &requests, timeouts, Some(timeouts.idle), &shutdown).await
         }
     };
-    match ended {
+    match result {
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::trace!(%error, "connection closed"),
         None => tracing::debug!(host = %peer.0, "closing an idle connection"),
@@ -221,12 +221,12 @@ async fn drive<E>(
 ) -> Option<Result<(), E>> {
     let mut connection = pin!(connection);
     tokio::select! {
-        ended = connection.as_mut() => return Some(ended),
+        result = connection.as_mut() => return Some(result),
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
             return Some(connection.await);
         }
-        () = first_request_missed(requests, timeouts) => {}
+        () = first_request_timeout(requests, timeouts) => {}
         () = wait_until_idle(requests, idle) => {
             connection.as_mut().graceful_shutdown();
             // A client that does not answer would keep it open.
@@ -236,8 +236,8 @@ async fn drive<E>(
     None
 }
 
-/// Returns if no request came in time.
-async fn first_request_missed(requests: &OpenRequests, timeouts: ConnectionTimeouts) {
+/// Returns if no request was sent in time.
+async fn first_request_timeout(requests: &OpenRequests, timeouts: ConnectionTimeouts) {
     tokio::time::sleep(timeouts.first_request).await;
     if requests.started_if_idle() != Some(0) {
         std::future::pending::<()>().await;
@@ -250,11 +250,11 @@ async fn wait_until_idle(requests: &OpenRequests, idle: Option<Duration>) {
     let mut last = None;
     loop {
         tokio::time::sleep(idle).await;
-        let now = requests.started_if_idle();
-        if now.is_some() && now == last {
+        let started = requests.started_if_idle();
+        if started.is_some() && started == last {
             return;
         }
-        last = now;
+        last = started;
     }
 }
 
@@ -263,8 +263,8 @@ fn head_length(request: &Request<Incoming>) -> usize {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(1, |target| target.as_str().len());
     let host = uri.authority().map_or(0, |host| host.as_str().len() + "https://".len());
-    let first = request.method().as_str().len() + host + target + "  HTTP/1.1\r\n\r\n".len();
-    first
+    let request_line = request.method().as_str().len() + host + target + "  HTTP/1.1\r\n\r\n".len();
+    request_line
         + request
             .headers()
             .iter()
@@ -301,20 +301,20 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let shutdown = CancellationToken::new();
-        let (stop, room) = (shutdown.clone(), Arc::new(ConnectionLimiter::new(9, 9, Vec::new())));
+        let (stop, limiter) = (shutdown.clone(), Arc::new(ConnectionLimiter::new(9, 9, Vec::new())));
         let router = Router::new().route("/slow", get(slow));
-        let server = tokio::spawn(async move { serve(listener, router, None, &room, &stop).await });
+        let server = tokio::spawn(async move { serve(listener, router, None, &limiter, &stop).await });
 
         let mut idle = TcpStream::connect(address).await.expect("connected");
         let mut busy = TcpStream::connect(address).await.expect("connected");
-        busy.write_all(b"GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("asked");
+        busy.write_all(b"GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("sent");
         started.notified().await;
         shutdown.cancel();
         assert_eq!(idle.read_to_end(&mut Vec::new()).await.expect("an end"), 0);
         proceed.notify_one();
-        let mut answer = String::new();
-        busy.read_to_string(&mut answer).await.expect("an answer, and an end");
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("127.0.0.1"), "{answer}");
+        let mut response = String::new();
+        busy.read_to_string(&mut response).await.expect("a response, and the end of the connection");
+        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("127.0.0.1"), "{response}");
         server.await.expect("the server ended");
     }
 

@@ -255,7 +255,7 @@ impl From<ServiceError> for ApiError {
             ServiceError::SecretRemoved(name) => secrets::secret_removed(&name),
             ServiceError::SecretUnreadable(name, locked) => secrets::secret_unreadable(&name, &locked),
             ServiceError::Vault(locked) => secrets::secret_key_unavailable(&locked),
-            ServiceError::Upload { why, stored_bytes } => upload_problem(why, stored_bytes),
+            ServiceError::Upload { rejection, stored_bytes } => upload_problem(rejection, stored_bytes),
             ServiceError::DiskFull { free, floor } => unauthorized::disk_full(free, floor),
             ServiceError::DiskFullForRunning { free, floor } => unauthorized::disk_full_for_running(free, floor),
             ServiceError::LimitReached(limit) => unauthorized::limit_reached(limit),

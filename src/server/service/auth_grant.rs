@@ -41,19 +41,23 @@ impl AuthGrant {
 
     /// Returns whether the caller would still get the same permissions. `idle` is the idle timeout of sessions.
     pub async fn is_valid(&self, tx: &mut dyn Tx, now: Timestamp, idle: Millis) -> Result<bool, ServiceError> {
-        let opened = self.credential.resolve(tx).await?;
-        Ok(opened.and_then(|opened| effective_permissions(&opened, now, idle)) == Some(self.permissions))
+        let resolved = self.credential.resolve(tx).await?;
+        Ok(resolved.and_then(|resolved| effective_permissions(&resolved, now, idle)) == Some(self.permissions))
     }
 }
 
 /// Returns the current permissions of a credential; `None` if it is no longer valid.
-pub(super) fn effective_permissions(opened: &ResolvedCredential, now: Timestamp, idle: Millis) -> Option<Permissions> {
-    let over = |session: &StoredSession| session.expires_at <= now || session.last_used_at + idle <= now;
-    let expired = opened.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
-    if opened.user.disabled_at.is_some() || expired || opened.session.as_deref().is_some_and(over) {
+pub(super) fn effective_permissions(
+    resolved: &ResolvedCredential,
+    now: Timestamp,
+    idle: Millis,
+) -> Option<Permissions> {
+    let is_expired = |session: &StoredSession| session.expires_at <= now || session.last_used_at + idle <= now;
+    let is_token_expired = resolved.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
+    if resolved.user.disabled_at.is_some() || is_token_expired || resolved.session.as_deref().is_some_and(is_expired) {
         return None;
     }
-    let scopes = opened.token.as_ref().and_then(|token| token.scopes);
-    let role = opened.user.role.permissions();
+    let scopes = resolved.token.as_ref().and_then(|token| token.scopes);
+    let role = resolved.user.role.permissions();
     Some(scopes.map_or(role, |scopes| role.intersection(scopes)))
 }

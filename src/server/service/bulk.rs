@@ -1,5 +1,5 @@
-//! Bulk actions on workers or jobs: each as if requested alone, with its own transaction and audit entry. They wait for the
-//! writer together, so they share a flush.
+//! Bulk actions on workers or jobs: each as if requested alone, with its own transaction and audit entry. They wait for
+//! the writer together, so they share a flush.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ pub struct BulkService {
 }
 
 impl BulkService {
-    /// Applies the action to each target, and returns the outcomes in their order. The route checks the permission for the
-    /// action; the one for each job is checked here.
+    /// Applies the action to each target, and returns the outcomes in their order. The route checks the permission for
+    /// the action; the one for each job is checked here.
     pub async fn run_bulk(
         self: &Arc<Self>,
         caller: Caller,
@@ -82,16 +82,16 @@ impl BulkService {
     ) -> Result<Vec<BulkItemOutcome>, ServiceError> {
         let terms = &DrainTerms::try_from(drain)?;
         let key = key.as_deref();
-        let mut seen = BTreeSet::new();
-        let ids: Vec<&String> = ids.iter().filter(|id| seen.insert(*id)).collect();
+        let mut unique = BTreeSet::new();
+        let ids: Vec<&String> = ids.iter().filter(|id| unique.insert(*id)).collect();
         if ids.len() > MAX_BULK_IDS {
             return Err(InvalidInput::TooMuch { items: LimitedItems::Ids, limit: MAX_BULK_IDS as u64 }.into());
         }
-        let each = ids.into_iter().map(|id| {
+        let outcomes = ids.into_iter().map(|id| {
             let caller = caller.clone();
             async move { (id.clone(), self.run_bulk_item(caller, principal, (action, terms), id, key).await) }
         });
-        Ok(join_all(each).await)
+        Ok(join_all(outcomes).await)
     }
 
     async fn run_bulk_item(

@@ -109,7 +109,7 @@ pub enum ServiceError {
     NoAccount,
     /// An upload was not as announced.
     Upload {
-        why: UploadRejection,
+        rejection: UploadRejection,
         /// The number of bytes that are stored, so that the client can resume after them.
         stored_bytes: u64,
     },
@@ -206,7 +206,7 @@ impl RateLimitKind {
     pub const ALL: [Self; 5] =
         [Self::Caller, Self::Unauthenticated, Self::WrongTokens, Self::WrongPasswords, Self::WorkerChanges];
 
-    /// The word in the audit log and in metrics.
+    /// The name in the audit log and in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -317,19 +317,19 @@ impl InvalidField {
 }
 
 /// Fails if any field is invalid.
-pub fn require_valid(wrong: Vec<InvalidField>) -> Result<(), ServiceError> {
-    if wrong.is_empty() { Ok(()) } else { Err(ServiceError::InvalidFields(wrong)) }
+pub fn require_valid(fields: Vec<InvalidField>) -> Result<(), ServiceError> {
+    if fields.is_empty() { Ok(()) } else { Err(ServiceError::InvalidFields(fields)) }
 }
 
 /// Parses an optional time of a query.
-pub fn parse_moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, InvalidInput> {
+pub fn parse_time(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, InvalidInput> {
     let invalid = InvalidInput::OutOfRange { field, allowed: AllowedValues::Moment };
     text.map(|text| Timestamp::parse_rfc3339(text).ok_or(invalid)).transpose()
 }
 
 impl ServiceError {
     pub fn with_stored_bytes(self, stored_bytes: u64) -> Self {
-        if let Self::Upload { why, .. } = self { Self::Upload { why, stored_bytes } } else { self }
+        if let Self::Upload { rejection, .. } = self { Self::Upload { rejection, stored_bytes } } else { self }
     }
 
     /// Removes the names of other configurations, for readers without `config.view`.
@@ -374,14 +374,14 @@ impl From<VaultError> for ServiceError {
 }
 
 impl From<LabelsError> for ServiceError {
-    fn from(bad: LabelsError) -> Self {
-        Self::Invalid(InvalidInput::Labels(bad))
+    fn from(error: LabelsError) -> Self {
+        Self::Invalid(InvalidInput::Labels(error))
     }
 }
 
 impl From<LabelsError> for InvalidInput {
-    fn from(bad: LabelsError) -> Self {
-        Self::Labels(bad)
+    fn from(error: LabelsError) -> Self {
+        Self::Labels(error)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Use cases. Each loads what it needs inside a transaction, lets the domain decide, writes the decision guarded by the state
-//! it was based on, appends the audit entry, and sends change notifications after the commit (see [`unit_of_work`]). Nothing
-//! else writes state.
+//! Use cases. Each loads what it needs inside a transaction, lets the domain decide, writes the decision guarded by the
+//! state it was based on, appends the audit entry, and sends change notifications after the commit (see
+//! [`unit_of_work`]). Nothing else writes state.
 
 pub mod access;
 pub mod agents;
@@ -67,7 +67,7 @@ use crate::random::Random;
 use crate::store::Store;
 use crate::vault::Vault;
 
-/// The world that a server is given.
+/// What a server depends on: database, clock, randomness, settings, and keys.
 pub struct ServiceParts {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,

@@ -10,6 +10,6 @@ const MAX_NAME: usize = 64;
 /// Trims and validates a name.
 pub fn checked_name(name: &str) -> Result<String, InvalidInput> {
     let name = name.trim();
-    let usable = !name.is_empty() && is_plain(name, MAX_NAME);
-    if usable { Ok(name.to_owned()) } else { Err(InvalidInput::Name(name.chars().take(40).collect())) }
+    let is_valid = !name.is_empty() && is_plain(name, MAX_NAME);
+    if is_valid { Ok(name.to_owned()) } else { Err(InvalidInput::Name(name.chars().take(40).collect())) }
 }

@@ -25,7 +25,8 @@ const DEFAULT_RESULTS: u32 = 12;
 const MAX_RESULTS: u32 = 50;
 /// The maximum length of a query, in characters.
 const MAX_QUERY_CHARS: usize = 100;
-/// The maximum number of jobs that are searched, newest first: a query with each key press must not read the whole history.
+/// The maximum number of jobs that are searched, newest first: a query with each key press must not read the whole
+/// history.
 const MAX_JOBS_SCANNED: u32 = 1_000;
 
 /// Search over everything that a user may see.
@@ -36,44 +37,45 @@ pub struct SearchService {
 impl SearchService {
     /// Returns the best results among what the user may see.
     pub async fn search(&self, principal: &Principal, query: &SearchQuery) -> Result<SearchPage, ServiceError> {
-        let question = query.q.trim();
-        if question.chars().count() > MAX_QUERY_CHARS {
+        let text = query.q.trim();
+        if text.chars().count() > MAX_QUERY_CHARS {
             return Err(InvalidInput::OutOfRange {
                 field: "q",
                 allowed: AllowedValues::Length { max: MAX_QUERY_CHARS as u64 },
             }
             .into());
         }
-        if question.is_empty() {
+        if text.is_empty() {
             return Ok(SearchPage::default());
         }
         let mut tx = self.context.read_recent().await?;
         let mut hits = Vec::new();
         if principal.permissions.contains(Permission::FleetView) {
-            hits.extend(search_workers(&mut *tx, question).await?);
+            hits.extend(search_workers(&mut *tx, text).await?);
         }
         if principal.permissions.contains(Permission::JobViewOwn) {
-            hits.extend(search_jobs(&mut *tx, principal, question).await?);
+            hits.extend(search_jobs(&mut *tx, principal, text).await?);
         }
         if principal.permissions.contains(Permission::ConfigView) {
-            hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, question)));
+            hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, text)));
         }
         // The sort is stable: within a kind, results keep the order of their lists.
-        hits.sort_by_key(|(worth, hit)| (Reverse(*worth), hit.kind));
+        hits.sort_by_key(|(score, hit)| (Reverse(*score), hit.kind));
         let limit = query.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS) as usize;
         let hits = hits.into_iter().map(|(_, hit)| hit).collect();
         Ok(SearchPage { found: take_balanced(hits, |hit| hit.kind, limit) })
     }
 }
 
-async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
+async fn search_workers(tx: &mut dyn Tx, text: &str) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
     let all = tx.with_state(WorkerListRow::load_all).await?;
-    let mut near: Vec<_> = all.iter().filter_map(|row| Some((worker_score(&row.stored, question)?, row))).collect();
-    near.sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
-    near.truncate(MAX_RESULTS as usize);
-    let hit = |(worth, row): (u32, &WorkerListRow)| {
+    let mut matches: Vec<_> = all.iter().filter_map(|row| Some((worker_score(&row.stored, text)?, row))).collect();
+    matches
+        .sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
+    matches.truncate(MAX_RESULTS as usize);
+    let hit = |(score, row): (u32, &WorkerListRow)| {
         let worker = &row.stored.worker;
-        let one = SearchHit {
+        let hit = SearchHit {
             kind: SearchHitKind::Worker,
             id: worker.id.to_string(),
             name: worker.name.clone(),
@@ -81,42 +83,41 @@ async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Sea
             worker_status: Some(worker_views::worker_status(worker.state(row.jobs.len()))),
             job_status: None,
         };
-        (worth, one)
+        (score, hit)
     };
-    Ok(near.into_iter().map(hit).collect())
+    Ok(matches.into_iter().map(hit).collect())
 }
 
-fn worker_score(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> Option<u32> {
+fn worker_score(StoredWorker { worker, .. }: &StoredWorker, text: &str) -> Option<u32> {
     let capability = worker.capability();
-    let own = format_labels(&worker.labels);
+    let labels = format_labels(&worker.labels);
     let reported = capability.map(|capability| format_labels(&capability.labels)).unwrap_or_default();
     let gpu = capability.and_then(|capability| capability.gpus.first()).map(|gpu| gpu.name.as_str());
     let host = capability.and_then(|capability| capability.hostname.as_deref());
     let mut names = vec![worker.name.as_str()];
     names.extend(host.into_iter().chain(gpu));
-    names.extend(own.iter().chain(&reported).map(String::as_str));
-    score_with_id(worker.id.as_str(), question, &names)
+    names.extend(labels.iter().chain(&reported).map(String::as_str));
+    score_with_id(worker.id.as_str(), text, &names)
 }
 
 async fn search_jobs(
     tx: &mut dyn Tx,
     principal: &Principal,
-    question: &str,
+    text: &str,
 ) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
     let filter = JobFilter { limit: MAX_JOBS_SCANNED, ..JobFilter::of_user(principal.visible_owner()) };
-    let mut looked_at = tx.jobs(&filter).await?;
+    let mut jobs = tx.jobs(&filter).await?;
     // Older jobs are found by name or id.
-    let oldest =
-        looked_at.last().filter(|_| looked_at.len() == MAX_JOBS_SCANNED as usize).map(|job| job.id.to_string());
+    let oldest = jobs.last().filter(|_| jobs.len() == MAX_JOBS_SCANNED as usize).map(|job| job.id.to_string());
     if let Some(oldest) = oldest {
-        let called = Some(JobNameFilter::parse(question));
-        let older = JobFilter { name: called, order: JobListOrder::Newest(Some(oldest)), limit: MAX_RESULTS, ..filter };
-        looked_at.extend(tx.jobs(&older).await?);
+        let name = Some(JobNameFilter::parse(text));
+        let older = JobFilter { name, order: JobListOrder::Newest(Some(oldest)), limit: MAX_RESULTS, ..filter };
+        jobs.extend(tx.jobs(&older).await?);
     }
-    Ok(looked_at.iter().filter_map(|job| match_job(job, question)).collect())
+    Ok(jobs.iter().filter_map(|job| match_job(job, text)).collect())
 }
 
-fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
+fn match_job(job: &Job, text: &str) -> Option<(u32, SearchHit)> {
     let labels = format_labels(&job.spec.demand.labels);
     let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
     names.extend(labels.iter().map(String::as_str));
@@ -128,13 +129,13 @@ fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
         worker_status: None,
         job_status: Some(job.state.status()),
     };
-    Some((score_with_id(job.id.as_str(), question, &names)?, hit))
+    Some((score_with_id(job.id.as_str(), text, &names)?, hit))
 }
 
-fn match_config(config: &StoredConfig, question: &str) -> Option<(u32, SearchHit)> {
+fn match_config(config: &StoredConfig, text: &str) -> Option<(u32, SearchHit)> {
     let (id, name) = (config.name.clone(), config.name.clone());
     let hit = SearchHit { kind: SearchHitKind::Config, id, name, note: None, worker_status: None, job_status: None };
-    Some((score(question, &[&config.name])?, hit))
+    Some((score(text, &[&config.name])?, hit))
 }
 
 /// Formats labels as users write them.

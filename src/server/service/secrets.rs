@@ -70,7 +70,8 @@ impl SecretService {
                 let (secret, topic) = (Arc::clone(&secret), topic.clone());
                 Box::pin(async move {
                     let existing = unit.tx.secrets_for(&secret.owner).await?;
-                    let others = existing.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
+                    let others =
+                        existing.iter().filter(|other| other.owner == secret.owner && other.name != secret.name);
                     if others.count() >= MAX_SECRETS {
                         return Err(
                             InvalidInput::TooMuch { items: LimitedItems::Secrets, limit: MAX_SECRETS as u64 }.into()
@@ -120,20 +121,20 @@ impl SecretService {
         caller: Caller,
         attempt_ref: AttemptRef,
     ) -> Result<JobSecrets, ServiceError> {
-        let subject = Arc::new(attempt_ref);
+        let attempt_ref = Arc::new(attempt_ref);
         self.context
             .change(caller, move |unit| {
-                let subject = Arc::clone(&subject);
+                let attempt_ref = Arc::clone(&attempt_ref);
                 Box::pin(async move {
-                    let job = unit.job(&subject.job).await?;
-                    let attempt = subject.attempt.unwrap_or(job.attempt);
-                    job.check_current_attempt(&subject.worker, attempt)?;
-                    unit.renew_hold(&job).await?;
+                    let job = unit.job(&attempt_ref.job).await?;
+                    let attempt = attempt_ref.attempt.unwrap_or(job.attempt);
+                    job.check_current_attempt(&attempt_ref.worker, attempt)?;
+                    unit.renew_fencing_delay(&job).await?;
                     let granted = resolve_job_secrets(unit.tx, &job).await?;
                     let mut secrets = BTreeMap::new();
                     for secret in &granted {
                         secrets.insert(secret.name.clone(), unseal(unit.context, secret)?);
-                        unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
+                        unit.tx.record_delivery(&secret.owner, &secret.name, unit.now).await?;
                     }
                     if !secrets.is_empty() {
                         let names: Vec<&String> = secrets.keys().collect();
@@ -154,8 +155,8 @@ pub async fn hub_token(context: &ServiceContext, tx: &mut dyn Tx, job: &Job) -> 
 }
 
 fn unseal(context: &ServiceContext, secret: &StoredSecret) -> Result<String, ServiceError> {
-    let opened = context.vault.open(&secret.owner, &secret.name, &secret.sealed);
-    opened.map_err(|locked| ServiceError::SecretUnreadable(secret.name.clone(), locked))
+    let value = context.vault.open(&secret.owner, &secret.name, &secret.sealed);
+    value.map_err(|error| ServiceError::SecretUnreadable(secret.name.clone(), error))
 }
 
 /// Audits that an older agent gets the Hugging Face token with the offer of this job.
@@ -166,7 +167,7 @@ pub async fn record_hub_token(unit: &mut UnitOfWork<'_>, job: &Job, worker: &Wor
         other => other?,
     };
     let Some(secret) = granted.iter().find(|secret| secret.name == HUB_TOKEN) else { return Ok(()) };
-    unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
+    unit.tx.record_delivery(&secret.owner, &secret.name, unit.now).await?;
     let detail = json!({"attempt": job.attempt, "names": [HUB_TOKEN], "worker": worker, "with_offer": true});
     unit.record(AuditAction::SecretsDelivered, job.id.as_str(), &detail).await
 }
@@ -177,30 +178,30 @@ fn change_topic(principal: &Principal, shared: bool) -> Topic {
 }
 
 /// Rejects a submit that names a secret which the submitter does not have.
-pub async fn check_secret_names(tx: &mut dyn Tx, owner: &str, wanted: Option<&[String]>) -> Result<(), ServiceError> {
-    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
+pub async fn check_secret_names(tx: &mut dyn Tx, owner: &str, names: Option<&[String]>) -> Result<(), ServiceError> {
+    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(()) };
     let secrets = tx.secrets_for(owner).await?;
     let exists = |name: &&String| secrets.iter().any(|secret| Some(&secret.name) == variable_name(name).as_ref());
-    match wanted.iter().find(|name| !exists(name)) {
+    match names.iter().find(|name| !exists(name)) {
         None => Ok(()),
         Some(name) => Err(ServiceError::SecretNotFound(name.chars().take(80).collect())),
     }
 }
 
 /// Returns which of these secrets are shared; of all, if none are named.
-pub async fn shared_names(tx: &mut dyn Tx, wanted: Option<&[String]>) -> Result<Vec<String>, ServiceError> {
+pub async fn shared_names(tx: &mut dyn Tx, names: Option<&[String]>) -> Result<Vec<String>, ServiceError> {
     let shared = tx.secrets_for(SHARED_OWNER).await?.into_iter().map(|secret| secret.name);
-    Ok(shared.filter(|name| is_granted(wanted, name)).collect())
+    Ok(shared.filter(|name| is_granted(names, name)).collect())
 }
 
 /// Resolves the secrets of a job, one per name: the owner's own take precedence over shared ones.
 async fn resolve_job_secrets(tx: &mut dyn Tx, job: &Job) -> Result<Vec<StoredSecret>, ServiceError> {
-    let wanted = job.spec.secrets.as_deref();
+    let names = job.spec.secrets.as_deref();
     let secrets = tx.secrets_for(&job.submitted_by).await?;
-    let usable = |secret: &StoredSecret| !job.spec.shared_secrets_only || secret.owner == SHARED_OWNER;
-    let secrets = secrets.into_iter().filter(|secret| usable(secret) && is_granted(wanted, &secret.name));
+    let is_usable = |secret: &StoredSecret| !job.spec.shared_secrets_only || secret.owner == SHARED_OWNER;
+    let secrets = secrets.into_iter().filter(|secret| is_usable(secret) && is_granted(names, &secret.name));
     let by_name: BTreeMap<String, StoredSecret> = secrets.map(|secret| (secret.name.clone(), secret)).collect();
-    match wanted.into_iter().flatten().find(|name| !by_name.contains_key(*name)) {
+    match names.into_iter().flatten().find(|name| !by_name.contains_key(*name)) {
         None => Ok(by_name.into_values().collect()),
         Some(name) => Err(ServiceError::SecretRemoved(name.clone())),
     }

@@ -54,8 +54,8 @@ pub struct UnitOfWork<'t> {
 }
 
 impl ServiceContext {
-    /// Runs a unit of work. It may run twice (see [`crate::store`]), so it must be repeatable; it decides before it writes.
-    /// Change notifications are sent after the commit, also if the client has disconnected meanwhile.
+    /// Runs a unit of work. It may run twice (see [`crate::store`]), so it must be repeatable; it decides before it
+    /// writes. Change notifications are sent after the commit, also if the client has disconnected meanwhile.
     pub async fn change<T, F>(self: &Arc<Self>, caller: Caller, step: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
@@ -93,11 +93,11 @@ where
         Box::pin(async move {
             let (context, caller, step) = &*shared;
             let mut unit = UnitOfWork::new(tx, context, caller);
-            let done = match unit.recheck_authorization().await {
+            let result = match unit.recheck_authorization().await {
                 Ok(()) => step(&mut unit).await,
                 Err(error) => Err(error),
             };
-            match done {
+            match result {
                 Err(ServiceError::Store(error)) => Err(error),
                 Err(error) => {
                     *outcome.lock().expect("no panic while it is held") = Some(Err(error));
@@ -134,12 +134,14 @@ impl<'t> UnitOfWork<'t> {
         self.caller.grant.as_ref().is_none_or(|grant| grant.permissions().contains(permission))
     }
 
-    /// Rejects a caller who would grant permissions that they do not have, or act on a user with more permissions. Permissions
-    /// that all users have for their own account do not count.
+    /// Rejects a caller who would grant permissions that they do not have, or act on a user with more permissions.
+    /// Permissions that all users have for their own account do not count.
     pub fn require_covered(&self, permissions: Permissions) -> Result<(), ServiceError> {
         let granted = self.caller.grant.as_ref().map(AuthGrant::permissions);
-        let counts = |one: &Permission| *one != Permission::AccountManage;
-        let missing = granted.and_then(|granted| permissions.iter().filter(counts).find(|one| !granted.contains(*one)));
+        let is_counted = |permission: &Permission| *permission != Permission::AccountManage;
+        let missing = granted.and_then(|granted| {
+            permissions.iter().filter(is_counted).find(|permission| !granted.contains(*permission))
+        });
         missing.map_or(Ok(()), |missing| Err(ServiceError::PermissionDenied(missing)))
     }
 
@@ -283,7 +285,7 @@ impl<'t> UnitOfWork<'t> {
         let (attempt, end) = match &after.state {
             JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
                 if before.state.waiting().is_some() {
-                    self.tx.reopen_attempt(job, lease.attempt).await?;
+                    self.tx.recover_attempt(job, lease.attempt).await?;
                 }
                 if let JobState::Offered { since, .. } = &before.state {
                     self.context.metrics.dispatch.record(DispatchStep::Accepted, *since);
@@ -332,11 +334,11 @@ fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
             | JobState::Failed { .. }
             | JobState::Cancelled { .. } => describe_requeue(waiting),
         },
-        JobState::Offered { lease: held, .. } => (AuditAction::JobOffered, lease_detail(held)),
-        JobState::Starting { lease: held, .. } => (AuditAction::JobStarting, lease_detail(held)),
-        JobState::Running { lease: held, .. } => (AuditAction::JobRunning, lease_detail(held)),
-        JobState::Cancelling { lease: held, .. } => (AuditAction::JobCancelling, lease_detail(held)),
-        JobState::Completed { lease: held, .. } => (AuditAction::JobCompleted, lease_detail(held)),
+        JobState::Offered { lease, .. } => (AuditAction::JobOffered, lease_detail(lease)),
+        JobState::Starting { lease, .. } => (AuditAction::JobStarting, lease_detail(lease)),
+        JobState::Running { lease, .. } => (AuditAction::JobRunning, lease_detail(lease)),
+        JobState::Cancelling { lease, .. } => (AuditAction::JobCancelling, lease_detail(lease)),
+        JobState::Completed { lease, .. } => (AuditAction::JobCompleted, lease_detail(lease)),
         JobState::Cancelled { .. } => {
             (AuditAction::JobCancelled, before.active_lease().map_or(Value::Null, lease_detail))
         }
@@ -393,8 +395,8 @@ pub fn describe_loss(loss: &AttemptLoss) -> String {
             "The older agent accepted the job and never started the trainer; see the agent's log.".to_owned()
         }
         AttemptLoss::Evicted => "The worker's drain deadline passed.".to_owned(),
-        AttemptLoss::Requeued(why) if why.is_empty() => "The agent returned the job.".to_owned(),
-        AttemptLoss::Requeued(why) => why.clone(),
+        AttemptLoss::Requeued(reason) if reason.is_empty() => "The agent returned the job.".to_owned(),
+        AttemptLoss::Requeued(reason) => reason.clone(),
         AttemptLoss::TrainerFailed { exit_code, error } => describe_trainer_failure(*exit_code, error),
     }
 }

@@ -20,7 +20,7 @@ use app::protocol::usage::{
 use serde_json::Value;
 
 use super::access::Principal;
-use super::error::{InvalidInput, ServiceError, parse_moment};
+use super::error::{InvalidInput, ServiceError, parse_time};
 use crate::service::ServiceContext;
 use crate::store::Tx;
 use crate::store::audit::{AuditFilter, AuditOrder};
@@ -61,15 +61,17 @@ impl UsageService {
         zone: UtcOffset<'_>,
     ) -> Result<UsageReport, ServiceError> {
         let window = parse_window(query, self.context.now())?;
-        let own = principal.visible_owner();
+        let visible_owner = principal.visible_owner();
         let mut tx = self.context.read().await?;
-        let (runs, all_waits) =
-            (tx.attempt_usage(window, own.as_deref()).await?, tx.job_waits(window, own.as_deref()).await?);
-        let fleet = if own.is_none() { load_presence(&mut *tx, window).await? } else { None };
+        let (runs, all_waits) = (
+            tx.attempt_usage(window, visible_owner.as_deref()).await?,
+            tx.job_waits(window, visible_owner.as_deref()).await?,
+        );
+        let fleet = if visible_owner.is_none() { load_presence(&mut *tx, window).await? } else { None };
         drop(tx);
-        let available = fleet
-            .as_ref()
-            .map(|fleet| build_calendar(window, zone, fleet.values().flat_map(|one| one.connected.iter().copied())));
+        let available = fleet.as_ref().map(|fleet| {
+            build_calendar(window, zone, fleet.values().flat_map(|presence| presence.connected.iter().copied()))
+        });
         let held = build_calendar(window, zone, runs.iter().filter_map(|run| Some((run.clip_to(window)?, run.gpus))));
         let (total, groups) = summarize_usage(&runs, window, usage_grouping(query.by));
         let hours = |index: usize| available.as_ref().map(|available| in_hours(available.week[index]));
@@ -77,11 +79,11 @@ impl UsageService {
             since: window.since,
             until: window.until,
             by: query.by,
-            own: own.is_some(),
+            own: visible_owner.is_some(),
             total: amount_view(total),
             groups: groups
                 .into_iter()
-                .map(|((name, worker_id), used)| UsageGroup { name, worker_id, amount: amount_view(used) })
+                .map(|((name, worker_id), amount)| UsageGroup { name, worker_id, amount: amount_view(amount) })
                 .collect(),
             waits: summarize_waits(&wait_times(&all_waits, window)),
             days: held
@@ -115,8 +117,8 @@ impl UsageService {
 
 /// The requested period, cut at the current time.
 fn parse_window(query: &UsageQuery, now: Timestamp) -> Result<TimeWindow, ServiceError> {
-    let until = parse_moment("until", query.until.as_deref())?.unwrap_or(now).min(now);
-    let since = parse_moment("since", query.since.as_deref())?.unwrap_or(Timestamp(until.0 - DEFAULT_DAYS * DAY.0));
+    let until = parse_time("until", query.until.as_deref())?.unwrap_or(now).min(now);
+    let since = parse_time("since", query.since.as_deref())?.unwrap_or(Timestamp(until.0 - DEFAULT_DAYS * DAY.0));
     if since >= until || (until - since).0 > MAX_DAYS * DAY.0 {
         let allowed = AllowedValues::Period { days: MAX_DAYS.unsigned_abs() };
         return Err(InvalidInput::OutOfRange { field: "since", allowed }.into());
@@ -129,26 +131,32 @@ async fn load_presence(
     tx: &mut dyn Tx,
     window: TimeWindow,
 ) -> Result<Option<BTreeMap<WorkerId, WorkerPresence>>, ServiceError> {
-    let shortened = tx.audit_heads().await?.values().any(|head| head.removed.seq > 0);
-    if shortened {
+    let was_pruned = tx.audit_heads().await?.values().any(|head| head.removed.seq > 0);
+    if was_pruned {
         let oldest = tx.audit_page(&AuditFilter::default(), &AuditOrder::OldestFirst(None), 1).await?;
         if oldest.first().is_none_or(|oldest| oldest.at > window.since) {
             return Ok(None);
         }
     }
     let actions = PRESENCE_ACTIONS.map(AuditAction::as_str);
-    let seen: Vec<_> = tx.presence_events(&actions, window.until).await?.iter().filter_map(presence_change).collect();
-    let known: BTreeSet<WorkerId> = seen.iter().map(|(_, worker, _)| worker.clone()).collect();
+    let changes: Vec<_> =
+        tx.presence_events(&actions, window.until).await?.iter().filter_map(presence_change).collect();
+    let changed_workers: BTreeSet<WorkerId> = changes.iter().map(|(_, worker, _)| worker.clone()).collect();
     // Workers that came online before the oldest kept entry.
-    let stayed: Vec<_> =
-        tx.workers().await?.iter().filter(|one| !known.contains(&one.worker.id)).flat_map(current_presence).collect();
-    Ok(Some(worker_presence(stayed.into_iter().chain(seen), window)))
+    let unchanged: Vec<_> = tx
+        .workers()
+        .await?
+        .iter()
+        .filter(|stored| !changed_workers.contains(&stored.worker.id))
+        .flat_map(current_presence)
+        .collect();
+    Ok(Some(worker_presence(unchanged.into_iter().chain(changes), window)))
 }
 
-fn presence_change(sighting: &PresenceEvent) -> Option<(Timestamp, WorkerId, PresenceChange)> {
-    let detail: Value = serde_json::from_str(&sighting.detail).unwrap_or_default();
+fn presence_change(event: &PresenceEvent) -> Option<(Timestamp, WorkerId, PresenceChange)> {
+    let detail: Value = serde_json::from_str(&event.detail).unwrap_or_default();
     let unhealthy = detail["unhealthy_reason"].is_string();
-    let action = PRESENCE_ACTIONS.into_iter().find(|action| action.as_str() == sighting.action)?;
+    let action = PRESENCE_ACTIONS.into_iter().find(|action| action.as_str() == event.action)?;
     let change = match action {
         AuditAction::WorkerRegistered => {
             let gpus = detail["gpus"].as_array().map_or(0, Vec::len);
@@ -162,19 +170,20 @@ fn presence_change(sighting: &PresenceEvent) -> Option<(Timestamp, WorkerId, Pre
         AuditAction::WorkerHostHealth => PresenceChange::HostHealth { unhealthy },
         _ => PresenceChange::Offline,
     };
-    Some((sighting.at, WorkerId::parse(&sighting.worker).ok()?, change))
+    Some((event.at, WorkerId::parse(&event.worker).ok()?, change))
 }
 
 fn current_presence(stored: &StoredWorker) -> Vec<(Timestamp, WorkerId, PresenceChange)> {
     let worker = &stored.worker;
-    let (since, capability, listens) = match &worker.connection {
+    let (since, capability, has_stream) = match &worker.connection {
         ConnectionState::Online { since, capability, .. } => (*since, capability, true),
         ConnectionState::Connecting { since, capability, .. } => (*since, capability, false),
         ConnectionState::NeverConnected | ConnectionState::Offline { .. } => return Vec::new(),
     };
     let gpus = u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX);
     let registered = PresenceChange::Registered { gpus, unhealthy: capability.unhealthy_reason.is_some() };
-    let further = [listens.then_some(PresenceChange::Online), worker.drain.as_ref().map(|_| PresenceChange::Drained)];
+    let further =
+        [has_stream.then_some(PresenceChange::Online), worker.drain.as_ref().map(|_| PresenceChange::Drained)];
     let all = [Some(registered)].into_iter().chain(further).flatten();
     all.map(|change| (since, worker.id.clone(), change)).collect()
 }
@@ -211,12 +220,12 @@ fn summarize_waits(sorted: &[Millis]) -> UsageWaits {
     UsageWaits { jobs: sorted.len() as u64, p50_seconds: seconds(50), p95_seconds: seconds(95) }
 }
 
-fn amount_view(used: UsageAmount) -> UsageAmountView {
+fn amount_view(amount: UsageAmount) -> UsageAmountView {
     UsageAmountView {
-        gpu_hours: in_hours(used.gpu_time),
-        run_hours: in_hours(used.run_time),
-        jobs: used.jobs,
-        attempts: used.attempts,
+        gpu_hours: in_hours(amount.gpu_time),
+        run_hours: in_hours(amount.run_time),
+        jobs: amount.jobs,
+        attempts: amount.attempts,
     }
 }
 

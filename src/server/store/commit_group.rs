@@ -30,7 +30,7 @@ pub struct GroupHooks {
     pub plan: TransactionWork,
     /// Gets the changed topics after the commit.
     pub notify: NotifyHook,
-    /// Gets the result of each group, before any caller is answered.
+    /// Gets the result of each group, before any caller gets its own.
     pub observe: GroupObserver,
 }
 

@@ -1,4 +1,5 @@
-//! Training configurations and their revisions. A revision is immutable: jobs pin it.
+//! Training configurations and their revisions. A revision is immutable, so jobs always run the one that they were
+//! submitted with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,14 +54,14 @@ pub trait ConfigQueries {
     async fn newest_revision(&mut self, name: &str) -> Result<u32>;
     /// All revisions, newest first, also of a deleted configuration.
     async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>>;
-    /// The jobs that pinned its revisions: of one user, or of all.
+    /// The jobs that use its revisions: of one user, or of all.
     async fn revision_usage(&mut self, name: &str, user: Option<&str>) -> Result<Vec<RevisionUsage>>;
-    /// The newest revision that jobs of one user pinned; `None` without such a job.
+    /// The newest revision that jobs of one user use; `None` without such a job.
     async fn last_run_revision(&mut self, name: &str, user: &str) -> Result<Option<u32>>;
     /// Inserts a revision as the newest one.
     async fn insert_config(&mut self, config: &StoredConfig) -> Result<()>;
     /// The total size of all revisions' files in bytes, of one user or of all.
     async fn config_bytes(&mut self, by: Option<&str>) -> Result<u64>;
-    /// Deletes a configuration; its revisions stay for the jobs that pinned them.
+    /// Deletes a configuration; its revisions stay for the jobs that use them.
     async fn remove_config(&mut self, name: &str) -> Result<()>;
 }

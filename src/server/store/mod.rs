@@ -1,9 +1,9 @@
 //! Persistent state: workers, jobs, attempts, configurations, access, and the audit log.
 //!
-//! [`Store`] is the interface for use cases; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case
-//! runs as one [`TransactionWork`] in one transaction. It decides before it writes, so that a rejection has written nothing,
-//! and it awaits nothing but the database. The store may run it a second time if the first transaction failed, so it must be
-//! repeatable.
+//! [`Store`] is the interface for use cases; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A
+//! use case runs as one [`TransactionWork`] in one transaction. It decides before it writes, so that a rejection has
+//! written nothing, and it awaits nothing but the database. The store may run it a second time if the first transaction
+//! failed, so it must be repeatable.
 
 pub mod access;
 pub mod artifacts;
@@ -33,7 +33,8 @@ pub type TransactionWork = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, R
 
 /// A database that several use cases share.
 pub trait Store: Send + Sync {
-    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written, except for
+    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written,
+    /// except for
     /// [`StoreError::Unavailable`] if the connection was lost during the commit.
     fn write(&self, work: TransactionWork) -> BoxFuture<'_, Result<()>>;
 
@@ -43,8 +44,8 @@ pub trait Store: Send + Sync {
     /// A consistent snapshot for reading, not older than now; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
-    /// A snapshot whose live state may come from memory: as of this server's last commit, or before a commit of another server
-    /// that has not been notified yet. After the first statement, all of it is from one time.
+    /// A snapshot whose live state may come from memory: as of this server's last commit, or before a commit of another
+    /// server that has not been notified yet. After the first statement, all of it is from one time.
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
     /// Waits for the next change by other servers on the same database; never returns if there are none.
@@ -113,7 +114,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Conflict => f.write_str("the row was changed by another transaction"),
             Self::Rejected => f.write_str("the use case rejected the request"),
-            Self::Unavailable(why) => write!(f, "the database is not available: {why}"),
+            Self::Unavailable(detail) => write!(f, "the database is not available: {detail}"),
             Self::CorruptRow { table, row, message } => {
                 write!(f, "corrupt database row {row} of {table}: {message}")
             }

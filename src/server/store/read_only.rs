@@ -26,7 +26,8 @@ enum Pool {
 }
 
 impl ReadOnlyStore {
-    /// Opens the SQLite database in a data directory. The lock of a running server does not matter, because this only reads.
+    /// Opens the SQLite database in a data directory. The lock of a running server does not matter, because this only
+    /// reads.
     ///
     /// # Errors
     /// With a message for the operator.
@@ -63,7 +64,7 @@ impl ReadOnlyStore {
         sqlx::query("VACUUM INTO $1").bind(file).execute(pool).await.map_err(store_error).map(drop)
     }
 
-    /// Returns whether a PostgreSQL database has our tables, and whether a server is running on it.
+    /// Returns whether a PostgreSQL database has tables, and whether a server is running on it.
     pub async fn usage_state(&self) -> Result<(bool, bool)> {
         let Pool::Postgres(pool) = &self.pool else { return Ok((true, false)) };
         let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()";

@@ -29,5 +29,5 @@ pub trait SecretQueries {
     /// Deletes a secret. [`super::StoreError::Conflict`] if it does not exist.
     async fn delete_secret(&mut self, owner: &str, name: &str) -> Result<()>;
     /// Records that a job got it.
-    async fn record_given(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()>;
+    async fn record_delivery(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()>;
 }

@@ -33,7 +33,8 @@ pub struct LastContact {
 pub trait WorkerQueries {
     async fn workers(&mut self) -> Result<Vec<StoredWorker>>;
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>>;
-    /// The worker of this token or session, also a former one, by its SHA-256. The credential decides whether it is valid.
+    /// The worker of this token or session, also a former one, by its SHA-256. The credential decides whether it is
+    /// valid.
     async fn worker_by_token(&mut self, digest: &str) -> Result<Option<StoredWorker>>;
     /// Inserts a worker. A conflict means that the name is taken.
     async fn insert_worker(&mut self, worker: &Worker, credential: &WorkerCredential) -> Result<()>;
@@ -44,5 +45,5 @@ pub trait WorkerQueries {
     /// Deletes a worker; a conflict if its agent is connected.
     async fn delete_worker(&mut self, id: &WorkerId) -> Result<()>;
     /// Records last contacts of workers.
-    async fn flush_last_seen(&mut self, seen: &[(WorkerId, LastContact)]) -> Result<()>;
+    async fn flush_last_seen(&mut self, contacts: &[(WorkerId, LastContact)]) -> Result<()>;
 }

@@ -23,7 +23,7 @@ use super::output::{Output, OutputArgs};
 use super::run::{connect, parse_value, with_output};
 use super::table::TableCell;
 use crate::args::SecretString;
-use crate::boot::offline::OfflineServer;
+use crate::boot::without_listener::ServerWithoutListener;
 use crate::exit::ExitError;
 
 /// Commands for access.
@@ -88,12 +88,12 @@ async fn run_online_or_offline(
         // A killed server leaves its file behind.
         !matches!(client.get(&["session"]).await, Err(ClientError::Unreachable(_)))
     } else {
-        database.database_url.is_none() && !OfflineServer::has_database(&directory)
+        database.database_url.is_none() && !ServerWithoutListener::has_database(&directory)
     };
     if runs {
         return run(command, &client, output).await;
     }
-    let offline = OfflineServer::open(&directory, database.database_url.as_ref()).await?;
+    let offline = ServerWithoutListener::open(&directory, database.database_url.as_ref()).await?;
     output.print_info("No server runs on this host: using its database.")?;
     let ended = run(command, &Client::in_process(offline.router.clone(), offline.token.clone()), output).await;
     offline.close().await;

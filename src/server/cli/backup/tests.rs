@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::args::SecretString;
-use crate::boot::offline::OfflineServer;
 use crate::boot::restore_marker;
+use crate::boot::without_listener::ServerWithoutListener;
 use crate::service::Services;
 use crate::store::conformance::fresh_database;
 use crate::store::jobs::JobFilter;
@@ -146,7 +146,7 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     let hold_until = async |services: &Arc<Services>| {
         services.context.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").hold_until
     };
-    let offline = OfflineServer::open(&data, None).await.expect("the database is free");
+    let offline = ServerWithoutListener::open(&data, None).await.expect("the database is free");
     let services = offline.services();
     let (until, now) = (hold_until(services).await, services.context.now());
     assert!(
@@ -156,7 +156,7 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     restore_marker::complete_restore(services, &data).await.expect("taken up");
     assert!(!data.join("restored").exists());
     offline.close().await;
-    let offline = OfflineServer::open(&data, None).await.expect("the database is free");
+    let offline = ServerWithoutListener::open(&data, None).await.expect("the database is free");
     let once = hold_until(offline.services()).await;
     restore_marker::complete_restore(offline.services(), &data).await.expect("nothing to do");
     assert_eq!(hold_until(offline.services()).await, once, "once");

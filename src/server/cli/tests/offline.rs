@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::harness::CliHarness;
 use crate::args::SecretString;
-use crate::boot::offline::OfflineServer;
+use crate::boot::without_listener::ServerWithoutListener;
 use crate::cli::client::Client;
 use crate::store::conformance::fresh_database;
 use crate::store::sqlite::SqliteStore;
@@ -14,7 +14,7 @@ use crate::store::sqlite::SqliteStore;
 #[tokio::test]
 async fn directory_without_a_database_stays_empty() {
     let home = tempfile::tempdir().expect("a directory");
-    let rejected = OfflineServer::open(home.path(), None).await.err().expect("nothing is there");
+    let rejected = ServerWithoutListener::open(home.path(), None).await.err().expect("nothing is there");
     assert!(rejected.code() == 69 && rejected.message().contains("--data-dir"), "{rejected:?}");
     assert_eq!(home.path().read_dir().expect("readable").count(), 0);
 }
@@ -23,14 +23,14 @@ async fn directory_without_a_database_stays_empty() {
 async fn database_in_use_is_rejected() {
     let home = tempfile::tempdir().expect("a directory");
     let store = SqliteStore::open(home.path(), "c_1").await.expect("fresh");
-    let rejected = OfflineServer::open(home.path(), None).await.err().expect("it is in use");
+    let rejected = ServerWithoutListener::open(home.path(), None).await.err().expect("it is in use");
     assert!(rejected.code() == 78 && rejected.message().contains("another simpletuner server"), "{rejected:?}");
     drop(store);
 }
 
 /// Runs a command on a database, as a user of its host.
 async fn run(harness: &CliHarness, home: &Path, database: Option<&SecretString>, args: &[&str]) -> Value {
-    let offline = OfflineServer::open(home, database).await.expect("a database");
+    let offline = ServerWithoutListener::open(home, database).await.expect("a database");
     let client = Client::in_process(offline.router.clone(), offline.token.clone());
     let document = harness.run_as(&client, args).await.json();
     offline.close().await;

@@ -166,7 +166,7 @@ pub async fn artifact(
     let limit = app.services.context.policy.artifact_limit;
     let expected_size = HttpBody::size_hint(&content).lower();
     if expected_size > limit {
-        return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, stored_bytes: 0 }.into());
+        return Err(ServiceError::Upload { rejection: UploadRejection::TooLarge { limit }, stored_bytes: 0 }.into());
     }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announcement =
@@ -236,7 +236,7 @@ pub async fn bundle(
     Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, attempt)?;
-    let config = app.services.agents.bundle(&subject).await?;
+    let config = app.services.agents.config_bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
 

@@ -71,7 +71,7 @@ fn add_fleet(page: &mut MetricsPage, measured: &FleetMetrics) {
     page.gauge(
         "queue_oldest_seconds",
         "Age of the oldest queued job since its submit; 0 if none is queued.",
-        seconds(measured.longest_wait.0),
+        seconds(measured.oldest_queued_age.0),
     );
     page.gauge(
         "tls_unverified_workers",

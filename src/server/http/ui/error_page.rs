@@ -80,7 +80,7 @@ async fn render_page(app: &AppState, mut page_request: Parts, problem: Problem, 
     }
     page_request.method = Method::GET;
     let away_since = (problem.code == "database_unavailable")
-        .then(|| app.services.context.leadership.database_away_since())
+        .then(|| app.services.context.leadership.database_unavailable_since())
         .flatten();
     let again = page_request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let page_error = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };

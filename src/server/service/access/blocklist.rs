@@ -1,5 +1,5 @@
-//! Passwords that are not allowed: the most used ones of public breaches, and those of the operator's file. Stored as sorted
-//! 8-byte hashes: a million take 8 MB, with one false positive in 10^13.
+//! Passwords that are not allowed: the most used ones of public breaches, and those of the operator's file. Stored as
+//! sorted 8-byte hashes: a million take 8 MB, with one false positive in 10^13.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ mod tests {
         assert!(
             !list.contains("") && !list.contains("winter in bern") && !Blocklist::default().contains("acme-corp-2024")
         );
-        assert!(Blocklist::load(&directory.path().join("none")).is_err_and(|why| why.contains("none")));
+        assert!(Blocklist::load(&directory.path().join("none")).is_err_and(|error| error.contains("none")));
     }
 
     #[test]

@@ -33,11 +33,11 @@ impl AccessService {
     pub async fn user_factors(&self, id: &UserId) -> Result<FactorsView, ServiceError> {
         let mut tx = self.context.read().await?;
         let user = tx.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
-        let left = unused_code_count(&mut *tx, id).await?;
+        let unused_codes = unused_code_count(&mut *tx, id).await?;
         Ok(FactorsView {
             totp_since: tx.totp(id).await?.and_then(|totp| totp.confirmed_at),
             passkeys: tx.passkeys(id).await?.into_iter().map(passkeys::passkey_view).collect(),
-            recovery_codes_left: u32::try_from(left).unwrap_or(u32::MAX),
+            recovery_codes_left: u32::try_from(unused_codes).unwrap_or(u32::MAX),
             required: self.context.policy.accounts.second_factor.applies_to(user.role),
         })
     }
@@ -189,8 +189,8 @@ impl AccessService {
             .await
     }
 
-    /// Requires a session that was opened with a password, and returns its user: a stolen token must not set up or remove
-    /// second factors.
+    /// Requires a session that was opened with a password, and returns its user: a stolen token must not set up or
+    /// remove second factors.
     pub(super) async fn require_password_session(&self, principal: &Principal) -> Result<UserId, ServiceError> {
         let user = principal.account_id()?;
         let AuthMethod::Session(session) = &principal.via else { return Err(FactorError::NoPasswordSession.into()) };
@@ -222,8 +222,8 @@ pub(super) async fn remove_orphaned_codes(tx: &mut dyn Tx, user: &UserId) -> Res
     Ok(())
 }
 
-/// Accepts the first code of an app that is being set up; returns whether recovery codes were stored. Existing codes of a user
-/// with a passkey stay valid.
+/// Accepts the first code of an app that is being set up; returns whether recovery codes were stored. Existing codes of
+/// a user with a passkey stay valid.
 pub(super) async fn confirm_first_code(
     unit: &mut UnitOfWork<'_>,
     user: &StoredUser,
@@ -258,20 +258,21 @@ pub(super) async fn use_code(unit: &mut UnitOfWork<'_>, user: &StoredUser, code:
                 Err(StoreError::Conflict) => return Err(FactorError::WrongCode.into()),
                 other => other?,
             }
-            let left = unused_code_count(unit.tx, &user.id).await?;
+            let unused_codes = unused_code_count(unit.tx, &user.id).await?;
             add_change_notice(unit, &user.id, NoticeKind::RecoveryCodeUsed, &ChangeAuthor::named(&user.name)).await?;
-            unit.record(AuditAction::RecoveryCodeUsed, &user.name, &json!({"left": left})).await
+            unit.record(AuditAction::RecoveryCodeUsed, &user.name, &json!({"left": unused_codes})).await
         }
     }
 }
 
 /// Returns the TOTP generator of a stored key.
 fn totp_app(context: &ServiceContext, totp: &StoredTotp, name: &str) -> Result<Totp, ServiceError> {
-    let broken = |why: String| ServiceError::FilesUnavailable(format!("invalid key of an authenticator app: {why}"));
+    let invalid_key =
+        |reason: String| ServiceError::FilesUnavailable(format!("invalid key of an authenticator app: {reason}"));
     let secret = context.vault.open(totp.user.as_str(), TOTP_SECRET_NAME, &totp.sealed)?;
-    let secret = Secret::try_from_base32(secret).map_err(|error| broken(error.to_string()))?;
+    let secret = Secret::try_from_base32(secret).map_err(|error| invalid_key(error.to_string()))?;
     let app = Builder::new().with_secret(secret).with_account_name(name).with_issuer(Some(ISSUER)).build();
-    app.map_err(|error| broken(error.to_string()))
+    app.map_err(|error| invalid_key(error.to_string()))
 }
 
 /// Returns the time step of a code that is correct and unused.
@@ -283,8 +284,8 @@ fn matching_step(
 ) -> Result<i64, ServiceError> {
     let seconds = (now.0 / 1_000).max(0).unsigned_abs();
     let step = totp_app(context, totp, "")?.check(digits, seconds).and_then(|step| i64::try_from(step).ok());
-    let fresh = step.filter(|step| is_unused_step(*step, totp.last_step));
-    Ok(fresh.ok_or(FactorError::WrongCode)?)
+    let unused = step.filter(|step| is_unused_step(*step, totp.last_step));
+    Ok(unused.ok_or(FactorError::WrongCode)?)
 }
 
 /// Generates recovery codes in the form in which users type them.

@@ -1,4 +1,4 @@
-//! Login: name and password, then a second factor if the user has one; or an API token.
+//! Sign-in: name and password, then a second factor if the user has one; or an API token.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct BrowserInfo {
     pub host: String,
     /// The `User-Agent` header.
     pub user_agent: String,
-    /// The cookie of the browser's previous session, which a new login ends.
+    /// The cookie of the browser's previous session, which a new sign-in ends.
     pub session: Option<String>,
     /// The cookie that identifies a known browser.
     pub device: Option<String>,
@@ -54,7 +54,7 @@ pub struct NewSession {
     pub name: String,
 }
 
-/// The state of a login after the correct password.
+/// The state of a sign-in after the correct password.
 #[derive(Debug, Clone)]
 pub enum LoginOutcome {
     /// A session was created.
@@ -74,14 +74,14 @@ pub struct PendingLogin {
 }
 
 impl AccessService {
-    /// Returns the browser of this device cookie if this user has logged in with it before.
+    /// Returns the browser of this device cookie if this user has signed in with it before.
     pub async fn known_browser(&self, name: &str, cookie: Option<&str>) -> Result<Option<KnownBrowser>, ServiceError> {
-        let known = cookie.and_then(|cookie| {
+        let device = cookie.and_then(|cookie| {
             tokens::verify_device_cookie(&self.context.token_signing_key, cookie, self.context.now())
         });
-        let Some((user, number)) = known else { return Ok(None) };
-        let same = self.context.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
-        Ok(same.then(|| KnownBrowser(format!("device {number}"))))
+        let Some((user, number)) = device else { return Ok(None) };
+        let is_same_user = self.context.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
+        Ok(is_same_user.then(|| KnownBrowser(format!("device {number}"))))
     }
 
     /// Checks name and password; creates a session if no second factor is required.
@@ -101,8 +101,8 @@ impl AccessService {
             };
             (user, password_hash)
         };
-        let right = self.verify_password(password_hash.clone(), password).await?;
-        let user = user.filter(|user| right && user.disabled_at.is_none()).ok_or(ServiceError::WrongPassword)?;
+        let is_correct = self.verify_password(password_hash.clone(), password).await?;
+        let user = user.filter(|user| is_correct && user.disabled_at.is_none()).ok_or(ServiceError::WrongPassword)?;
         let pending = PendingLogin { user, password_hash: password_hash.ok_or(ServiceError::WrongPassword)? };
         self.begin_session(caller, pending, browser).await
     }
@@ -114,23 +114,23 @@ impl AccessService {
         pending: PendingLogin,
         browser: BrowserInfo,
     ) -> Result<LoginOutcome, ServiceError> {
-        let takes = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
-        match takes {
+        let next_step = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
+        match next_step {
             NextLoginStep::Done => {
                 let access = Arc::clone(self);
-                let opened = self.open_session(caller, browser, move |unit| {
+                let session = self.open_session(caller, browser, move |unit| {
                     let (access, pending) = (Arc::clone(&access), pending.clone());
                     Box::pin(async move {
                         let user = pending.reload_user(unit).await?;
-                        let takes = access.required_step(unit.tx, &user).await?;
-                        if takes == NextLoginStep::Done {
+                        let next_step = access.required_step(unit.tx, &user).await?;
+                        if next_step == NextLoginStep::Done {
                             Ok(resolved_user(user))
                         } else {
                             Err(ServiceError::WrongPassword)
                         }
                     })
                 });
-                opened.await.map(LoginOutcome::LoggedIn)
+                session.await.map(LoginOutcome::LoggedIn)
             }
             NextLoginStep::SecondFactor => {
                 let cookie = self.pending_cookie(&pending);
@@ -144,19 +144,21 @@ impl AccessService {
         }
     }
 
-    /// Returns the login that this cookie proves; `None` if it has expired or the password was changed.
+    /// Returns the sign-in that this cookie proves; `None` if it has expired or the password was changed.
     pub async fn pending_login(&self, cookie: &str) -> Result<Option<PendingLogin>, ServiceError> {
-        let Some((user, until)) = tokens::pending_login_user(cookie).filter(|(_, until)| *until > self.context.now())
+        let Some((user, expires_at)) =
+            tokens::pending_login_user(cookie).filter(|(_, expires_at)| *expires_at > self.context.now())
         else {
             return Ok(None);
         };
         let mut tx = self.context.read().await?;
-        let (user, password) = (tx.user(&user).await?, tx.password_hash(&user).await?);
-        let (Some(user), Some(password)) = (user.filter(|user| user.disabled_at.is_none()), password) else {
+        let (user, password_hash) = (tx.user(&user).await?, tx.password_hash(&user).await?);
+        let (Some(user), Some(password_hash)) = (user.filter(|user| user.disabled_at.is_none()), password_hash) else {
             return Ok(None);
         };
-        let same = tokens::verify_pending_login(&self.context.token_signing_key, cookie, &user.id, until, &password);
-        Ok(same.then_some(PendingLogin { user, password_hash: password }))
+        let is_valid =
+            tokens::verify_pending_login(&self.context.token_signing_key, cookie, &user.id, expires_at, &password_hash);
+        Ok(is_valid.then_some(PendingLogin { user, password_hash }))
     }
 
     /// Creates a session for an API token, with the token's scopes and expiry.
@@ -174,14 +176,14 @@ impl AccessService {
         .await
     }
 
-    /// Returns the step that a login requires besides the password.
+    /// Returns the step that a sign-in requires besides the password.
     pub(super) async fn required_step(
         &self,
         tx: &mut dyn Tx,
         user: &StoredUser,
     ) -> Result<NextLoginStep, ServiceError> {
-        let has = has_factor(tx, &user.id).await?;
-        Ok(NextLoginStep::new(has, self.context.policy.accounts.second_factor, user.role))
+        let has_second_factor = has_factor(tx, &user.id).await?;
+        Ok(NextLoginStep::new(has_second_factor, self.context.policy.accounts.second_factor, user.role))
     }
 
     /// Returns the cookie that proves the correct password.
@@ -217,14 +219,14 @@ impl AccessService {
                 let shared = Arc::clone(&shared);
                 Box::pin(async move {
                     let (step, cookie, id, browser) = &*shared;
-                    let opened = step(unit).await?;
+                    let resolved = step(unit).await?;
                     let accounts = unit.context.policy.accounts;
-                    effective_permissions(&opened, unit.now, accounts.session_idle)
+                    effective_permissions(&resolved, unit.now, accounts.session_idle)
                         .ok_or(ServiceError::WrongPassword)?;
                     let session = StoredSession {
                         id: id.clone(),
-                        user: opened.user.id.clone(),
-                        token: opened.token.as_ref().map(|token| token.id.clone()),
+                        user: resolved.user.id.clone(),
+                        token: resolved.token.as_ref().map(|token| token.id.clone()),
                         host: browser.host.clone(),
                         user_agent: browser.stored_user_agent(),
                         created_at: unit.now,
@@ -234,15 +236,15 @@ impl AccessService {
                     };
                     end_previous_session(unit, browser, id).await?;
                     unit.tx.insert_session(&session, &tokens::digest(cookie)).await?;
-                    let name = opened.user.name.clone();
-                    unit.notify(Topic::Access(opened.user.id.clone()));
+                    let name = resolved.user.name.clone();
+                    unit.notify(Topic::Access(resolved.user.id.clone()));
                     let detail = json!({"session": id, "host": browser.host});
                     unit.record_as(&name, AuditAction::LoggedIn, &name, &detail).await?;
-                    if opened.token.is_none() {
-                        record_login(unit, &opened.user, browser, id).await?;
+                    if resolved.token.is_none() {
+                        record_login(unit, &resolved.user, browser, id).await?;
                     }
                     let (key, number) = (&unit.context.token_signing_key, unit.context.random.bytes());
-                    let device = tokens::device_cookie(key, &opened.user.id, unit.now + DEVICE_LIFETIME, &number);
+                    let device = tokens::device_cookie(key, &resolved.user.id, unit.now + DEVICE_LIFETIME, &number);
                     Ok(NewSession { cookie: cookie.clone(), max_age: accounts.session_max_age, device, name })
                 })
             })
@@ -258,8 +260,8 @@ impl PendingLogin {
 
     /// Reloads the user; fails if the password was changed or the user was disabled since.
     pub(super) async fn reload_user(&self, unit: &mut UnitOfWork<'_>) -> Result<StoredUser, ServiceError> {
-        let same = unit.tx.password_hash(&self.user.id).await?.as_deref() == Some(self.password_hash.as_str());
-        let user = unit.tx.user(&self.user.id).await?.filter(|user| same && user.disabled_at.is_none());
+        let is_unchanged = unit.tx.password_hash(&self.user.id).await?.as_deref() == Some(self.password_hash.as_str());
+        let user = unit.tx.user(&self.user.id).await?.filter(|user| is_unchanged && user.disabled_at.is_none());
         user.ok_or(ServiceError::WrongPassword)
     }
 }
@@ -268,17 +270,17 @@ pub(super) fn resolved_user(user: StoredUser) -> ResolvedCredential {
     ResolvedCredential { user: Arc::new(user), token: None, session: None }
 }
 
-/// Ends the browser's previous session, whose cookie the new login replaces.
+/// Ends the browser's previous session, whose cookie the new sign-in replaces.
 async fn end_previous_session(
     unit: &mut UnitOfWork<'_>,
     browser: &BrowserInfo,
     next: &SessionId,
 ) -> Result<(), ServiceError> {
     let Some(cookie) = &browser.session else { return Ok(()) };
-    let Some(opened) = unit.tx.resolve_cookie(&tokens::digest(cookie)).await? else { return Ok(()) };
-    let Some(session) = &opened.session else { return Ok(()) };
+    let Some(resolved) = unit.tx.resolve_cookie(&tokens::digest(cookie)).await? else { return Ok(()) };
+    let Some(session) = &resolved.session else { return Ok(()) };
     unit.tx.delete_session(&session.id).await?;
-    unit.notify(Topic::Access(opened.user.id.clone()));
+    unit.notify(Topic::Access(resolved.user.id.clone()));
     let detail = json!({"session": session.id, "replaced_by": next});
-    unit.record(AuditAction::SessionEnded, &opened.user.name, &detail).await
+    unit.record(AuditAction::SessionEnded, &resolved.user.name, &detail).await
 }

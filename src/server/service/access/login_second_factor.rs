@@ -1,4 +1,4 @@
-//! The second step of a login: a code, a passkey, or the setup of an authenticator app.
+//! The second step of a sign-in: a code, a passkey, or the setup of an authenticator app.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::store::access::passkeys::ChallengePurpose;
 use crate::tokens;
 
 impl AccessService {
-    /// Creates a session for a pending login and a code of the second factor.
+    /// Creates a session for a pending sign-in and a code of the second factor.
     pub async fn log_in_with_code(
         self: &Arc<Self>,
         caller: Caller,
@@ -29,7 +29,7 @@ impl AccessService {
         browser: BrowserInfo,
     ) -> Result<NewSession, ServiceError> {
         let (code, user) = (code.to_owned(), pending.user.clone());
-        let opened = self.open_session(caller, browser.clone(), move |unit| {
+        let session = self.open_session(caller, browser.clone(), move |unit| {
             let (pending, code) = (pending.clone(), code.clone());
             Box::pin(async move {
                 let user = pending.reload_user(unit).await?;
@@ -37,44 +37,46 @@ impl AccessService {
                 Ok(resolved_user(user))
             })
         });
-        let outcome = opened.await;
+        let outcome = session.await;
         self.record_wrong_factor(user, &browser, outcome.as_ref().err()).await?;
         outcome
     }
 
-    /// Creates a session for a pending login and a passkey's signature. After a rejected one, another challenge is required.
+    /// Creates a session for a pending sign-in and a passkey's signature. After a rejected one, another challenge is
+    /// required.
     pub async fn log_in_with_passkey(
         self: &Arc<Self>,
         caller: Caller,
         pending: PendingLogin,
         cookie: &str,
-        answer: &str,
+        response: &str,
         browser: BrowserInfo,
     ) -> Result<NewSession, ServiceError> {
-        let (user, again) = (pending.user.clone(), pending.clone());
-        let tried = async {
-            let shown = self.verify_passkey(ChallengePurpose::Login, &tokens::digest(cookie), &user.id, answer).await?;
-            let shared = Arc::new((pending, shown));
-            let opened = self.open_session(caller, browser.clone(), move |unit| {
+        let (user, retried_login) = (pending.user.clone(), pending.clone());
+        let attempt = async {
+            let verified =
+                self.verify_passkey(ChallengePurpose::Login, &tokens::digest(cookie), &user.id, response).await?;
+            let shared = Arc::new((pending, verified));
+            let session = self.open_session(caller, browser.clone(), move |unit| {
                 let shared = Arc::clone(&shared);
                 Box::pin(async move {
-                    let (pending, shown) = &*shared;
+                    let (pending, verified) = &*shared;
                     let user = pending.reload_user(unit).await?;
-                    passkeys::use_passkey(unit, &user, shown).await?;
+                    passkeys::use_passkey(unit, &user, verified).await?;
                     Ok(resolved_user(user))
                 })
             });
-            opened.await
+            session.await
         };
-        let outcome = tried.await;
+        let outcome = attempt.await;
         if let Err(error) = &outcome {
             self.record_wrong_factor(user, &browser, Some(error)).await?;
-            self.request_login_passkey(&again, cookie, &browser).await?;
+            self.request_login_passkey(&retried_login, cookie, &browser).await?;
         }
         outcome
     }
 
-    /// Creates a passkey challenge for a pending login.
+    /// Creates a passkey challenge for a pending sign-in.
     pub(super) async fn request_login_passkey(
         self: &Arc<Self>,
         pending: &PendingLogin,
@@ -85,7 +87,7 @@ impl AccessService {
         self.request_passkey(&pending.user.id, ChallengePurpose::Login, &holder, browser.origin.as_ref()).await
     }
 
-    /// Returns the second factors that a pending login can use.
+    /// Returns the second factors that a pending sign-in can use.
     pub async fn login_factors(
         &self,
         pending: &PendingLogin,
@@ -95,17 +97,18 @@ impl AccessService {
         self.available_factors(&pending.user.id, ChallengePurpose::Login, &tokens::digest(cookie), origin).await
     }
 
-    /// Returns what an authenticator app needs for its setup during the login. Users with a second factor must use that one.
+    /// Returns what an authenticator app needs for its setup during the sign-in. Users with a second factor must use
+    /// that one.
     pub async fn login_enrollment(&self, pending: &PendingLogin) -> Result<TotpEnrollment, ServiceError> {
-        let takes = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
-        if takes != NextLoginStep::Enrollment {
+        let next_step = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
+        if next_step != NextLoginStep::Enrollment {
             return Err(FactorError::AlreadyExists.into());
         }
         self.totp_enrollment(&pending.user.id).await
     }
 
-    /// Creates a session for a pending login that sets up an authenticator app; also returns the recovery codes, which are
-    /// shown once.
+    /// Creates a session for a pending sign-in that sets up an authenticator app; also returns the recovery codes,
+    /// which are shown once.
     pub async fn log_in_with_enrollment(
         self: &Arc<Self>,
         caller: Caller,
@@ -115,7 +118,7 @@ impl AccessService {
     ) -> Result<(NewSession, Vec<String>), ServiceError> {
         let codes = factors::generate_codes(&*self.context.random);
         let shared = Arc::new((pending, code.to_owned(), factors::code_digests(&codes)));
-        let logged_in = self.open_session(caller, browser, move |unit| {
+        let session = self.open_session(caller, browser, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (pending, code, digests) = &*shared;
@@ -127,7 +130,7 @@ impl AccessService {
                 Ok(resolved_user(user))
             })
         });
-        Ok((logged_in.await?, codes))
+        Ok((session.await?, codes))
     }
 
     /// Tells the account's owner that the password was correct and the second factor wrong.

@@ -36,14 +36,14 @@ use super::error::ServiceError;
 use crate::service::ServiceContext;
 use crate::store::access::{LastUsed, ResolvedCredential};
 
-/// How long a browser counts as known after a login.
+/// How long a browser counts as known after a sign-in.
 pub const DEVICE_LIFETIME: Millis = Millis::from_secs(365 * 24 * 3_600);
 
 /// How long a correct password counts until the second factor is given.
 pub const PENDING_LOGIN_LIFETIME: Millis = Millis::from_secs(10 * 60);
 
-/// How long a password check allows what the thief of a session must not do: create tokens, edit users, rotate a worker's
-/// token, delete a worker.
+/// How long a password check allows what the thief of a session must not do: create tokens, edit users, rotate a
+/// worker's token, delete a worker.
 pub const REAUTH_LIFETIME: Millis = Millis::from_secs(15 * 60);
 
 /// An authenticated user, or a script of a user.
@@ -142,8 +142,8 @@ impl Principal {
 
     /// Returns the account whose tokens, sessions and password the caller manages.
     pub fn account_id(&self) -> Result<UserId, ServiceError> {
-        let none = if self.via == AuthMethod::Host { ServiceError::NoAccount } else { ServiceError::NoAccounts };
-        self.user.clone().ok_or(none)
+        let error = if self.via == AuthMethod::Host { ServiceError::NoAccount } else { ServiceError::NoAccounts };
+        self.user.clone().ok_or(error)
     }
 
     /// Fails without this permission.
@@ -153,7 +153,7 @@ impl Principal {
 
     /// Fails without any of these permissions; the error names the first.
     fn require_any(&self, permissions: &[Permission]) -> Result<(), ServiceError> {
-        if permissions.iter().any(|one| self.permissions.contains(*one)) {
+        if permissions.iter().any(|permission| self.permissions.contains(*permission)) {
             return Ok(());
         }
         permissions.first().map_or(Ok(()), |first| self.require(*first))
@@ -164,10 +164,11 @@ impl Principal {
         matches!(self.via, AuthMethod::Token { .. } | AuthMethod::Session(_))
     }
 
-    /// Returns whether the caller can manage tokens and sessions of this user: their own, or with permission those of others.
+    /// Returns whether the caller can manage tokens and sessions of this user: their own, or with permission those of
+    /// others.
     pub fn can_manage(&self, user: &UserId) -> bool {
-        let own = self.user.as_ref() == Some(user) && self.permissions.contains(Permission::AccountManage);
-        own || self.permissions.contains(Permission::AdminUsers)
+        let is_own = self.user.as_ref() == Some(user) && self.permissions.contains(Permission::AccountManage);
+        is_own || self.permissions.contains(Permission::AdminUsers)
     }
 
     /// Restricts the visible jobs to an owner; `None`: all jobs.
@@ -178,7 +179,7 @@ impl Principal {
 
 /// The in-memory state of authentication.
 pub struct Authenticator {
-    /// Whether there is no user yet, so that the login page asks for the setup code.
+    /// Whether there is no user yet, so that the sign-in page asks for the setup code.
     pub setup_pending: AtomicBool,
     /// The digest of the operator token for the server's host.
     operator: Mutex<Option<String>>,
@@ -214,7 +215,7 @@ pub struct AccessService {
 impl AccessService {
     /// Returns the principal of a credential; `None` if it is invalid.
     pub async fn authenticate(&self, credential: &Credential) -> Result<Option<Principal>, ServiceError> {
-        Ok(self.resolve_credential(credential).await?.and_then(|opened| self.admit(&opened, credential)))
+        Ok(self.resolve_credential(credential).await?.and_then(|resolved| self.admit(&resolved, credential)))
     }
 
     /// Checks whether a principal meets a route's requirement for the job in the path.
@@ -259,8 +260,8 @@ impl AccessService {
 
     /// Fails if the session's last password check is too old.
     pub fn require_recent_auth(&self, principal: &Principal) -> Result<(), ServiceError> {
-        let old = principal.reauthenticated_at.is_some_and(|at| at + REAUTH_LIFETIME <= self.context.now());
-        if old { Err(ServiceError::RecentAuthRequired) } else { Ok(()) }
+        let is_outdated = principal.reauthenticated_at.is_some_and(|at| at + REAUTH_LIFETIME <= self.context.now());
+        if is_outdated { Err(ServiceError::RecentAuthRequired) } else { Ok(()) }
     }
 
     /// Writes the last-used times of tokens and sessions.
@@ -281,11 +282,11 @@ impl AccessService {
     }
 
     /// Returns the principal unless the user is disabled; records the use.
-    fn admit(&self, opened: &ResolvedCredential, credential: &Credential) -> Option<Principal> {
+    fn admit(&self, resolved: &ResolvedCredential, credential: &Credential) -> Option<Principal> {
         let now = self.context.now();
-        let permissions = effective_permissions(opened, now, self.context.policy.accounts.session_idle)?;
-        let (user, token) = (&opened.user, opened.token.as_ref());
-        let via = match (&opened.session, token) {
+        let permissions = effective_permissions(resolved, now, self.context.policy.accounts.session_idle)?;
+        let (user, token) = (&resolved.user, resolved.token.as_ref());
+        let via = match (&resolved.session, token) {
             (Some(session), _) => {
                 self.record_use(session.id.as_str(), LastUsed::Session(session.id.clone(), now));
                 AuthMethod::Session(session.id.clone())
@@ -296,8 +297,7 @@ impl AccessService {
             }
             (None, None) => return None,
         };
-        let reauthenticated_at = opened.session.as_ref().map(|session| session.reauthenticated_at);
-        let ticket = Some(credential.clone());
+        let reauthenticated_at = resolved.session.as_ref().map(|session| session.reauthenticated_at);
         Some(Principal {
             name: user.name.clone(),
             user: Some(user.id.clone()),
@@ -305,7 +305,7 @@ impl AccessService {
             permissions,
             reauthenticated_at,
             unread_notices: user.unread_notices,
-            credential: ticket,
+            credential: Some(credential.clone()),
         })
     }
 

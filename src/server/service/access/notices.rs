@@ -1,4 +1,4 @@
-//! Notices to users about their accounts: unfamiliar logins, and changes of credentials.
+//! Notices to users about their accounts: unfamiliar sign-ins, and changes of credentials.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ impl AccessService {
         let user = principal.account_id()?;
         let mut tx = self.context.read().await?;
         let (notices, sessions) = (tx.notices(&user).await?, tx.sessions(&user).await?);
-        let lives = |id: &SessionId| sessions.iter().any(|session| session.id == *id);
+        let is_open = |id: &SessionId| sessions.iter().any(|session| session.id == *id);
         let view = |notice: StoredNotice| NoticeView {
             kind: notice.kind.as_str().to_owned(),
             at: notice.at,
             host: notice.host,
             agent: notice.user_agent,
             actor: notice.actor,
-            session: notice.session.filter(lives),
+            session: notice.session.filter(is_open),
         };
         Ok(NoticesPage { notices: notices.into_iter().map(view).collect() })
     }
@@ -98,13 +98,13 @@ impl ChangeAuthor {
         Self { actor: principal.actor(), session }
     }
 
-    /// A user during the login, or an admin: only the name is known.
+    /// A user during the sign-in, or an admin: only the name is known.
     pub fn named(actor: &str) -> Self {
         Self { actor: actor.to_owned(), session: None }
     }
 }
 
-/// Records the origin of a login, and notifies the user if it is unfamiliar.
+/// Records the origin of a sign-in, and notifies the user if it is unfamiliar.
 pub(super) async fn record_login(
     unit: &mut UnitOfWork<'_>,
     user: &StoredUser,
@@ -113,16 +113,16 @@ pub(super) async fn record_login(
 ) -> Result<(), ServiceError> {
     let Ok(host) = browser.host.parse() else { return Ok(()) };
     let network = login_network(host).to_string();
-    let before = unit.tx.login_networks(&user.id).await?;
-    let forget = Timestamp(unit.now.0 - DEVICE_LIFETIME.0);
-    unit.tx.record_login_network(&user.id, &network, unit.now, forget).await?;
-    let known = browser.device.as_deref();
-    let known =
-        known.and_then(|cookie| tokens::verify_device_cookie(&unit.context.token_signing_key, cookie, unit.now));
+    let known_networks = unit.tx.login_networks(&user.id).await?;
+    let forget_before = Timestamp(unit.now.0 - DEVICE_LIFETIME.0);
+    unit.tx.record_login_network(&user.id, &network, unit.now, forget_before).await?;
+    let device = browser.device.as_deref();
+    let device =
+        device.and_then(|cookie| tokens::verify_device_cookie(&unit.context.token_signing_key, cookie, unit.now));
     let familiarity = LoginFamiliarity {
-        has_logged_in: !before.is_empty(),
-        is_known_browser: known.is_some_and(|(owner, _)| owner == user.id),
-        is_known_network: before.contains(&network),
+        has_logged_in: !known_networks.is_empty(),
+        is_known_browser: device.is_some_and(|(owner, _)| owner == user.id),
+        is_known_network: known_networks.contains(&network),
     };
     let Some(kind) = familiarity.notice() else { return Ok(()) };
     let notice = StoredNotice {

@@ -1,5 +1,5 @@
-//! The operator on the server's host. Each start of the server creates a token that only the server's user and root can read.
-//! Memory holds only its digest; the token itself is in that file only.
+//! The operator on the server's host. Each start of the server creates a token that only the server's user and root can
+//! read. Memory holds only its digest; the token itself is in that file only.
 
 use app::domain::access::{Permissions, is_valid_name};
 use subtle::ConstantTimeEq;
@@ -25,8 +25,8 @@ impl AccessService {
             return None;
         }
         let expected = self.authenticator.operator.lock().expect("no panic while it is held").clone()?;
-        let fits: bool = expected.as_bytes().ct_eq(tokens::digest(token).as_bytes()).into();
-        fits.then(|| Principal {
+        let is_valid: bool = expected.as_bytes().ct_eq(tokens::digest(token).as_bytes()).into();
+        is_valid.then(|| Principal {
             // No account can have this name.
             name: format!("host:{}", user_name.filter(|name| is_valid_name(name)).unwrap_or("unknown")),
             user: None,

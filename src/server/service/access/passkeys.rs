@@ -1,5 +1,5 @@
-//! Passkeys: adding, removing, and verifying at login. The protocol is implemented by `webauthn-rs`, as a second factor because
-//! the password was given before: whether the key also asks for a PIN or a fingerprint is up to the key.
+//! Passkeys: adding, removing, and verifying at sign-in. The protocol is implemented by `webauthn-rs`, as a second
+//! factor because the password was given before: whether the key also asks for a PIN or a fingerprint is up to the key.
 
 use std::sync::Arc;
 
@@ -53,12 +53,19 @@ impl AccessService {
     ) -> Result<PasskeyEnrollment, ServiceError> {
         let id = self.require_password_session(principal).await?;
         let origin = origin.map_err(FactorError::PasskeysUnavailable)?;
-        let known = self.context.read().await?.passkeys(&id).await?;
-        check_passkey_limit(known.len())?;
-        let known = known.iter().map(|key| Ok(from_json::<SecurityKey>(&key.credential)?.cred_id().clone()));
-        let known = known.collect::<Result<Vec<CredentialID>, ServiceError>>()?;
+        let existing = self.context.read().await?.passkeys(&id).await?;
+        check_passkey_limit(existing.len())?;
+        let existing = existing.iter().map(|key| Ok(from_json::<SecurityKey>(&key.credential)?.cred_id().clone()));
+        let existing = existing.collect::<Result<Vec<CredentialID>, ServiceError>>()?;
         let (mut options, state) = relying_party(&origin)?
-            .start_securitykey_registration(user_handle(&id), &principal.name, &principal.name, Some(known), None, None)
+            .start_securitykey_registration(
+                user_handle(&id),
+                &principal.name,
+                &principal.name,
+                Some(existing),
+                None,
+                None,
+            )
             .map_err(|error| internal_error(&error))?;
         // Any kind of passkey is accepted, and a key without a PIN would never show one that is bound to its PIN.
         (options.public_key.hints, options.public_key.extensions) = (None, None);
@@ -200,13 +207,13 @@ impl AccessService {
         purpose: ChallengePurpose,
         holder: &str,
         user: &UserId,
-        answer: &str,
+        response: &str,
     ) -> Result<VerifiedPasskey, ServiceError> {
         let challenge = self.take_challenge(purpose, holder, user).await?;
-        let answer: PublicKeyCredential = serde_json::from_str(answer).map_err(|_| FactorError::WrongPasskey)?;
+        let response: PublicKeyCredential = serde_json::from_str(response).map_err(|_| FactorError::WrongPasskey)?;
         let state: SecurityKeyAuthentication = from_json(&challenge.state)?;
         let origin = PasskeyOrigin::from_url(&challenge.origin).map_err(FactorError::PasskeysUnavailable)?;
-        match relying_party(&origin)?.finish_securitykey_authentication(&answer, &state) {
+        match relying_party(&origin)?.finish_securitykey_authentication(&response, &state) {
             Ok(result) => Ok(VerifiedPasskey { result, challenged_at: challenge.created_at }),
             Err(WebauthnError::CredentialPossibleCompromise) => Err(FactorError::PasskeyCopied.into()),
             Err(error) => Err(passkey_error(&error)),
@@ -246,8 +253,8 @@ impl AccessService {
             .await
     }
 
-    /// Takes the challenge out of the database before the answer is checked, so that a wrong answer cannot be followed by
-    /// another one.
+    /// Removes the challenge from the database before the response is checked, so that a wrong response cannot be
+    /// followed by another try.
     async fn take_challenge(
         self: &Arc<Self>,
         purpose: ChallengePurpose,
@@ -270,11 +277,13 @@ fn verify_registration(
     challenge: &PasskeyChallenge,
     credential: serde_json::Value,
 ) -> Result<SecurityKey, ServiceError> {
-    let answer: RegisterPublicKeyCredential =
+    let registration: RegisterPublicKeyCredential =
         serde_json::from_value(credential).map_err(|_| FactorError::WrongPasskey)?;
     let state: SecurityKeyRegistration = from_json(&challenge.state)?;
     let origin = PasskeyOrigin::from_url(&challenge.origin).map_err(FactorError::PasskeysUnavailable)?;
-    relying_party(&origin)?.finish_securitykey_registration(&answer, &state).map_err(|error| passkey_error(&error))
+    relying_party(&origin)?
+        .finish_securitykey_registration(&registration, &state)
+        .map_err(|error| passkey_error(&error))
 }
 
 /// Adds a passkey; returns whether it is the first second factor, so that recovery codes were stored.
@@ -299,21 +308,21 @@ async fn add_passkey(
     Ok(is_first)
 }
 
-/// Accepts a passkey's signature, if its owner still has the passkey, and stores its counter. Fails if the passkey was used
-/// since the challenge, because an old counter was compared then.
+/// Accepts a passkey's signature, if its owner still has the passkey, and stores its counter. Fails if the passkey was
+/// used since the challenge, because an old counter was compared then.
 pub(super) async fn use_passkey(
     unit: &mut UnitOfWork<'_>,
     user: &StoredUser,
-    shown: &VerifiedPasskey,
+    verified: &VerifiedPasskey,
 ) -> Result<(), ServiceError> {
-    let credential_id = BASE64_URL_SAFE_NO_PAD.encode(shown.result.cred_id());
+    let credential_id = BASE64_URL_SAFE_NO_PAD.encode(verified.result.cred_id());
     let found = unit.tx.passkeys(&user.id).await?.into_iter().find(|key| key.credential_id == credential_id);
     let passkey = found.ok_or(FactorError::WrongPasskey)?;
-    if passkey.used_at.is_some_and(|at| at > shown.challenged_at) {
+    if passkey.used_at.is_some_and(|at| at > verified.challenged_at) {
         return Err(FactorError::PasskeyExpired.into());
     }
     let mut credential: SecurityKey = from_json(&passkey.credential)?;
-    credential.update_credential(&shown.result);
+    credential.update_credential(&verified.result);
     Ok(unit.tx.record_passkey_use(&passkey.id, &to_json(&credential)?, unit.now).await?)
 }
 

@@ -19,8 +19,8 @@ const OBVIOUS_WORDS: [&str; 4] = ["simpletuner", "orchestrator", "training", "da
 const DUMMY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Returns whether fewer than 10^8 guesses find the password: a common one, a keyboard pattern, a date, or the user's name. The
-/// estimate uses the first 100 characters.
+/// Returns whether fewer than 10^8 guesses find the password: a common one, a keyboard pattern, a date, or the user's
+/// name. The estimate uses the first 100 characters.
 fn is_guessable(name: &str, password: &str) -> bool {
     let obvious: Vec<&str> = OBVIOUS_WORDS.into_iter().chain([name]).collect();
     zxcvbn(password, &obvious).score() < Score::Three
@@ -44,15 +44,15 @@ impl AccessService {
 
     /// Rejects an invalid name or password of a new user.
     pub(super) async fn check_new_user(&self, name: &str, password: Option<&str>) -> Result<(), ServiceError> {
-        let mut wrong: Vec<InvalidField> = invalid_name_field(name).into_iter().collect();
+        let mut invalid_fields: Vec<InvalidField> = invalid_name_field(name).into_iter().collect();
         if let Some(password) = password {
             match self.check_password(name, password).await {
                 Ok(()) => {}
-                Err(ServiceError::Invalid(invalid)) => wrong.push(InvalidField::new("password", invalid)),
+                Err(ServiceError::Invalid(invalid)) => invalid_fields.push(InvalidField::new("password", invalid)),
                 Err(other) => return Err(other),
             }
         }
-        require_valid(wrong)
+        require_valid(invalid_fields)
     }
 
     /// Hashes a password for storage.
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn common_passwords_patterns_and_own_name_are_guessable() {
-        let guessed = [
+        let guessable = [
             "password1234",
             "Password1234!",
             "123456789012",
@@ -117,7 +117,7 @@ mod tests {
             "unbelievable",
             "changemechangeme",
         ];
-        for password in guessed {
+        for password in guessable {
             assert!(is_guessable("ada.lovelace", password), "{password}");
         }
         for password in
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(cost(DUMMY_HASH), cost(&real));
         // A hash that does not parse would be rejected without any work.
         let parsed = PasswordHash::new(DUMMY_HASH).expect("a hash");
-        let verdict = Argon2::default().verify_password(b"a password", &parsed);
-        assert_eq!(verdict, Err(argon2::password_hash::Error::PasswordInvalid));
+        let result = Argon2::default().verify_password(b"a password", &parsed);
+        assert_eq!(result, Err(argon2::password_hash::Error::PasswordInvalid));
     }
 }

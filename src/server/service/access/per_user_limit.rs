@@ -49,14 +49,14 @@ mod tests {
 
     #[test]
     fn users_have_a_limit_each_and_take_no_memory_when_idle() {
-        let shares = PerUserLimiter::new(2);
-        let (first, _second) = (shares.try_acquire("ada"), shares.try_acquire("ada"));
-        assert!(first.is_some() && shares.try_acquire("ada").is_none() && shares.try_acquire("bob").is_some());
+        let limiter = PerUserLimiter::new(2);
+        let (first, _second) = (limiter.try_acquire("ada"), limiter.try_acquire("ada"));
+        assert!(first.is_some() && limiter.try_acquire("ada").is_none() && limiter.try_acquire("bob").is_some());
         drop(first);
-        assert!(shares.try_acquire("ada").is_some());
+        assert!(limiter.try_acquire("ada").is_some());
         for n in 0..100 {
-            drop(shares.try_acquire(&format!("user-{n}")));
+            drop(limiter.try_acquire(&format!("user-{n}")));
         }
-        assert_eq!(shares.by_user.lock().expect("no panic").len(), 2, "hers, and the newest");
+        assert_eq!(limiter.by_user.lock().expect("no panic").len(), 2, "Ada's, and the newest");
     }
 }

@@ -1,5 +1,6 @@
-//! Rate limits. Authenticated callers have their own quota, wherever they connect from, so that a fleet behind one address is
-//! not one caller; unauthenticated ones share that of their network. Failed logins have a much smaller one.
+//! Rate limits. Authenticated callers have their own quota, wherever they connect from, so that a fleet behind one
+//! address is not one caller; unauthenticated ones share that of their network. Failed sign-ins have a much smaller
+//! one.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -18,11 +19,11 @@ use crate::service::access::per_user_limit::PerUserPermit;
 use crate::service::access::{AuthMethod, Principal};
 use crate::service::error::{FactorError, RateLimitKind, ResourceLimit, ServiceError};
 
-/// The key of a browser in which this user has logged in before.
+/// The key of a browser in which this user has signed in before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownBrowser(pub String);
 
-/// What a try was charged to.
+/// The quotas that a try was charged to.
 #[derive(Debug, Default)]
 struct GuessCharge {
     network: Option<(IpAddr, Quota)>,
@@ -30,7 +31,7 @@ struct GuessCharge {
     name_global: Option<(String, Quota)>,
 }
 
-/// Why a try was not made.
+/// The reason why a try was not made.
 enum TryDenied {
     /// Too many tries; the next one is possible after this time.
     Wait(Millis),
@@ -44,8 +45,8 @@ impl From<Millis> for TryDenied {
     }
 }
 
-fn charge(all: &Mutex<KeyedRateLimiter<String>>, key: &str, quota: Quota, now: Timestamp) -> Result<(), Millis> {
-    all.lock().expect("no panic while it is held").try_acquire(key, quota, now)
+fn charge(limiter: &Mutex<KeyedRateLimiter<String>>, key: &str, quota: Quota, now: Timestamp) -> Result<(), Millis> {
+    limiter.lock().expect("no panic while it is held").try_acquire(key, quota, now)
 }
 
 #[derive(Default)]
@@ -90,10 +91,10 @@ impl AccessService {
 
     /// Opens another event stream of a user, until the permit is dropped.
     pub fn acquire_event_stream(&self, principal: &Principal) -> Result<PerUserPermit, ServiceError> {
-        let most = self.event_streams.limit();
+        let max = self.event_streams.limit();
         self.event_streams
             .try_acquire(&principal.name)
-            .ok_or(ServiceError::LimitReached(ResourceLimit::EventStreams { max: most }))
+            .ok_or(ServiceError::LimitReached(ResourceLimit::EventStreams { max }))
     }
 
     /// Charges a request of a worker.
@@ -138,16 +139,17 @@ impl AccessService {
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongTokens, wait))
     }
 
-    /// Makes one try of a password or a setup code. Only failures count, but all tries count while they run: a hundred at
-    /// once are a hundred guesses. A known browser has its own quota, so that others' guesses do not lock the user out.
+    /// Makes one try of a password or a setup code. Only failures count, but all tries count while they run: a hundred
+    /// at once are a hundred guesses. A known browser has its own quota, so that others' guesses do not lock the user
+    /// out.
     pub async fn try_password<T>(
         &self,
         peer: Option<IpAddr>,
         name: Option<&str>,
-        known: Option<KnownBrowser>,
+        known_browser: Option<KnownBrowser>,
         attempt: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
-        let charge = match known {
+        let charge = match known_browser {
             Some(KnownBrowser(browser)) => self.charge_browser(browser),
             None => self.charge_unauthenticated(peer, name).await,
         };
@@ -164,22 +166,24 @@ impl AccessService {
         outcome
     }
 
-    /// Makes one try of a second factor's code. The quota is small, because a code has only six digits; a known browser has its
-    /// own, so that someone who stole the password does not lock the owner out.
+    /// Makes one try of a second factor's code. The quota is small, because a code has only six digits; a known browser
+    /// has its own, so that someone who stole the password does not lock the owner out.
     pub async fn try_code<T>(
         &self,
         user: &UserId,
-        known: Option<KnownBrowser>,
+        known_browser: Option<KnownBrowser>,
         attempt: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
         let Some(quota) = self.context.policy.quotas.wrong_code else { return attempt.await };
-        let (rates, key) =
-            (&self.authenticator.rate_limits, known.map_or_else(|| user.to_string(), |KnownBrowser(browser)| browser));
+        let (rates, key) = (
+            &self.authenticator.rate_limits,
+            known_browser.map_or_else(|| user.to_string(), |KnownBrowser(browser)| browser),
+        );
         charge(&rates.wrong_codes, &key, quota, self.context.now())
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongPasswords, wait))?;
         let outcome = attempt.await;
-        let wrong = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
-        if !matches!(&outcome, Err(ServiceError::Factor(error)) if wrong.contains(error)) {
+        let failures = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
+        if !matches!(&outcome, Err(ServiceError::Factor(error)) if failures.contains(error)) {
             rates.wrong_codes.lock().expect("no panic while it is held").refund(&key, quota);
         }
         outcome
@@ -191,8 +195,8 @@ impl AccessService {
         Ok(GuessCharge { name: Some((browser, quota)), ..GuessCharge::default() })
     }
 
-    /// Charges the network, the name there, and the name in total. A user who is logged in from that network is not locked out
-    /// by others who guess their name.
+    /// Charges the network, the name there, and the name in total. A user who is signed in from that network is not
+    /// locked out by others who guess their name.
     async fn charge_unauthenticated(&self, peer: Option<IpAddr>, name: Option<&str>) -> Result<GuessCharge, TryDenied> {
         let (rates, quotas, now) = (&self.authenticator.rate_limits, self.context.policy.quotas, self.context.now());
         self.charge_network(&rates.wrong_passwords, peer, quotas.wrong_password)?;
@@ -227,19 +231,19 @@ impl AccessService {
     fn refund(&self, guess: &GuessCharge) {
         let rates = &self.authenticator.rate_limits;
         if let Some((peer, quota)) = guess.network {
-            let mut all = rates.wrong_passwords.lock().expect("no panic while it is held");
-            all.refund(&Network::from_client(peer), quota);
+            let mut limiter = rates.wrong_passwords.lock().expect("no panic while it is held");
+            limiter.refund(&Network::from_client(peer), quota);
         }
-        for (all, charge) in
+        for (limiter, charge) in
             [(&rates.wrong_passwords_per_name, &guess.name), (&rates.wrong_passwords_global, &guess.name_global)]
         {
             if let Some((key, quota)) = charge {
-                all.lock().expect("no panic while it is held").refund(key, *quota);
+                limiter.lock().expect("no panic while it is held").refund(key, *quota);
             }
         }
     }
 
-    /// Returns whether a user of this name is logged in from that network.
+    /// Returns whether a user of this name is signed in from that network.
     async fn is_logged_in_from(&self, name: &str, peer: Option<IpAddr>) -> Result<bool, ServiceError> {
         let mut tx = self.context.read().await?;
         let (Some(user), Some(peer)) = (tx.user_by_name(name).await?, peer) else { return Ok(false) };
@@ -251,12 +255,12 @@ impl AccessService {
     /// A caller without an address is a test, or this process.
     fn charge_network(
         &self,
-        all: &Mutex<KeyedRateLimiter<Network>>,
+        limiter: &Mutex<KeyedRateLimiter<Network>>,
         peer: Option<IpAddr>,
         quota: Option<Quota>,
     ) -> Result<(), Millis> {
         let Some((peer, quota)) = peer.zip(quota) else { return Ok(()) };
-        all.lock().expect("no panic while it is held").try_acquire(
+        limiter.lock().expect("no panic while it is held").try_acquire(
             &Network::from_client(peer),
             quota,
             self.context.now(),

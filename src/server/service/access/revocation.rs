@@ -36,8 +36,8 @@ impl AccessService {
             .await
     }
 
-    /// Completes when the grant is no longer valid: the token or session was revoked or has expired, the user was disabled, or
-    /// the permissions have changed.
+    /// Completes when the grant is no longer valid: the token or session was revoked or has expired, the user was
+    /// disabled, or the permissions have changed.
     pub async fn wait_until_revoked(&self, grant: &AuthGrant) {
         let idle = self.context.policy.accounts.session_idle;
         let mut updates = self.context.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
@@ -47,11 +47,11 @@ impl AccessService {
             let wait = match self.resolve_credential(&grant.credential).await {
                 Err(_) => RETRY_DELAY,
                 Ok(None) => return,
-                Ok(Some(opened)) => {
-                    if effective_permissions(&opened, now, idle) != Some(grant.permissions) {
+                Ok(Some(resolved)) => {
+                    if effective_permissions(&resolved, now, idle) != Some(grant.permissions) {
                         return;
                     }
-                    expires_at(&opened, idle)
+                    expires_at(&resolved, idle)
                         .map_or(RECHECK_INTERVAL, |end| RECHECK_INTERVAL.min(slightly_after(end - now)))
                 }
             };
@@ -64,8 +64,8 @@ impl AccessService {
 }
 
 /// Returns when the credential expires.
-fn expires_at(opened: &ResolvedCredential, idle: Millis) -> Option<Timestamp> {
-    let token = opened.token.as_ref().and_then(|token| token.expires_at);
-    let session = opened.session.as_ref().map(|session| session.expires_at.min(session.last_used_at + idle));
+fn expires_at(resolved: &ResolvedCredential, idle: Millis) -> Option<Timestamp> {
+    let token = resolved.token.as_ref().and_then(|token| token.expires_at);
+    let session = resolved.session.as_ref().map(|session| session.expires_at.min(session.last_used_at + idle));
     [token, session].into_iter().flatten().min()
 }

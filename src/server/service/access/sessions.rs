@@ -40,7 +40,8 @@ enum GivenFactor {
 }
 
 impl AccessService {
-    /// Re-authenticates a session with its password (and second factor, if the user has one), or with the token that opened it.
+    /// Re-authenticates a session with its password (and second factor, if the user has one), or with the token that
+    /// opened it.
     pub async fn reauthenticate(
         self: &Arc<Self>,
         caller: Caller,
@@ -49,21 +50,22 @@ impl AccessService {
     ) -> Result<(), ServiceError> {
         let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
         let stored = self.context.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
-        let right = if let Some(token) = &stored.token {
-            let opened = self.context.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
-            opened.and_then(|opened| opened.token).is_some_and(|presented| presented.id == *token)
+        let is_correct = if let Some(token) = &stored.token {
+            let resolved = self.context.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
+            resolved.and_then(|resolved| resolved.token).is_some_and(|presented| presented.id == *token)
         } else {
             let hash = self.context.read().await?.password_hash(&stored.user).await?;
             self.verify_password(hash, &proof.secret).await?
         };
-        if !right {
+        if !is_correct {
             return Err(ServiceError::WrongPassword);
         }
-        let asks = stored.token.is_none() && has_factor(&mut *self.context.read().await?, &stored.user).await?;
+        let requires_factor =
+            stored.token.is_none() && has_factor(&mut *self.context.read().await?, &stored.user).await?;
         let factor = match (proof.credential, proof.code) {
-            _ if !asks => GivenFactor::None,
-            (Some(answer), _) => GivenFactor::Passkey(
-                self.verify_passkey(ChallengePurpose::Reauthentication, session.as_str(), &stored.user, &answer)
+            _ if !requires_factor => GivenFactor::None,
+            (Some(response), _) => GivenFactor::Passkey(
+                self.verify_passkey(ChallengePurpose::Reauthentication, session.as_str(), &stored.user, &response)
                     .await?,
             ),
             (None, Some(code)) => GivenFactor::Code(code),
@@ -79,7 +81,7 @@ impl AccessService {
                     match factor {
                         GivenFactor::None => {}
                         GivenFactor::Code(code) => use_code(unit, &user, code).await?,
-                        GivenFactor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
+                        GivenFactor::Passkey(verified) => use_passkey(unit, &user, verified).await?,
                     }
                     unit.tx.reauthenticate_session(session, unit.now).await?;
                     unit.record(AuditAction::SessionReauthenticated, name, &json!({"session": session})).await
@@ -88,8 +90,8 @@ impl AccessService {
             .await
     }
 
-    /// Returns the second factors that the caller can use for re-authentication; `None` if none is required. Each answer needs
-    /// a new passkey challenge.
+    /// Returns the second factors that the caller can use for re-authentication; `None` if none is required. Each
+    /// response needs a new passkey challenge.
     pub async fn reauth_factors(
         self: &Arc<Self>,
         principal: &Principal,
@@ -186,22 +188,24 @@ impl AccessService {
         }
         let hash = self.hash_password(new).await?;
         let by = ChangeAuthor::from_principal(principal);
-        let stays = match &principal.via {
+        let current_session = match &principal.via {
             AuthMethod::Session(session) => Some(session.clone()),
             AuthMethod::Loopback | AuthMethod::Host | AuthMethod::Token { .. } => None,
         };
         self.context
             .change(caller, move |unit| {
-                let (user, old_hash, hash, stays) = (user.clone(), old_hash.clone(), hash.clone(), stays.clone());
+                let (user, old_hash, hash, current_session) =
+                    (user.clone(), old_hash.clone(), hash.clone(), current_session.clone());
                 let by = by.clone();
                 Box::pin(async move {
                     // Another request may have changed it since.
-                    let same = unit.tx.password_hash(&user).await? == old_hash;
-                    let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
+                    let is_unchanged = unit.tx.password_hash(&user).await? == old_hash;
+                    let user =
+                        unit.tx.user(&user).await?.filter(|_| is_unchanged).ok_or(ServiceError::WrongPassword)?;
                     unit.tx.put_password(&user.id, &hash).await?;
                     unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;
                     add_change_notice(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
-                    end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
+                    end_sessions(unit, &user, current_session.as_ref()).await.map(|_| ())
                 })
             })
             .await

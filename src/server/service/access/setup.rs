@@ -45,7 +45,7 @@ impl AccessService {
         Ok(code)
     }
 
-    /// Creates the first admin with the setup code, and logs them in.
+    /// Creates the first admin with the setup code, and signs them in.
     pub async fn create_first_admin(
         self: &Arc<Self>,
         caller: Caller,
@@ -62,8 +62,8 @@ impl AccessService {
             let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
             Box::pin(async move {
                 let expected = unit.tx.setting(SETUP_CODE_SETTING).await?;
-                let fits = expected.is_some_and(|expected| expected.as_bytes().ct_eq(code.as_bytes()).into());
-                if !fits {
+                let is_correct = expected.is_some_and(|expected| expected.as_bytes().ct_eq(code.as_bytes()).into());
+                if !is_correct {
                     return Err(ServiceError::WrongToken);
                 }
                 unit.tx.put_setting(SETUP_CODE_SETTING, None).await?;
@@ -128,20 +128,20 @@ async fn put_bootstrap_token(
     unit.record(AuditAction::TokenBootstrapped, owner, &json!({"token": token.id})).await
 }
 
-/// Loads, at start, the key from which job tokens are derived; creates it once per database. Servers that start at the same
-/// time get the same key.
+/// Loads, at start, the key from which job tokens are derived; creates it once per database. Servers that start at the
+/// same time get the same key.
 pub async fn load_token_signing_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, ServiceError> {
-    let fresh = tokens::hex(&random.bytes::<32>());
+    let new_key = tokens::hex(&random.bytes::<32>());
     let key = Arc::new(Mutex::new(Vec::new()));
     let key_slot = Arc::clone(&key);
     let write = store.write(Box::new(move |tx| {
-        let (fresh, key_slot) = (fresh.clone(), Arc::clone(&key_slot));
+        let (new_key, key_slot) = (new_key.clone(), Arc::clone(&key_slot));
         Box::pin(async move {
             let existing = tx.setting(TOKEN_SIGNING_KEY_SETTING).await?;
             if existing.is_none() {
-                tx.put_setting(TOKEN_SIGNING_KEY_SETTING, Some(&fresh)).await?;
+                tx.put_setting(TOKEN_SIGNING_KEY_SETTING, Some(&new_key)).await?;
             }
-            *key_slot.lock().expect("no panic while it is held") = existing.unwrap_or(fresh).into_bytes();
+            *key_slot.lock().expect("no panic while it is held") = existing.unwrap_or(new_key).into_bytes();
             Ok(())
         })
     }));

@@ -77,8 +77,8 @@ impl AccessService {
         }
     }
 
-    /// Creates a token for the caller; its secret is shown once. It has no more permissions than the credential that creates
-    /// it, and expires no later.
+    /// Creates a token for the caller; its secret is shown once. It has no more permissions than the credential that
+    /// creates it, and expires no later.
     pub async fn create_token(
         self: &Arc<Self>,
         caller: Caller,
@@ -100,13 +100,15 @@ impl AccessService {
         require_valid(self.invalid_token_fields(&create))?;
         let for_another = principal.user.as_ref() != Some(&user);
         if for_another
-            && let Some(missing) = Permissions::all().iter().find(|one| !principal.permissions.contains(*one))
+            && let Some(missing) =
+                Permissions::all().iter().find(|permission| !principal.permissions.contains(*permission))
         {
             return Err(ServiceError::PermissionDenied(missing));
         }
         let expires_at = self.token_expiry(&create)?;
-        if let Some(missing) =
-            create.scopes.and_then(|scopes| scopes.iter().find(|one| !principal.permissions.contains(*one)))
+        if let Some(missing) = create
+            .scopes
+            .and_then(|scopes| scopes.iter().find(|permission| !principal.permissions.contains(*permission)))
         {
             return Err(ServiceError::PermissionDenied(missing));
         }
@@ -164,12 +166,12 @@ impl AccessService {
             .change(caller, move |unit| {
                 let (principal, id) = (principal.clone(), id.clone());
                 Box::pin(async move {
-                    let itself = presented_token(unit, &principal).await?.is_some_and(|token| token.id == id);
-                    if !itself && !principal.permissions.contains(Permission::AdminUsers) {
+                    let is_presented = presented_token(unit, &principal).await?.is_some_and(|token| token.id == id);
+                    if !is_presented && !principal.permissions.contains(Permission::AdminUsers) {
                         principal.require(Permission::AccountManage)?;
                     }
                     let token =
-                        unit.tx.api_token(&id).await?.filter(|token| itself || principal.can_manage(&token.user));
+                        unit.tx.api_token(&id).await?.filter(|token| is_presented || principal.can_manage(&token.user));
                     let token = token.ok_or_else(|| ServiceError::TokenNotFound(id.clone()))?;
                     let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
                     if principal.user.as_ref() != Some(&owner.id) {
@@ -218,20 +220,20 @@ async fn check_token_limit(unit: &mut UnitOfWork<'_>, owner: &StoredUser, name: 
     if tokens.iter().any(|token| token.name == name) {
         return Err(ServiceError::TokenExists(name.to_owned()));
     }
-    let most = unit.context.policy.usage_limits.api_tokens_per_user;
-    if tokens.len() >= most {
+    let max = unit.context.policy.usage_limits.api_tokens_per_user;
+    if tokens.len() >= max {
         let now = unit.now;
         for expired in tokens.extract_if(.., |token| token.expires_at.is_some_and(|end| end <= now)) {
             revoke_in(unit, owner, &expired).await?;
         }
     }
-    if tokens.len() >= most { Err(ServiceError::LimitReached(ResourceLimit::ApiTokens { max: most })) } else { Ok(()) }
+    if tokens.len() >= max { Err(ServiceError::LimitReached(ResourceLimit::ApiTokens { max })) } else { Ok(()) }
 }
 
 /// Restricts a token to the scopes and expiry of the one that creates it.
 fn restricted_to_creator(token: StoredToken, creator: &StoredToken, principal: &Principal) -> StoredToken {
-    let ends = [token.expires_at, creator.expires_at].into_iter().flatten().min();
-    StoredToken { scopes: token.scopes.or(Some(principal.permissions)), expires_at: ends, ..token }
+    let expires_at = [token.expires_at, creator.expires_at].into_iter().flatten().min();
+    StoredToken { scopes: token.scopes.or(Some(principal.permissions)), expires_at, ..token }
 }
 
 fn token_view(token: StoredToken) -> TokenView {

@@ -29,25 +29,27 @@ impl AccessService {
     /// Returns the users that match the query, and their number per kind.
     pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, ServiceError> {
         let mut tx = self.context.read().await?;
-        let (all, used, with_factors) = (tx.users().await?, tx.user_activity().await?, tx.users_with_factors().await?);
+        let (all, activity, with_factors) =
+            (tx.users().await?, tx.user_activity().await?, tx.users_with_factors().await?);
         drop(tx);
         let with_factors: HashSet<UserId> = with_factors.into_iter().collect();
-        let used: HashMap<UserId, UserActivity> = used.into_iter().map(|used| (used.user.clone(), used)).collect();
-        let part = query.q.as_deref().unwrap_or_default().to_lowercase();
-        let named: Vec<UserView> =
-            all.into_iter().map(user_view).filter(|user| user.name.to_lowercase().contains(&part)).collect();
+        let activity: HashMap<UserId, UserActivity> =
+            activity.into_iter().map(|activity| (activity.user.clone(), activity)).collect();
+        let name_part = query.q.as_deref().unwrap_or_default().to_lowercase();
+        let matching: Vec<UserView> =
+            all.into_iter().map(user_view).filter(|user| user.name.to_lowercase().contains(&name_part)).collect();
         let mut counts = UserCounts::default();
-        for user in &named {
+        for user in &matching {
             counts.add(user);
         }
         let after = |user: &UserView| query.cursor.as_ref().is_none_or(|cursor| user.name > *cursor);
-        let mut rest = named.into_iter().filter(|user| matches_query(query, user) && after(user));
+        let mut rest = matching.into_iter().filter(|user| matches_query(query, user) && after(user));
         let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
         let listed = |user: UserView| {
-            let used = used.get(&user.id);
+            let activity = activity.get(&user.id);
             ListedUser {
-                last_used_at: used.and_then(|used| used.last_used_at),
-                tokens: used.map_or(0, |used| used.tokens),
+                last_used_at: activity.and_then(|activity| activity.last_used_at),
+                tokens: activity.map_or(0, |activity| activity.tokens),
                 second_factor: with_factors.contains(&user.id),
                 user,
             }
@@ -99,7 +101,7 @@ impl AccessService {
         Ok(created)
     }
 
-    /// Changes a user's role, or disables or enables a user. A disabled user is logged out immediately.
+    /// Changes a user's role, or disables or enables a user. A disabled user is signed out immediately.
     pub async fn edit_user(
         self: &Arc<Self>,
         caller: Caller,
@@ -114,8 +116,8 @@ impl AccessService {
             .await
     }
 
-    /// Sets a user's password without the old one. An attacker who controlled the account may have created sessions and API tokens, so
-    /// all of them are revoked.
+    /// Sets a user's password without the old one. An attacker who controlled the account may have created sessions and
+    /// API tokens, so all of them are revoked.
     pub async fn reset_password(
         self: &Arc<Self>,
         caller: Caller,
@@ -195,8 +197,8 @@ pub(super) fn invalid_name_field(name: &str) -> Option<InvalidField> {
 }
 
 fn matches_query(query: &UsersQuery, user: &UserView) -> bool {
-    let is_such = query.role.is_none_or(|role| user.role == role && !user.disabled);
-    is_such && query.disabled.is_none_or(|disabled| user.disabled == disabled)
+    let has_role = query.role.is_none_or(|role| user.role == role && !user.disabled);
+    has_role && query.disabled.is_none_or(|disabled| user.disabled == disabled)
 }
 
 fn user_view(user: StoredUser) -> UserView {

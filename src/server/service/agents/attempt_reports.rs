@@ -1,4 +1,4 @@
-//! Reports of workers on the attempts they run.
+//! Reports of workers on their attempts, and the requests of an attempt: authentication, configuration, uploads.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,6 +37,19 @@ const MAX_ERROR_CHARS: usize = 4_000;
 /// The field with the step from which an attempt resumes.
 const RESUMED_FIELD: &str = "resumed_from_step";
 
+/// A parsed status report.
+struct StatusInput {
+    attempt_ref: AttemptRef,
+    report: AttemptReport,
+    older_claim: OlderAgentClaim,
+    /// The step from which the attempt resumed.
+    resumed_step: Option<i64>,
+    /// The line of the log with the error.
+    error_line: Option<i64>,
+    points: Vec<StoredPoint>,
+    unhealthy_reason: Option<String>,
+}
+
 impl AgentService {
     /// Records a status report.
     pub async fn report_status(
@@ -46,61 +59,68 @@ impl AgentService {
         report: StatusReport,
     ) -> Result<Job, ServiceError> {
         let attempt = attempt_ref.attempt.or(report.attempt);
-        let resumed = parse_resumed_step(&report)?;
+        let resumed_step = parse_resumed_step(&report)?;
         // The line only points to the error in the log.
-        let line = report.error_line.and_then(|line| i64::try_from(line).ok()).filter(|line| *line > 0);
+        let error_line = report.error_line.and_then(|line| i64::try_from(line).ok()).filter(|line| *line > 0);
         let points = report.progress.as_ref().map(|point| parse_points(std::slice::from_ref(point))).transpose()?;
         let unhealthy_reason =
             checked_reason(report.unhealthy_reason.as_deref()).filter(|_| report.status == "requeue");
         let report = parse_report(&report)?;
         let (worker, older_claim, agent_caller) =
             (attempt_ref.worker.clone(), OlderAgentClaim::from_report(&attempt_ref.job, &report), caller.clone());
-        let subject = AttemptRef { attempt, ..attempt_ref };
-        let input = Arc::new((
-            subject,
+        let input = Arc::new(StatusInput {
+            attempt_ref: AttemptRef { attempt, ..attempt_ref },
             report,
-            older_claim.clone(),
-            resumed,
-            line,
-            points.unwrap_or_default(),
+            older_claim: older_claim.clone(),
+            resumed_step,
+            error_line,
+            points: points.unwrap_or_default(),
             unhealthy_reason,
-        ));
+        });
         let reported = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, older_claim, resumed, line, points, unhealthy_reason) = &*input;
-                let (before, attempt) = load_current(unit, subject).await?;
-                let report = classify_report(unit, subject, &before, report.clone()).await?;
-                let line = line.filter(|_| matches!(report, AttemptReport::Failed { .. }));
-                let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
-                check_still_assigned(unit, subject, &before, &after).await?;
-                let resumed = resumed.filter(|_| matches!(after.state, JobState::Running { .. }));
-                let particulars =
-                    resumed.map_or_else(Map::new, |step| Map::from_iter([(RESUMED_FIELD.to_owned(), step.into())]));
-                unit.save_job_with_detail(&before, &after, particulars).await?;
-                if let Some(step) = resumed {
+                let StatusInput {
+                    attempt_ref,
+                    report,
+                    older_claim,
+                    resumed_step,
+                    error_line,
+                    points,
+                    unhealthy_reason,
+                } = &*input;
+                let (before, attempt) = load_job_and_attempt(unit, attempt_ref).await?;
+                let report = classify_report(unit, attempt_ref, &before, report.clone()).await?;
+                let error_line = error_line.filter(|_| matches!(report, AttemptReport::Failed { .. }));
+                let after = before.clone().reported(unit.now, &attempt_ref.worker, attempt, report)?;
+                check_resources_free(unit, attempt_ref, &before, &after).await?;
+                let resumed_step = resumed_step.filter(|_| matches!(after.state, JobState::Running { .. }));
+                let extra_detail = resumed_step
+                    .map_or_else(Map::new, |step| Map::from_iter([(RESUMED_FIELD.to_owned(), step.into())]));
+                unit.save_job_with_detail(&before, &after, extra_detail).await?;
+                if let Some(step) = resumed_step {
                     unit.tx.set_resumed_from(&after.id, attempt, step).await?;
                 }
-                if let Some(line) = line.filter(|_| before != after) {
+                if let Some(line) = error_line.filter(|_| before != after) {
                     unit.tx.set_error_line(&after.id, attempt, line).await?;
                 }
                 add_points(unit, &after, attempt, points).await?;
                 if after.has_ended() && !before.has_ended() {
-                    retire_if_ephemeral(unit, &subject.worker).await?;
+                    retire_if_ephemeral(unit, &attempt_ref.worker).await?;
                 }
-                if unhealthy_reason.is_some() && unit.tx.worker(&subject.worker).await?.is_some() {
-                    apply_host_health(unit, &subject.worker, unhealthy_reason.as_deref()).await?;
+                if unhealthy_reason.is_some() && unit.tx.worker(&attempt_ref.worker).await?.is_some() {
+                    apply_host_health(unit, &attempt_ref.worker, unhealthy_reason.as_deref()).await?;
                 }
                 if before.active_lease().is_some() && after.active_lease().is_none() {
-                    release_worker(unit, &subject.worker).await?;
+                    release_worker(unit, &attempt_ref.worker).await?;
                     unit.request_planning();
                 }
-                apply_claim(unit, &subject.worker, older_claim).await?;
+                apply_claim(unit, &attempt_ref.worker, older_claim).await?;
                 Ok(after)
             })
         });
         let reported = reported.await;
-        // Older agents do not read the response; their stream tells them.
+        // Older agents do not read the response; they receive the stop on their stream.
         if let Err(ServiceError::JobTransition(_) | ServiceError::JobNotFound(_)) = &reported {
             self.record_rejected_report(agent_caller, worker, older_claim).await;
         }
@@ -108,7 +128,7 @@ impl AgentService {
     }
 
     /// Records progress points. They count for the attempt that holds the job, also while a lost attempt waits to be
-    /// re-adopted.
+    /// recovered.
     pub async fn report_progress(
         self: &Arc<Self>,
         caller: Caller,
@@ -117,22 +137,22 @@ impl AgentService {
     ) -> Result<(), ServiceError> {
         let points = Arc::new(parse_points(&report.points)?);
         self.context.check_running_disk_space()?;
-        let subject = Arc::new(AttemptRef { attempt: Some(report.attempt), ..attempt_ref });
+        let attempt_ref = Arc::new(AttemptRef { attempt: Some(report.attempt), ..attempt_ref });
         self.context
             .change(caller, move |unit| {
-                let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
+                let (attempt_ref, points) = (Arc::clone(&attempt_ref), Arc::clone(&points));
                 Box::pin(async move {
-                    let (job, attempt) = load_current(unit, &subject).await?;
-                    job.check_current_attempt(&subject.worker, attempt)?;
-                    unit.renew_hold(&job).await?;
+                    let (job, attempt) = load_job_and_attempt(unit, &attempt_ref).await?;
+                    job.check_current_attempt(&attempt_ref.worker, attempt)?;
+                    unit.renew_fencing_delay(&job).await?;
                     add_points(unit, &job, attempt, &points).await
                 })
             })
             .await
     }
 
-    /// Authenticates a job token. The worker counts as seen while the attempt is active: the token of an ended attempt must not
-    /// keep a dead worker online.
+    /// Authenticates a job token. The worker counts as seen while the attempt is active: the token of an ended attempt
+    /// must not keep a dead worker online.
     pub async fn authenticate_job(&self, token: &str, peer: Option<IpAddr>) -> Result<AttemptRef, ServiceError> {
         let token = token.trim();
         if !tokens::has_valid_checksum("jt_", token) {
@@ -142,18 +162,19 @@ impl AgentService {
         let found = tx.attempt_by_token(&tokens::digest(token)).await?;
         let (job, attempt, worker) = found.ok_or(ServiceError::WrongToken)?;
         let networks = tx.worker(&worker).await?.map(|stored| stored.worker.networks).unwrap_or_default();
-        check_network(&networks, peer).map_err(|closed| ServiceError::WorkerTokenRejected(closed, worker.clone()))?;
+        check_network(&networks, peer)
+            .map_err(|rejection| ServiceError::WorkerTokenRejected(rejection, worker.clone()))?;
         let found = tx.job(&job).await?;
-        let in_force =
+        let is_active =
             |job: &Job| job.active_lease().is_some_and(|lease| lease.worker == worker && job.attempt == attempt);
-        if found.as_ref().is_some_and(in_force) {
+        if found.as_ref().is_some_and(is_active) {
             self.workers.record_contact(&worker, peer);
         }
         Ok(AttemptRef { worker, job, attempt: Some(attempt) })
     }
 
     /// Returns the configuration's files for an attempt.
-    pub async fn bundle(self: &Arc<Self>, attempt_ref: &AttemptRef) -> Result<Arc<StoredConfig>, ServiceError> {
+    pub async fn config_bundle(self: &Arc<Self>, attempt_ref: &AttemptRef) -> Result<Arc<StoredConfig>, ServiceError> {
         self.check_attempt(attempt_ref).await?;
         let mut tx = self.context.read().await?;
         let job = tx.job(&attempt_ref.job).await?.ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
@@ -173,7 +194,7 @@ impl AgentService {
             .ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
         let attempt = attempt_ref.attempt.unwrap_or(job.attempt);
         job.check_current_attempt(&attempt_ref.worker, attempt)?;
-        self.jobs.renew_hold(attempt_ref, &job, attempt).await?;
+        self.jobs.renew_fencing_delay(attempt_ref, &job, attempt).await?;
         Ok(attempt)
     }
 }
@@ -202,8 +223,9 @@ async fn add_points(
     Ok(())
 }
 
-/// Fails for a lost attempt whose job another worker holds.
-async fn check_still_assigned(
+/// Fails for a lost attempt that cannot be recovered: its worker was removed, or its slot or a GPU was given to another
+/// job.
+async fn check_resources_free(
     unit: &mut UnitOfWork<'_>,
     attempt_ref: &AttemptRef,
     before: &Job,
@@ -223,9 +245,9 @@ async fn check_still_assigned(
 
 /// Interprets a report, given its worker's state.
 ///
-/// An attempt that a worker stops at its drain deadline is requeued without counting as a try, whatever status is reported. One
-/// that has reached its maximum run time is stopped for that (see `desired`), also on a draining worker. An older agent reports
-/// `failed` for a trainer that was killed.
+/// An attempt that a worker stops at its drain deadline is requeued without using up a retry, whatever status is
+/// reported. One that has reached its maximum run time is stopped for that (see `desired`), also on a draining worker.
+/// An older agent reports `failed` for a trainer that was killed.
 async fn classify_report(
     unit: &mut UnitOfWork<'_>,
     attempt_ref: &AttemptRef,
@@ -255,7 +277,7 @@ async fn retire_if_ephemeral(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Re
     unit.save_worker(&stored.worker, &after, AuditAction::WorkerRetired, &json!({})).await
 }
 
-async fn load_current(
+async fn load_job_and_attempt(
     unit: &mut UnitOfWork<'_>,
     attempt_ref: &AttemptRef,
 ) -> Result<(Job, AttemptNumber), ServiceError> {

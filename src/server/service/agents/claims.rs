@@ -8,8 +8,8 @@ use app::protocol::agents::{HeartbeatRequest, RegisterRequest, StopAttempt, Stop
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
 
-/// Accepts the claims of a worker: recovers a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
-/// must stop.
+/// Accepts the claims of a worker: recovers a lost attempt, and treats an unanswered offer as accepted. Returns what
+/// the agent must stop.
 pub(super) async fn accept_claims(
     unit: &mut UnitOfWork<'_>,
     worker: &Worker,
@@ -36,8 +36,8 @@ pub(super) async fn accept_claims(
 }
 
 pub(super) fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {
-    let known = register.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) });
-    let mut claims: Vec<AttemptClaim> = known.collect();
+    let reported = register.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) });
+    let mut claims: Vec<AttemptClaim> = reported.collect();
     if let Some(job) = register.current_job_id.as_ref().filter(|job| claims.iter().all(|claim| claim.job != **job)) {
         claims.push(AttemptClaim { job: job.clone(), attempt: None });
     }

@@ -37,7 +37,7 @@ pub async fn load_desired(
             }
         }
     }
-    // An older agent stops whatever it runs when told to stop anything, so it is only told if it holds no other job.
+    // An older agent stops whatever it runs on any stop event, so it gets one only if it holds no other job.
     if let Some(job) = worker.worker.unassigned_run.as_ref().filter(|_| held.is_empty()) {
         let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
         desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });

@@ -1,5 +1,5 @@
-//! Health of hosts: agents report a full disk with registrations and heartbeats, and such hosts get no new jobs. It is part of
-//! the worker's state, and written when it changes.
+//! Health of hosts: agents report a full disk with registrations and heartbeats, and such hosts get no new jobs. It is
+//! part of the worker's state, and written when it changes.
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
@@ -20,11 +20,11 @@ pub fn checked_reason(unhealthy_reason: Option<&str>) -> Option<String> {
 pub async fn apply_host_health(
     unit: &mut UnitOfWork<'_>,
     worker: &WorkerId,
-    why: Option<&str>,
+    reason: Option<&str>,
 ) -> Result<(), ServiceError> {
     let before = unit.worker(worker).await?.worker;
-    let after = before.clone().host_health_reported(why.map(str::to_owned));
-    unit.save_worker(&before, &after, AuditAction::WorkerHostHealth, &json!({ "unhealthy_reason": why })).await?;
+    let after = before.clone().host_health_reported(reason.map(str::to_owned));
+    unit.save_worker(&before, &after, AuditAction::WorkerHostHealth, &json!({ "unhealthy_reason": reason })).await?;
     if before != after {
         unit.request_planning();
     }
@@ -35,12 +35,12 @@ impl AgentService {
     /// Returns whether the health is to be written. A change of the reason only is rate-limited.
     pub(in crate::service) fn changes_host_health(&self, worker: &Worker, unhealthy_reason: Option<&str>) -> bool {
         let Some(capability) = worker.capability() else { return false };
-        let known = capability.unhealthy_reason.as_deref();
-        if known.is_some() && unhealthy_reason.is_none() {
+        let current = capability.unhealthy_reason.as_deref();
+        if current.is_some() && unhealthy_reason.is_none() {
             // Each change is written; a host that alternates stays unhealthy until the rate limit allows another one.
             return self.access.check_worker_change_rate(&worker.id).is_ok();
         }
-        known.is_some() != unhealthy_reason.is_some()
-            || (known != unhealthy_reason && self.readings.may_update_detail(&worker.id, self.context.now()))
+        current.is_some() != unhealthy_reason.is_some()
+            || (current != unhealthy_reason && self.readings.may_update_detail(&worker.id, self.context.now()))
     }
 }

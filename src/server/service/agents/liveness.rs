@@ -34,20 +34,20 @@ pub struct HealthPass {
 impl AgentService {
     /// Marks silent workers offline and requeues their jobs; notifies workers with attempts to stop.
     pub async fn check_health(self: &Arc<Self>) -> Result<HealthPass, ServiceError> {
-        let mut checked = HealthPass::default();
+        let mut pass = HealthPass::default();
         let now = self.context.now();
         let needs_action =
-            |known: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
+            |fleet_state: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
                 None => false,
                 Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
-                Some(LivenessVerdict::NotReturned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
+                Some(LivenessVerdict::NotReturned) => !fleet_state.leased_jobs(Some(&stored.worker.id)).is_empty(),
             };
-        let find = |known: &FleetState| {
-            let workers = known.workers().filter(|stored| needs_action(known, stored));
+        let find_workers = |fleet_state: &FleetState| {
+            let workers = fleet_state.workers().filter(|stored| needs_action(fleet_state, stored));
             let workers = workers.map(|stored| (stored.worker.id.clone(), stored.worker.name.clone()));
-            (workers.collect::<Vec<_>>(), workers_with_stops(known, now))
+            (workers.collect::<Vec<_>>(), workers_with_stops(fleet_state, now))
         };
-        let (workers, stops) = self.context.read_recent().await?.with_state(find).await?;
+        let (workers, stops) = self.context.read_recent().await?.with_state(find_workers).await?;
         for worker in stops {
             self.notify_worker(worker).await?;
         }
@@ -63,22 +63,22 @@ impl AgentService {
                         log_offline(&worker, &name, OfflineCause::HeartbeatTimeout);
                     }
                     self.readings.forget(&worker);
-                    checked.offline += 1;
+                    pass.offline += 1;
                 }
                 Ok(Some(LivenessVerdict::Removed)) => {
                     self.context.presence.forget(&worker);
                     self.takeovers.forget(&worker);
                     self.readings.forget(&worker);
-                    checked.removed += 1;
+                    pass.removed += 1;
                 }
                 Ok(None) => {}
                 Err(error) => {
                     tracing::error!(%worker, ?error, "health check: failed to process a worker");
-                    checked.failed += 1;
+                    pass.failed += 1;
                 }
             }
         }
-        Ok(checked)
+        Ok(pass)
     }
 
     /// Sends a change notification about a worker, on every server, although nothing is stored.

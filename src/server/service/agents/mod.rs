@@ -57,7 +57,7 @@ pub struct StreamState {
     pub expires_at: Option<Timestamp>,
 }
 
-/// What agents ask and report.
+/// Requests and reports of agents.
 pub struct AgentService {
     pub(super) readings: Arc<GpuReadings>,
     pub(super) takeovers: Arc<TakeoverTracker>,
@@ -69,7 +69,8 @@ pub struct AgentService {
 }
 
 impl AgentService {
-    /// Registers an agent that has started or returned. A rejected registration is no sign of life of the worker's agent.
+    /// Registers an agent that has started or returned. A rejected registration is no sign of life of the worker's
+    /// agent.
     pub async fn register(
         self: &Arc<Self>,
         caller: Caller,
@@ -82,14 +83,14 @@ impl AgentService {
         let takeover_check =
             if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
         let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.context.random));
-        let input = Arc::new((auth, capability, kind, claims, session, Arc::clone(&self.access)));
-        let (again, agent_caller) = (Arc::clone(&input), caller.clone());
+        let access = Arc::clone(&self.access);
+        let input = Arc::new(RegistrationInput { auth, capability, kind, claims, session, access });
+        let (original_input, agent_caller) = (Arc::clone(&input), caller.clone());
         let registration = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (auth, capability, kind, claims, session, access) = &*input;
-                let registered = register_in(unit, access, auth, capability, *kind, claims, session.as_deref()).await?;
-                Ok(RegisterResponse { session: session.clone(), ..registered })
+                let registered = register_in(unit, &input).await?;
+                Ok(RegisterResponse { session: input.session.clone(), ..registered })
             })
         });
         let registered = match takeover_check {
@@ -97,27 +98,31 @@ impl AgentService {
             Err(error) => Err(error),
         };
         match &registered {
-            Ok(_) => self.workers.record_contact(&again.0.worker, again.0.peer),
+            Ok(_) => self.workers.record_contact(&original_input.auth.worker, original_input.auth.peer),
             Err(ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) => {
-                let (host, peer) = (again.1.hostname.clone(), again.0.peer.map(|peer| peer.to_string()));
-                self.workers.record_token_conflict(agent_caller, &again.0.worker, host.or(peer).as_deref()).await;
+                let (host, peer) =
+                    (original_input.capability.hostname.clone(), original_input.auth.peer.map(|peer| peer.to_string()));
+                self.workers
+                    .record_token_conflict(agent_caller, &original_input.auth.worker, host.or(peer).as_deref())
+                    .await;
             }
             Err(_) => {}
         }
         registered
     }
 
-    /// Older agents do not say which of two on a host they are. Only one that has a job of the worker is known to return.
+    /// Older agents do not say which of two on a host they are. Only one that has a job of the worker is known to
+    /// return.
     async fn check_legacy_takeover(&self, auth: &WorkerAuth, claims: &[AttemptClaim]) -> Result<(), ServiceError> {
         let held = self.context.read_recent().await?.leased_jobs(Some(&auth.worker)).await?;
-        let comes_back = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
-        let host = comes_back.then(|| host_of_peer(auth.peer));
+        let is_returning = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
+        let host = is_returning.then(|| host_of_peer(auth.peer));
         self.workers.check_takeover(&auth.worker, host.as_deref()).await
     }
 
     /// Records that a worker's stream was opened, or that it polls.
     ///
-    /// An agent on another host takes over the connection, but not again and again.
+    /// An agent on another host takes over the connection, but not repeatedly.
     pub async fn stream_opened(
         self: &Arc<Self>,
         caller: Caller,
@@ -167,8 +172,8 @@ impl AgentService {
             .await
     }
 
-    /// Returns the desired state of a worker for a stream; `None` if the stream is no longer the worker's: a newer one has
-    /// replaced it, maybe on another server, or its token was revoked.
+    /// Returns the desired state of a worker for a stream; `None` if the stream is no longer the worker's: a newer one
+    /// has replaced it, maybe on another server, or its token was revoked.
     pub async fn desired_for_stream(
         &self,
         auth: &WorkerAuth,
@@ -176,8 +181,8 @@ impl AgentService {
     ) -> Result<Option<StreamState>, ServiceError> {
         let mut tx = self.context.read_recent().await?;
         let Some(stored) = tx.worker(&auth.worker).await? else { return Ok(None) };
-        let until = match self.workers.check_worker_auth(auth, &stored).await {
-            Ok(until) => until,
+        let expires_at = match self.workers.check_worker_auth(auth, &stored).await {
+            Ok(expires_at) => expires_at,
             Err(ServiceError::WorkerTokenRejected(..)) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -187,7 +192,7 @@ impl AgentService {
         let desired = load_desired(&self.context, &mut *tx, &stored).await?;
         let busy = !(desired.run.is_empty() && desired.stop.is_empty() && desired.offers.is_empty());
         let shutdown = stored.worker.shutdown_reason().filter(|_| !busy).map(str::to_owned);
-        Ok(Some(StreamState { desired, shutdown, expires_at: until }))
+        Ok(Some(StreamState { desired, shutdown, expires_at }))
     }
 
     /// Returns the desired state of a worker while its token is valid.
@@ -198,8 +203,8 @@ impl AgentService {
         load_desired(&self.context, &mut *tx, &stored).await
     }
 
-    /// Processes the claims of a heartbeat, and returns the desired state. The contact was recorded when the request was
-    /// authenticated (`record_contact`).
+    /// Processes the claims of a heartbeat, and returns the desired state. The contact was recorded when the request
+    /// was authenticated (`record_contact`).
     pub async fn heartbeat(
         self: &Arc<Self>,
         caller: Caller,
@@ -214,17 +219,17 @@ impl AgentService {
         let stored = tx.worker(&worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
         self.gpus.record_readings(&stored.worker, &heartbeat.telemetry, &held);
-        // What is known here may be outdated: only the transaction decides whether to reject the agent or stop attempts. It is
-        // needed if anything would change; a heartbeat that changes nothing costs no commit.
-        let known = &stored.worker;
+        // The cached state may be outdated: only the transaction decides whether to reject the agent or stop attempts.
+        // It is needed if anything would change; a heartbeat that changes nothing costs no commit.
+        let cached = &stored.worker;
         let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
         let changes_state = |older_claim| {
-            changes_unassigned_run(known, &held, older_claim) || accepted_offer(known, &held, older_claim).is_some()
+            changes_unassigned_run(cached, &held, older_claim) || accepted_offer(cached, &held, older_claim).is_some()
         };
-        let mut needs_transaction = known.check_heartbeat().is_err()
+        let mut needs_transaction = cached.check_heartbeat().is_err()
             || older_claim.as_ref().is_some_and(changes_state)
-            || self.gpus.changes_gpu_availability(known, &gpu_reports);
-        needs_transaction |= self.changes_host_health(known, unhealthy_reason.as_deref());
+            || self.gpus.changes_gpu_availability(cached, &gpu_reports);
+        needs_transaction |= self.changes_host_health(cached, unhealthy_reason.as_deref());
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge_claim(self.context.now(), &stored.worker, &held, claim, job.as_ref());
@@ -249,9 +254,9 @@ impl AgentService {
         worker: WorkerId,
         claims: Vec<AttemptClaim>,
         older_claim: Option<OlderAgentClaim>,
-        host: (Vec<gpu::GpuReport>, Option<String>),
+        host_report: (Vec<gpu::GpuReport>, Option<String>),
     ) -> Result<HeartbeatResponse, ServiceError> {
-        let input = Arc::new((worker, claims, older_claim, host));
+        let input = Arc::new((worker, claims, older_claim, host_report));
         self.context
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
@@ -303,14 +308,15 @@ impl AgentService {
         Ok(())
     }
 
-    /// Clears the streams of servers that are gone, and of this one at its start. Open streams are recorded again.
+    /// Clears the streams of servers that have stopped, and of this one at its start. Open streams are recorded again.
     pub async fn drop_dead_streams(self: &Arc<Self>, live_servers: Vec<String>) -> Result<(), ServiceError> {
-        let lost = |worker: &Worker, live_servers: &[String]| {
+        let is_stale = |worker: &Worker, live_servers: &[String]| {
             let server = worker.stream_id().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
             server.is_some_and(|server| !live_servers.iter().any(|live| live == server))
         };
-        let any = |known: &FleetState| known.workers().any(|stored| lost(&stored.worker, &live_servers));
-        if !self.context.read_recent().await?.with_state(any).await? {
+        let has_stale =
+            |fleet_state: &FleetState| fleet_state.workers().any(|stored| is_stale(&stored.worker, &live_servers));
+        if !self.context.read_recent().await?.with_state(has_stale).await? {
             return Ok(());
         }
         self.context
@@ -318,7 +324,7 @@ impl AgentService {
                 let live_servers = live_servers.clone();
                 Box::pin(async move {
                     for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
-                        if let Some(stream) = before.stream_id().filter(|_| lost(&before, &live_servers)) {
+                        if let Some(stream) = before.stream_id().filter(|_| is_stale(&before, &live_servers)) {
                             let after = before.clone().stream_closed(unit.now, stream);
                             let detail = json!({"cause": StreamEndCause::ServerStopped});
                             unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
@@ -332,44 +338,48 @@ impl AgentService {
 
     /// Writes the last-contact times of workers.
     pub async fn flush_presence(&self) -> Result<(), ServiceError> {
-        let seen = Arc::new(self.context.presence.take_unwritten());
-        if seen.is_empty() {
+        let last_seen = Arc::new(self.context.presence.take_unwritten());
+        if last_seen.is_empty() {
             return Ok(());
         }
         let work: TransactionWork = Box::new(move |tx| {
-            let seen = Arc::clone(&seen);
-            Box::pin(async move { tx.flush_last_seen(&seen).await })
+            let last_seen = Arc::clone(&last_seen);
+            Box::pin(async move { tx.flush_last_seen(&last_seen).await })
         });
         Ok(self.context.store.write(work).await?)
     }
 }
 
-async fn register_in(
-    unit: &mut UnitOfWork<'_>,
-    access: &AccessService,
-    auth: &WorkerAuth,
-    capability: &Capability,
+/// A validated registration.
+struct RegistrationInput {
+    auth: WorkerAuth,
+    capability: Capability,
     kind: WorkerKind,
-    claims: &[AttemptClaim],
-    session: Option<&str>,
-) -> Result<RegisterResponse, ServiceError> {
+    claims: Vec<AttemptClaim>,
+    /// The new session; older agents have none.
+    session: Option<String>,
+    access: Arc<AccessService>,
+}
+
+async fn register_in(unit: &mut UnitOfWork<'_>, input: &RegistrationInput) -> Result<RegisterResponse, ServiceError> {
+    let RegistrationInput { auth, capability, kind, claims, session, access } = input;
     let worker = &auth.worker;
     let stored = unit.worker(worker).await?;
     // The token may have been rotated since the request was authenticated.
-    auth.check(&stored, unit.now).map_err(|closed| ServiceError::WorkerTokenRejected(closed, worker.clone()))?;
-    let alive = liveness_verdict(unit.context, &stored, unit.now).is_none();
+    auth.check(&stored, unit.now).map_err(|rejection| ServiceError::WorkerTokenRejected(rejection, worker.clone()))?;
+    let is_alive = liveness_verdict(unit.context, &stored, unit.now).is_none();
     let before = stored.worker.clone();
-    before.check_registration(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
+    before.check_registration(capability, is_alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
     let displaces = capability.is_older_agent() && before.stream_id().is_some();
     if displaces && would_orphan_jobs(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
-        // It may be the same agent after a restart: then the old stream ends soon, and the agent retries in 10 s. It may also
-        // be a second agent with the same token, also on the same host, which would stop a healthy training.
+        // It may be the same agent after a restart: then the old stream ends soon, and the agent retries in 10 s. It
+        // may also be a second agent with the same token, also on the same host, which would stop a healthy training.
         return Err(WorkerTransitionError::TokenInUse.into());
     }
-    let after = before.clone().registered(unit.now, capability.clone(), kind);
+    let after = before.clone().registered(unit.now, capability.clone(), *kind);
     let after = Worker { lease_duration: Some(unit.context.policy.heartbeat_timeout), ..after };
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-    let old_token_ended = activate_token(unit, auth, &stored, session).await?;
+    let old_token_ended = activate_token(unit, auth, &stored, session.as_deref()).await?;
     let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
     if old_token_ended {
         detail["old_token_ended"] = json!(true);
@@ -377,8 +387,8 @@ async fn register_in(
     if capability.unavailable_gpu_count() > 0 {
         detail["unavailable"] = json!(unavailable_details(&capability.gpus));
     }
-    if let Some(why) = &capability.unhealthy_reason {
-        detail["unhealthy_reason"] = json!(why);
+    if let Some(reason) = &capability.unhealthy_reason {
+        detail["unhealthy_reason"] = json!(reason);
     }
     access.check_change_rate(&before, &after)?;
     unit.save_worker(&before, &after, AuditAction::WorkerRegistered, &detail).await?;

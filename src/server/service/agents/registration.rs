@@ -82,9 +82,9 @@ fn checked_sandbox(reported: &Sandbox) -> Sandbox {
 
 fn max_jobs(register: &RegisterRequest) -> Result<u32, ServiceError> {
     let number = register.max_jobs.unwrap_or(1);
-    let usable = (1..=MAX_GPUS).contains(&number);
+    let is_valid = (1..=MAX_GPUS).contains(&number);
     let allowed = AllowedValues::Number { min: 1, max: MAX_GPUS.into() };
-    if usable { Ok(number) } else { Err(InvalidInput::OutOfRange { field: "max_jobs", allowed }.into()) }
+    if is_valid { Ok(number) } else { Err(InvalidInput::OutOfRange { field: "max_jobs", allowed }.into()) }
 }
 
 fn check_texts(capability: &Capability) -> Result<(), ServiceError> {

@@ -1,4 +1,4 @@
-//! What follows from the claims of agents; see `app::domain::unassigned_run`.
+//! Applies what agents claim to run; see `app::domain::unassigned_run`.
 
 use std::sync::Arc;
 

@@ -34,8 +34,8 @@ pub async fn prune_superseded(
     Ok(!older.is_empty())
 }
 
-/// The directories that nothing resumes from once this checkpoint is complete: those of an earlier step, or of the same step
-/// and an earlier attempt, including partial ones. Directories of a later step stay, from whichever attempt.
+/// The directories that nothing resumes from once this checkpoint is complete: those of an earlier step, or of the same
+/// step and an earlier attempt, including partial ones. Directories of a later step stay, from whichever attempt.
 fn superseded_dirs(newer: (i64, AttemptNumber), files: &[(AttemptNumber, String)]) -> BTreeSet<(AttemptNumber, &str)> {
     let mut older = BTreeSet::new();
     for (attempt, path) in files {
@@ -81,8 +81,8 @@ mod tests {
             (2, "checkpoint-/a"),
             (2, "checkpoint-5"),
         ]);
-        let older = |at: i64, attempt: u32| -> Vec<String> {
-            let found = superseded_dirs((at, AttemptNumber(attempt)), &all);
+        let older = |step: i64, attempt: u32| -> Vec<String> {
+            let found = superseded_dirs((step, AttemptNumber(attempt)), &all);
             found.into_iter().map(|(attempt, name)| format!("{attempt}/{name}")).collect()
         };
         assert_eq!(older(900, 1), [""; 0]);

@@ -46,11 +46,11 @@ impl ArtifactService {
         let has_removals = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, completed, step) = &*input;
-                let job = unit.job(&subject.job).await?;
-                let attempt = subject.attempt.unwrap_or(job.attempt);
-                job.check_current_attempt(&subject.worker, attempt)?;
-                unit.renew_hold(&job).await?;
+                let (attempt_ref, completed, step) = &*input;
+                let job = unit.job(&attempt_ref.job).await?;
+                let attempt = attempt_ref.attempt.unwrap_or(job.attempt);
+                job.check_current_attempt(&attempt_ref.worker, attempt)?;
+                unit.renew_fencing_delay(&job).await?;
                 if let Some(missing) = first_missing_file(unit.tx, &job.id, attempt, &completed.files).await? {
                     return Err(ServiceError::CheckpointIncomplete { path: missing });
                 }
@@ -90,10 +90,10 @@ impl ArtifactService {
         attempt_ref: &AttemptRef,
         path: &str,
     ) -> Result<ResumeFile, ServiceError> {
-        let none = || ServiceError::ArtifactNotFound(path.chars().take(80).collect());
+        let not_found = || ServiceError::ArtifactNotFound(path.chars().take(80).collect());
         let FoundCheckpoint { job, attempt, files, .. } =
-            self.find_resume_checkpoint(attempt_ref).await?.ok_or_else(none)?;
-        let file = files.into_iter().find(|file| file.path == path).ok_or_else(none)?;
+            self.find_resume_checkpoint(attempt_ref).await?.ok_or_else(not_found)?;
+        let file = files.into_iter().find(|file| file.path == path).ok_or_else(not_found)?;
         Ok(ResumeFile { file, location: (job, attempt), artifacts: Arc::clone(&self.files) })
     }
 
@@ -126,16 +126,16 @@ impl ResumeFile {
 
 /// Validates the step of a checkpoint.
 fn parse_step(checkpoint: &CompletedCheckpoint) -> Result<i64, InvalidInput> {
-    let no_name = InvalidInput::OutOfRange { field: "name", allowed: AllowedValues::CheckpointName };
-    let step = checkpoint_pruning::checkpoint_step(&checkpoint.name).ok_or(no_name)?;
+    let invalid_name = InvalidInput::OutOfRange { field: "name", allowed: AllowedValues::CheckpointName };
+    let step = checkpoint_pruning::checkpoint_step(&checkpoint.name).ok_or(invalid_name)?;
     if checkpoint.files.len() > MAX_FILES {
         return Err(InvalidInput::TooMuch { items: LimitedItems::CheckpointFiles, limit: MAX_FILES as u64 });
     }
-    let mut seen = HashSet::new();
+    let mut paths = HashSet::new();
     let is_below = |path: &str| path.strip_prefix(&checkpoint.name).is_some_and(|rest| rest.starts_with('/'));
-    let mut is_odd = |path: &'_ str| !is_plain_path(path) || !is_below(path) || !seen.insert(path.to_owned());
-    if let Some(odd) = checkpoint.files.iter().find(|file| is_odd(&file.path)) {
-        return Err(InvalidInput::Path(odd.path.chars().take(80).collect()));
+    let mut is_invalid = |path: &'_ str| !is_plain_path(path) || !is_below(path) || !paths.insert(path.to_owned());
+    if let Some(invalid) = checkpoint.files.iter().find(|file| is_invalid(&file.path)) {
+        return Err(InvalidInput::Path(invalid.path.chars().take(80).collect()));
     }
     if checkpoint.files.is_empty() {
         return Err(InvalidInput::OutOfRange { field: "files", allowed: AllowedValues::CheckpointFiles });

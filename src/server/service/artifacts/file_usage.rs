@@ -1,5 +1,5 @@
-//! The total size of files per user, cached for a minute: a sum over all files is too slow for each upload. Sizes of new files
-//! are added.
+//! The total size of files per user, cached for a minute: a sum over all files is too slow for each upload. Sizes of
+//! new files are added.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -111,19 +111,19 @@ impl ArtifactService {
         except: (AttemptNumber, &str),
         new: u64,
     ) -> Result<(), ServiceError> {
-        let bounds = self.context.policy.usage_limits;
+        let limits = self.context.policy.usage_limits;
         let mut tx = self.context.read().await?;
-        if tx.other_artifact_bytes(job, except).await?.saturating_add(new) > bounds.file_bytes_per_job {
-            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: bounds.file_bytes_per_job }));
+        if tx.other_artifact_bytes(job, except).await?.saturating_add(new) > limits.file_bytes_per_job {
+            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: limits.file_bytes_per_job }));
         }
         let owner = tx.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.submitted_by.clone();
-        let fits = |used: u64| used.saturating_add(new) <= bounds.file_bytes_per_user;
-        if self.file_usage.get(&owner, self.context.now()).is_some_and(fits) {
+        let is_within_limit = |used: u64| used.saturating_add(new) <= limits.file_bytes_per_user;
+        if self.file_usage.get(&owner, self.context.now()).is_some_and(is_within_limit) {
             return Ok(());
         }
         let used = self.file_usage.insert(&owner, tx.user_artifact_bytes(&owner).await?, self.context.now());
-        if !fits(used) {
-            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfUser { max: bounds.file_bytes_per_user }));
+        if !is_within_limit(used) {
+            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfUser { max: limits.file_bytes_per_user }));
         }
         Ok(())
     }
@@ -145,9 +145,9 @@ impl ArtifactService {
         let recorded = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, artifact) = &*input;
-                let job = unit.job(&subject.job).await?;
-                job.check_current_attempt(&subject.worker, artifact.attempt)?;
+                let (attempt_ref, artifact) = &*input;
+                let job = unit.job(&attempt_ref.job).await?;
+                job.check_current_attempt(&attempt_ref.worker, artifact.attempt)?;
                 let file = RemovedFiles::Artifact { attempt: artifact.attempt, path: artifact.path.clone() };
                 if unit.tx.is_marked(&job.id, &file).await? {
                     return Err(ServiceError::FilesUnavailable(format!(
@@ -160,12 +160,12 @@ impl ArtifactService {
                     return Err(InvalidInput::TooMuch { items: LimitedItems::JobFiles, limit }.into());
                 }
                 // Several uploads may have been recorded at the same time.
-                let most = unit.context.policy.usage_limits.file_bytes_per_job;
+                let max = unit.context.policy.usage_limits.file_bytes_per_job;
                 let others = unit.tx.other_artifact_bytes(&job.id, (artifact.attempt, &artifact.path)).await?;
-                if others.saturating_add(artifact.size) > most {
-                    return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: most }));
+                if others.saturating_add(artifact.size) > max {
+                    return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max }));
                 }
-                unit.renew_hold(&job).await?;
+                unit.renew_fencing_delay(&job).await?;
                 unit.tx.put_artifact(&job.id, artifact).await?;
                 unit.notify(Topic::Job(job.id));
                 let StoredArtifact { path, size, sha256, .. } = artifact.clone();
@@ -186,7 +186,7 @@ impl ArtifactService {
     /// Removes a file that was not recorded.
     async fn remove_unrecorded(self: &Arc<Self>, job: JobId, attempt: AttemptNumber, path: String) {
         let file = Arc::new((job, path));
-        let given_up = self.context.change(Caller::system(), move |unit| {
+        let removal = self.context.change(Caller::system(), move |unit| {
             let file = Arc::clone(&file);
             Box::pin(async move {
                 let (job, path) = &*file;
@@ -195,7 +195,7 @@ impl ArtifactService {
                 Ok(())
             })
         });
-        match given_up.await {
+        match removal.await {
             Ok(()) => self.spawn_removal(),
             Err(error) => tracing::warn!(?error, "artifacts: failed to remove a rejected file"),
         }
@@ -213,11 +213,11 @@ impl ArtifactService {
 }
 
 pub(super) fn upload_error(error: UploadError) -> ServiceError {
-    let why = match error {
+    let rejection = match error {
         UploadError::Store(error) => return ServiceError::FilesUnavailable(error.to_string()),
         UploadError::TooLarge { limit } => UploadRejection::TooLarge { limit },
-        UploadError::Interrupted(why) => UploadRejection::Interrupted(why),
+        UploadError::Interrupted(reason) => UploadRejection::Interrupted(reason),
         UploadError::DigestMismatch { announced, found } => UploadRejection::DigestMismatch { announced, found },
     };
-    ServiceError::Upload { why, stored_bytes: 0 }
+    ServiceError::Upload { rejection, stored_bytes: 0 }
 }

@@ -1,5 +1,5 @@
-//! Completes chunked uploads. That may take longer than the client waits: a repeated request waits for the same work instead of
-//! starting it again.
+//! Completes chunked uploads. That may take longer than the client waits: a repeated request waits for the same work
+//! instead of starting it again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -24,14 +24,14 @@ impl UploadFinalizer {
         target: &UploadTarget,
         work: impl Future<Output = FinalizeResult> + Send + 'static,
     ) -> FinalizeResult {
-        let waits = {
+        let result = {
             let mut in_progress = self.0.lock().expect("no panic while it is held");
-            in_progress.entry(target.clone()).or_insert_with(|| self.join_or_start(target.clone(), work)).clone()
+            in_progress.entry(target.clone()).or_insert_with(|| self.start(target.clone(), work)).clone()
         };
-        waits.await
+        result.await
     }
 
-    fn join_or_start(
+    fn start(
         &self,
         target: UploadTarget,
         work: impl Future<Output = FinalizeResult> + Send + 'static,
@@ -39,12 +39,12 @@ impl UploadFinalizer {
         let this = self.clone();
         let task = tokio::spawn(work);
         // Whatever the result, the next request starts again.
-        let ends = tokio::spawn(async move {
+        let completion = tokio::spawn(async move {
             let outcome = task.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())));
             this.0.lock().expect("no panic while it is held").remove(&target);
             outcome
         });
-        async move { ends.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string()))) }
+        async move { completion.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string()))) }
             .boxed()
             .shared()
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn repeated_request_waits_for_work_in_progress() {
-        let (storing, proceed, started) =
+        let (finalizer, proceed, started) =
             (UploadFinalizer::default(), Arc::new(Semaphore::new(0)), Arc::new(AtomicU32::new(0)));
         let work = || {
             let (proceed, started) = (Arc::clone(&proceed), Arc::clone(&started));
@@ -80,34 +80,34 @@ mod tests {
         };
         let (a, b) = (target("a"), target("b"));
         let others = async {
-            let other = storing.run_once(&b, async { Err(ServiceError::NotAuthenticated) }).await;
+            let other = finalizer.run_once(&b, async { Err(ServiceError::NotAuthenticated) }).await;
             assert_eq!(other, Err(ServiceError::NotAuthenticated), "another file is independent");
             proceed.add_permits(1);
         };
-        let all = futures_util::future::join_all((0..3).map(|_| storing.run_once(&a, work())));
+        let all = futures_util::future::join_all((0..3).map(|_| finalizer.run_once(&a, work())));
         let both = tokio::time::timeout(Duration::from_secs(10), async { tokio::join!(all, others) });
         let (all, ()) = both.await.expect("one of them was started");
         assert_eq!(all, vec![Err(ServiceError::ArtifactNotFound("1".to_owned())); 3]);
         proceed.add_permits(1);
-        assert_eq!(storing.run_once(&a, work()).await, Err(ServiceError::ArtifactNotFound("2".to_owned())));
-        let broken = storing.run_once(&a, async { panic!("a defect") }).await;
-        assert!(matches!(broken, Err(ServiceError::FilesUnavailable(_))), "{broken:?}");
-        assert!(storing.0.lock().expect("open").is_empty(), "nothing stays");
+        assert_eq!(finalizer.run_once(&a, work()).await, Err(ServiceError::ArtifactNotFound("2".to_owned())));
+        let panicked = finalizer.run_once(&a, async { panic!("a defect") }).await;
+        assert!(matches!(panicked, Err(ServiceError::FilesUnavailable(_))), "{panicked:?}");
+        assert!(finalizer.0.lock().expect("open").is_empty(), "nothing stays");
     }
 
     #[tokio::test]
     async fn work_continues_without_waiting_requests() {
-        let (storing, done) = (UploadFinalizer::default(), Arc::new(Semaphore::new(0)));
+        let (finalizer, done) = (UploadFinalizer::default(), Arc::new(Semaphore::new(0)));
         let (proceed, finished) = (Arc::new(Semaphore::new(0)), Arc::clone(&done));
-        let waits = Arc::clone(&proceed);
+        let may_proceed = Arc::clone(&proceed);
         let work = async move {
-            waits.acquire().await.expect("open").forget();
+            may_proceed.acquire().await.expect("open").forget();
             finished.add_permits(1);
             Err(ServiceError::NotAuthenticated)
         };
         let a = target("a");
-        let result = tokio::time::timeout(Duration::ZERO, storing.run_once(&a, work)).await;
-        assert!(result.is_err(), "the caller has gone");
+        let result = tokio::time::timeout(Duration::ZERO, finalizer.run_once(&a, work)).await;
+        assert!(result.is_err(), "the caller stops waiting");
         proceed.add_permits(1);
         done.acquire().await.expect("it completes nevertheless").forget();
     }

@@ -91,10 +91,10 @@ impl ArtifactService {
         if offset > received {
             return Err(ServiceError::UploadGap { received });
         }
-        let arrived = self.write_body(target, offset, body).await;
+        let written = self.write_body(target, offset, body).await;
         // A broken chunk need not be sent again as a whole.
         let received = self.uploads.sync(target).await?;
-        arrived.map_err(|error| error.with_stored_bytes(received))?;
+        written.map_err(|error| error.with_stored_bytes(received))?;
         Ok(received)
     }
 
@@ -106,7 +106,7 @@ impl ArtifactService {
     ) -> Result<(), ServiceError> {
         let (mut body, mut block) = (pin!(body), BytesMut::new());
         loop {
-            let (has_more, broken) = match body.next().await {
+            let (has_more, interruption) = match body.next().await {
                 Some(Ok(bytes)) => {
                     block.extend_from_slice(&bytes);
                     (true, None)
@@ -115,22 +115,22 @@ impl ArtifactService {
                 None => (false, None),
             };
             if offset + block.len() as u64 > target.size {
-                let why = UploadRejection::MoreThanAnnounced { announced: target.size };
-                return Err(ServiceError::Upload { why, stored_bytes: 0 });
+                let rejection = UploadRejection::MoreThanAnnounced { announced: target.size };
+                return Err(ServiceError::Upload { rejection, stored_bytes: 0 });
             }
             if block.len() >= WRITE_BLOCK_BYTES || !has_more {
                 self.context.check_running_disk_space()?;
-                let piece = block.split().freeze();
-                let end = offset + piece.len() as u64;
-                let received = self.uploads.append(target, offset, piece).await?;
+                let full_block = block.split().freeze();
+                let end = offset + full_block.len() as u64;
+                let received = self.uploads.append(target, offset, full_block).await?;
                 if received < offset {
                     // The upload was dropped meanwhile.
                     return Err(ServiceError::UploadGap { received });
                 }
                 offset = end;
             }
-            match broken {
-                Some(why) => return Err(ServiceError::Upload { why, stored_bytes: 0 }),
+            match interruption {
+                Some(rejection) => return Err(ServiceError::Upload { rejection, stored_bytes: 0 }),
                 None if has_more => {}
                 None => return Ok(()),
             }
@@ -148,7 +148,7 @@ impl ArtifactService {
         let (artifacts, key) = (Arc::clone(self), target.clone());
         let store = async move {
             let stored = artifacts.store_upload(caller, attempt_ref, announcement, &target).await;
-            // A wrong file never becomes right, and a rejected one is not requested again: its bytes are dropped.
+            // The bytes of a file that does not match, or was rejected, are of no use and are dropped.
             if matches!(
                 stored,
                 Ok(_)
@@ -203,14 +203,14 @@ impl ArtifactService {
         if !is_plain_path(&path) {
             return Err(InvalidInput::Path(path.chars().take(80).collect()).into());
         }
-        let no_size = InvalidInput::OutOfRange { field: "size", allowed: AllowedValues::FileSize };
-        let size = expected.size.ok_or(no_size)?;
+        let missing_size = InvalidInput::OutOfRange { field: "size", allowed: AllowedValues::FileSize };
+        let size = expected.size.ok_or(missing_size)?;
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let no_digest = InvalidInput::OutOfRange { field: "sha256", allowed: AllowedValues::FileDigest };
-        let sha256 = expected.sha256.filter(is_digest).ok_or(no_digest)?;
+        let missing_digest = InvalidInput::OutOfRange { field: "sha256", allowed: AllowedValues::FileDigest };
+        let sha256 = expected.sha256.filter(is_digest).ok_or(missing_digest)?;
         let limit = self.context.policy.artifact_limit;
         if size > limit {
-            return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, stored_bytes: 0 });
+            return Err(ServiceError::Upload { rejection: UploadRejection::TooLarge { limit }, stored_bytes: 0 });
         }
         Ok(UploadTarget { job: attempt_ref.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
     }

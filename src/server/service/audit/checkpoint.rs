@@ -1,5 +1,5 @@
-//! Signed checkpoints: periodically, the newest entry of this server's chain is signed with a key that is not in the database.
-//! Write access to the database without the key is then not enough to forge a valid chain.
+//! Signed checkpoints: periodically, the newest entry of this server's chain is signed with a key that is not in the
+//! database. Write access to the database without the key is then not enough to forge a valid chain.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,8 @@ use crate::service::unit_of_work::Caller;
 /// Signs the audit log of this server.
 pub struct AuditSigner {
     files: AuditCheckpointFile,
-    /// The sequence number of the newest checkpoint's own entry; later entries are not signed yet. `None` before the first.
+    /// The sequence number of the newest checkpoint's own entry; later entries are not signed yet. `None` before the
+    /// first.
     newest_checkpoint: Mutex<Option<i64>>,
     /// Held during a verification of the audit log.
     verification_lock: tokio::sync::Mutex<()>,
@@ -45,27 +46,27 @@ impl AuditSigner {
 }
 
 impl AuditService {
-    /// Signs the entries since the last checkpoint, if any: in the chain, and in a file beside the database. The first time, at
-    /// the start of a server, signs a chain that may be empty, and the chains of earlier servers.
+    /// Signs the entries since the last checkpoint, if any: in the chain, and in a file beside the database. The first
+    /// time, at the start of a server, signs a chain that may be empty, and the chains of earlier servers.
     pub async fn sign_audit(self: &Arc<Self>) -> Result<(), ServiceError> {
-        let before = self.signer.newest_checkpoint();
-        if before.is_none() {
-            self.sign_left_chains().await?;
+        let previous = self.signer.newest_checkpoint();
+        if previous.is_none() {
+            self.sign_abandoned_chains().await?;
         }
         let service = Arc::clone(self);
         let signed = self.context.change(Caller::system(), move |unit| {
             let service = Arc::clone(&service);
             Box::pin(async move {
-                let mark = unit.tx.newest_audit().await?;
-                if before.is_some_and(|before| mark.seq <= before) {
+                let newest = unit.tx.newest_audit().await?;
+                if previous.is_some_and(|previous| newest.seq <= previous) {
                     return Ok(None);
                 }
                 let files = &service.signer.files;
-                let (chain, mac) = (&unit.context.server, files.mac(&unit.context.server, mark.seq, &mark.hash));
-                let line = files.signed_line(unit.now, SignedLineKind::Checkpoint, chain, &mark);
-                let detail = json!({"seq": mark.seq, "key": files.key_id(), "mac": mac});
+                let (chain, mac) = (&unit.context.server, files.mac(&unit.context.server, newest.seq, &newest.hash));
+                let line = files.signed_line(unit.now, SignedLineKind::Checkpoint, chain, &newest);
+                let detail = json!({"seq": newest.seq, "key": files.key_id(), "mac": mac});
                 unit.record(AuditAction::AuditCheckpoint, chain, &detail).await?;
-                Ok(Some((mark.seq + 1, line)))
+                Ok(Some((newest.seq + 1, line)))
             })
         });
         let Some((newest, line)) = signed.await? else { return Ok(()) };
@@ -74,12 +75,12 @@ impl AuditService {
     }
 
     /// Signs that retention has removed the entries of a chain up to this one.
-    pub(super) fn sign_removal(&self, chain: &str, mark: &EntryRef) -> Result<(), ServiceError> {
+    pub(super) fn sign_removal(&self, chain: &str, entry: &EntryRef) -> Result<(), ServiceError> {
         Ok(self.signer.files.append(&self.signer.files.signed_line(
             self.context.now(),
             SignedLineKind::Removed,
             chain,
-            mark,
+            entry,
         ))?)
     }
 
@@ -96,29 +97,29 @@ impl AuditService {
         Ok(self.signer.files.append(&line)?)
     }
 
-    /// Signs the ends of chains whose servers were killed before they could do so. Only entries that were signed before count,
-    /// because later ones may be forged. After an earlier version has signed, all entries count, once.
-    async fn sign_left_chains(&self) -> Result<(), ServiceError> {
+    /// Signs the ends of chains whose servers were killed before they could do so. Only entries that were signed before
+    /// count, because later ones may be forged. After an earlier version has signed, all entries count, once.
+    async fn sign_abandoned_chains(&self) -> Result<(), ServiceError> {
         let files = &self.signer.files;
-        let known = files.read_signed()?;
+        let lines = files.read_signed()?;
         let mut tx = self.context.read().await?;
         let signed = signed_chains(&mut *tx, files).await?;
         let live = tx.registered_servers(self.context.policy.server_life).await?;
         let mut chains = Vec::new();
         for (name, head) in tx.audit_heads().await? {
-            if name == self.context.server || known.closed.contains_key(&name) {
+            if name == self.context.server || lines.closed.contains_key(&name) {
                 continue;
             }
             let newest = tx.audit_after(&name, head.newest.seq - 1, 1).await?.pop();
             let is_old = newest.is_none_or(|entry| entry.at.0 + SIGNING_PERIOD.0 < self.context.now().0);
-            // Servers of a shared database may be away for a moment only.
+            // Servers of a shared database may be unreachable for a short time.
             let has_ended = files.database() == "sqlite" || is_old && !live.iter().any(|server| server.id == name);
-            let in_file = known.signed.get(&name).and_then(|signed| signed.keys().max().copied());
+            let in_file = lines.signed.get(&name).and_then(|signed| signed.keys().max().copied());
             let signed = in_file.max(signed.get(&name).copied());
-            chains.push(LeftChain { name, head, signed, has_ended });
+            chains.push(AbandonedChain { name, head, signed, has_ended });
         }
         drop(tx);
-        for line in closing_lines(files, self.context.now(), known.is_complete, &chains) {
+        for line in closing_lines(files, self.context.now(), lines.is_complete, &chains) {
             files.append(&line)?;
         }
         Ok(())
@@ -126,7 +127,7 @@ impl AuditService {
 }
 
 /// A chain of another server, or of an earlier run of this one.
-struct LeftChain {
+struct AbandonedChain {
     name: String,
     head: ChainHead,
     /// The last signed entry, if any.
@@ -134,10 +135,15 @@ struct LeftChain {
     has_ended: bool,
 }
 
-/// The checkpoint lines that end the left chains.
-fn closing_lines(files: &AuditCheckpointFile, now: Timestamp, is_complete: bool, chains: &[LeftChain]) -> Vec<String> {
+/// The checkpoint lines that end the abandoned chains.
+fn closing_lines(
+    files: &AuditCheckpointFile,
+    now: Timestamp,
+    is_complete: bool,
+    chains: &[AbandonedChain],
+) -> Vec<String> {
     let mut lines = Vec::new();
-    for LeftChain { name, head: ChainHead { newest, removed }, signed, has_ended } in chains {
+    for AbandonedChain { name, head: ChainHead { newest, removed }, signed, has_ended } in chains {
         let has_entries = newest.seq > removed.seq;
         let is_signed = signed.is_some_and(|until| newest.seq <= until);
         let kind = if *has_ended { SignedLineKind::Closed } else { SignedLineKind::Checkpoint };

@@ -12,7 +12,7 @@ use futures_util::Stream;
 use serde_json::Value;
 
 use crate::service::audit::AuditService;
-use crate::service::error::{InvalidInput, ServiceError, parse_moment};
+use crate::service::error::{InvalidInput, ServiceError, parse_time};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
 use crate::store::cache::state::FleetState;
 use crate::store::{Store, Tx};
@@ -32,16 +32,16 @@ impl AuditService {
         let resolved = resolve_worker_name(&mut *tx, &mut filter).await?;
         let mut entries = tx.audit_page(&filter, &from, limit + 1).await?;
         drop(tx);
-        let more = entries.len() > limit as usize;
+        let has_more = entries.len() > limit as usize;
         entries.truncate(limit as usize);
         Ok(AuditPage {
             worker_names: self
                 .context
                 .read_recent()
                 .await?
-                .with_state(|known| worker_names(known, &entries, resolved))
+                .with_state(|fleet_state| worker_names(fleet_state, &entries, resolved))
                 .await?,
-            next_cursor: entries.last().filter(|_| more).map(|entry| format_cursor(&entry.cursor())),
+            next_cursor: entries.last().filter(|_| has_more).map(|entry| format_cursor(&entry.cursor())),
             entries: entries.into_iter().map(entry_view).collect(),
             server_time: self.context.now(),
         })
@@ -60,25 +60,25 @@ pub async fn newest_entry(
     Ok(tx.audit_page(&filter, &AuditOrder::NewestFirst(None), 1).await?.pop())
 }
 
-/// Resolves a worker's name to all workers that had it, including deleted ones: entries are about ids. Returns the requested
-/// name by id.
+/// Resolves a worker's name to all workers that had it, including deleted ones: entries are about ids. Returns the
+/// requested name by id.
 async fn resolve_worker_name(
     tx: &mut dyn Tx,
     filter: &mut AuditFilter,
 ) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut called = BTreeMap::new();
-    let [name] = filter.targets.as_slice() else { return Ok(called) };
+    let mut names = BTreeMap::new();
+    let [name] = filter.targets.as_slice() else { return Ok(names) };
     // An id is not a name.
     if WorkerId::is_generated(name) {
-        return Ok(called);
+        return Ok(names);
     }
     for (id, detail) in tx.audit_by_worker_name(name).await? {
         if name_in_detail(&detail).as_ref() == Some(name) {
-            called.insert(id, name.clone());
+            names.insert(id, name.clone());
         }
     }
-    filter.targets.extend(called.keys().cloned());
-    Ok(called)
+    filter.targets.extend(names.keys().cloned());
+    Ok(names)
 }
 
 /// The worker's name in the detail of an entry.
@@ -101,8 +101,8 @@ fn worker_names(
     resolved.into_iter().chain(deleted).chain(workers).collect()
 }
 
-/// Exports all entries, oldest first. Each batch is read separately, so that a slow reader blocks nothing; entries after `now`
-/// are left out, so that the export ends.
+/// Exports all entries, oldest first. Each batch is read separately, so that a slow reader blocks nothing; entries
+/// after `now` are left out, so that the export ends.
 pub fn export(
     store: Arc<dyn Store>,
     filters: &AuditFilters,
@@ -115,10 +115,10 @@ pub fn export(
         resolve_worker_name(&mut *store.read().await?, &mut filter).await?;
         let mut from = AuditOrder::OldestFirst(None);
         loop {
-            let portion = store.read().await?.audit_page(&filter, &from, MAX_PAGE).await?;
-            let Some(last) = portion.last() else { break };
+            let batch = store.read().await?.audit_page(&filter, &from, MAX_PAGE).await?;
+            let Some(last) = batch.last() else { break };
             from = AuditOrder::OldestFirst(Some(last.cursor()));
-            for entry in portion {
+            for entry in batch {
                 yield entry_view(entry);
             }
         }
@@ -133,8 +133,8 @@ fn parse_filter(query: &AuditFilters) -> Result<AuditFilter, ServiceError> {
         action: query.action.clone().map(action),
         targets: query.target.iter().cloned().collect(),
         request_id: query.request_id.clone(),
-        since: parse_moment("since", query.since.as_deref())?,
-        until: parse_moment("until", query.until.as_deref())?,
+        since: parse_time("since", query.since.as_deref())?,
+        until: parse_time("until", query.until.as_deref())?,
     })
 }
 

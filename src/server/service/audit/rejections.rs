@@ -1,4 +1,5 @@
-//! Rejected requests in the audit log, rate-limited (see [`RejectionLimiter`]). Each server counts for itself, in memory.
+//! Rejected requests in the audit log, rate-limited (see [`RejectionLimiter`]). Each server counts for itself, in
+//! memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -40,13 +41,13 @@ impl AuditService {
         target: &str,
         mut detail: Value,
     ) {
-        let Some(left_out) = self.admit_rejection(kind, peer_key(peer)) else { return };
+        let Some(suppressed) = self.admit_rejection(kind, peer_key(peer)) else { return };
         tracing::warn!(
             ?peer, by = caller.actor, action = kind.action().as_str(), reason = %detail["reason"], "rejected a request"
         );
         detail["peer"] = json!(peer.map(|peer| peer.to_string()));
-        if left_out > 0 {
-            detail["left_out_before"] = json!(left_out);
+        if suppressed > 0 {
+            detail["left_out_before"] = json!(suppressed);
         }
         let target = target.chars().take(MAX_TARGET_CHARS).collect();
         self.append_rejection(caller, kind, target, detail).await;
@@ -54,20 +55,24 @@ impl AuditService {
 
     /// Records how many rejections were suppressed, after they have stopped.
     pub async fn flush_suppressed(self: &Arc<Self>) {
-        let quiet: Vec<(RejectionKind, SuppressedRejections)> = {
-            let mut floods = self.limiter.0.lock().expect("no panic while it is held");
-            floods.iter_mut().filter_map(|(kind, flood)| Some((*kind, flood.prune(self.context.now())?))).collect()
+        let stopped: Vec<(RejectionKind, SuppressedRejections)> = {
+            let mut limiters = self.limiter.0.lock().expect("no panic while it is held");
+            limiters
+                .iter_mut()
+                .filter_map(|(kind, limiter)| Some((*kind, limiter.prune(self.context.now())?)))
+                .collect()
         };
-        for (kind, SuppressedRejections { count: times, peers }) in quiet {
-            let detail = json!({"left_out": times, "peers": peers});
+        for (kind, SuppressedRejections { count, peers }) in stopped {
+            let detail = json!({"left_out": count, "peers": peers});
             self.append_rejection(Caller::system(), kind, String::new(), detail).await;
         }
     }
 
     /// Finds the worker with this id or name: a user may be waiting for its first contact.
     async fn find_worker_id(&self, name: &str) -> Option<WorkerId> {
-        let find_id = |known: &FleetState| {
-            let found = known.workers().find(|one| one.worker.name == name || one.worker.id.as_str() == name);
+        let find_id = |fleet_state: &FleetState| {
+            let found =
+                fleet_state.workers().find(|stored| stored.worker.name == name || stored.worker.id.as_str() == name);
             found.map(|stored| stored.worker.id.clone())
         };
         self.context.read_recent().await.ok()?.with_state(find_id).await.ok().flatten()
@@ -76,21 +81,21 @@ impl AuditService {
     /// Returns whether to record the rejection, and then how many were suppressed before.
     pub fn admit_rejection(&self, kind: RejectionKind, peer: String) -> Option<u64> {
         self.context.metrics.rejections.record(kind);
-        let mut floods = self.limiter.0.lock().expect("no panic while it is held");
-        floods.entry(kind).or_default().record_rejection(peer, self.context.now())
+        let mut limiters = self.limiter.0.lock().expect("no panic while it is held");
+        limiters.entry(kind).or_default().record_rejection(peer, self.context.now())
     }
 
     /// Appends the record in the background: the response does not wait for it.
     async fn append_rejection(self: &Arc<Self>, caller: Caller, kind: RejectionKind, target: String, detail: Value) {
         // Also for a caller who is no longer authorized.
         let caller = Caller { grant: None, ..caller };
-        let waiting = if kind == RejectionKind::Registration { self.find_worker_id(&target).await } else { None };
+        let worker = if kind == RejectionKind::Registration { self.find_worker_id(&target).await } else { None };
         let recorded = self
             .context
             .change(caller, move |unit| {
-                let (target, detail, waiting) = (target.clone(), detail.clone(), waiting.clone());
+                let (target, detail, worker) = (target.clone(), detail.clone(), worker.clone());
                 Box::pin(async move {
-                    if let Some(id) = waiting {
+                    if let Some(id) = worker {
                         unit.notify(Topic::Worker(id));
                     }
                     unit.record(kind.action(), &target, &detail).await

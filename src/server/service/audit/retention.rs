@@ -1,5 +1,5 @@
-//! Retention of audit entries: old ones are removed from the beginning of each chain. The last removed one is recorded, so that
-//! the rest of the chain can still be verified.
+//! Retention of audit entries: old ones are removed from the beginning of each chain. The last removed one is recorded,
+//! so that the rest of the chain can still be verified.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ impl AuditService {
         let heads = self.context.read().await?.audit_heads().await?;
         let mut removed = 0;
         for (chain, head) in heads {
-            let mut some = head.removed.seq < head.newest.seq;
-            while some {
+            let mut has_more = head.removed.seq < head.newest.seq;
+            while has_more {
                 let chain_name = chain.clone();
                 let batch = self.context.change(Caller::system(), move |unit| {
                     let chain = chain_name.clone();
@@ -33,7 +33,7 @@ impl AuditService {
                 let Some((batch, last)) = batch.await? else { break };
                 self.sign_removal(&chain, &last)?;
                 removed += batch;
-                some = batch == u64::from(BATCH);
+                has_more = batch == u64::from(BATCH);
             }
         }
         if removed > 0 {
@@ -51,7 +51,7 @@ async fn remove_batch(
 ) -> Result<Option<(u64, EntryRef)>, ServiceError> {
     let oldest = unit.tx.oldest_audit(chain, BATCH).await?;
     let number = count_expired(oldest.iter().map(|(at, _)| *at), before);
-    let Some((_, last)) = number.checked_sub(1).and_then(|at| oldest.get(at)) else { return Ok(None) };
+    let Some((_, last)) = number.checked_sub(1).and_then(|index| oldest.get(index)) else { return Ok(None) };
     unit.tx.remove_audit(chain, last).await?;
     let detail = json!({"from": oldest[0].1.seq, "to": last.seq, "hash": last.hash, "before": before});
     unit.record(AuditAction::AuditExpired, chain, &detail).await?;

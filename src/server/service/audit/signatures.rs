@@ -44,12 +44,13 @@ pub fn is_signed(key: &AuditCheckpointFile, entry: &StoredAuditEntry) -> Option<
 
 /// Returns the last entry of each chain that its own checkpoints sign.
 pub async fn signed_chains(tx: &mut dyn Tx, key: &AuditCheckpointFile) -> Result<BTreeMap<String, i64>, StoreError> {
-    let mut trust = VerifiedSignatures::default();
-    read_checkpoints(tx, Some(key), &SignedLines::default(), &mut trust).await?;
-    Ok(trust.signed_up_to)
+    let mut signatures = VerifiedSignatures::default();
+    read_checkpoints(tx, Some(key), &SignedLines::default(), &mut signatures).await?;
+    Ok(signatures.signed_up_to)
 }
 
-/// Collects all signatures: the lines of a file, and the checkpoints in the log that were made with the key, if there is one.
+/// Collects all signatures: the lines of a file, and the checkpoints in the log that were made with the key, if there
+/// is one.
 ///
 /// `None` if the file is from an earlier version, which signed neither beginnings of chains nor removals by retention.
 pub async fn collect_signatures(
@@ -62,23 +63,23 @@ pub async fn collect_signatures(
         return Ok(None);
     }
     let due = Timestamp(now.0 - 2 * SIGNING_PERIOD.0);
-    let mut trust = VerifiedSignatures {
+    let mut signatures = VerifiedSignatures {
         anchors: lines.anchors.clone(),
         closed_seq: lines.closed.clone(),
         must_be_signed_before: due,
         ..VerifiedSignatures::default()
     };
     for (chain, signed) in &lines.signed {
-        trust.mark_signed(chain, signed.keys().max().copied().unwrap_or_default());
+        signatures.mark_signed(chain, signed.keys().max().copied().unwrap_or_default());
     }
-    read_checkpoints(tx, key, lines, &mut trust).await?;
+    read_checkpoints(tx, key, lines, &mut signatures).await?;
     for entry in load_entries(tx, AuditAction::AuditExpired).await? {
-        let is_covered = trust.signed_up_to.get(&entry.chain).is_some_and(|until| entry.seq <= *until);
+        let is_covered = signatures.signed_up_to.get(&entry.chain).is_some_and(|until| entry.seq <= *until);
         if let (true, Ok(RemovalDetail { to, hash })) = (is_covered, serde_json::from_str(&entry.detail)) {
-            trust.anchors.entry(entry.target).or_default().insert(EntryRef { seq: to, hash });
+            signatures.anchors.entry(entry.target).or_default().insert(EntryRef { seq: to, hash });
         }
     }
-    Ok(Some(trust))
+    Ok(Some(signatures))
 }
 
 /// Reads checkpoints from the log. A checkpoint's own entry comes after what it signs, and needs no other signature.
@@ -86,14 +87,14 @@ async fn read_checkpoints(
     tx: &mut dyn Tx,
     key: Option<&AuditCheckpointFile>,
     lines: &SignedLines,
-    trust: &mut VerifiedSignatures,
+    signatures: &mut VerifiedSignatures,
 ) -> Result<(), StoreError> {
     for entry in load_entries(tx, AuditAction::AuditCheckpoint).await? {
         let line = lines.signed.get(&entry.chain).and_then(|signed| signed.get(&(entry.seq - 1)));
         match key.map(|key| is_signed(key, &entry)) {
-            Some(Some(true)) => trust.mark_signed(&entry.chain, entry.seq),
-            _ if line == Some(&entry.previous) => trust.mark_signed(&entry.chain, entry.seq),
-            Some(None) => drop(trust.foreign_chains.insert(entry.chain)),
+            Some(Some(true)) => signatures.mark_signed(&entry.chain, entry.seq),
+            _ if line == Some(&entry.previous) => signatures.mark_signed(&entry.chain, entry.seq),
+            Some(None) => drop(signatures.foreign_chains.insert(entry.chain)),
             Some(Some(false)) | None => {}
         }
     }
@@ -105,9 +106,9 @@ async fn load_entries(tx: &mut dyn Tx, action: AuditAction) -> Result<Vec<Stored
     let filter = AuditFilter { action, ..AuditFilter::default() };
     let (mut all, mut from) = (Vec::new(), AuditOrder::OldestFirst(None));
     loop {
-        let portion = tx.audit_page(&filter, &from, BATCH).await?;
-        let Some(last) = portion.last() else { return Ok(all) };
+        let batch = tx.audit_page(&filter, &from, BATCH).await?;
+        let Some(last) = batch.last() else { return Ok(all) };
         from = AuditOrder::OldestFirst(Some(last.cursor()));
-        all.extend(portion);
+        all.extend(batch);
     }
 }

@@ -32,9 +32,9 @@ pub struct AuditLogVerification {
 impl AuditService {
     /// Verifies the log with this server's key; one at a time, because it reads everything.
     pub async fn verify_audit(&self) -> Result<AuditVerification, ServiceError> {
-        let _turn = self.signer.lock_verification().await;
+        let _lock = self.signer.lock_verification().await;
         let lines = self.signer.files().read_signed()?;
-        let verdict = verify_audit_log(
+        let verification = verify_audit_log(
             &mut *self.context.read().await?,
             Some(self.signer.files()),
             &lines,
@@ -42,19 +42,19 @@ impl AuditService {
             self.context.now(),
         )
         .await?;
-        Ok(verdict.to_view(true, lines.invalid_lines))
+        Ok(verification.to_view(true, lines.invalid_lines))
     }
 }
 
 impl AuditLogVerification {
-    /// Converts to the API view; `broken_lines` are invalid lines of the checkpoint file.
-    pub fn to_view(&self, key_found: bool, broken_lines: Vec<usize>) -> AuditVerification {
+    /// Converts to the API view; `invalid_lines` are those of the checkpoint file.
+    pub fn to_view(&self, key_found: bool, invalid_lines: Vec<usize>) -> AuditVerification {
         let fault = |(chain, fault): &(String, ChainFault)| {
             let (from, to) = fault.entries().unzip();
             AuditFault { chain: chain.clone(), fault: fault.as_str().to_owned(), from, to, what: fault.to_string() }
         };
         AuditVerification {
-            intact: self.report.is_clean() && broken_lines.is_empty(),
+            intact: self.report.is_clean() && invalid_lines.is_empty(),
             chains: self.report.chains,
             entries: self.report.entries,
             faults: self.report.faults.iter().map(fault).collect(),
@@ -62,15 +62,15 @@ impl AuditLogVerification {
             key_found,
             checkpoints_signed: self.signed,
             checkpoints_of_other_keys: self.other_keys,
-            broken_checkpoint_lines: broken_lines,
+            broken_checkpoint_lines: invalid_lines,
             chains_must_be_signed: self.is_complete,
         }
     }
 }
 
-/// Reads and verifies all chains. With a key, the checkpoints in them are checked; `lines` are those of the file beside the
-/// database. If they were shipped elsewhere (`against`), only they are trusted, because access to the server's host includes
-/// its key.
+/// Reads and verifies all chains. With a key, the checkpoints in them are checked; `lines` are those of the file beside
+/// the database. If they were shipped elsewhere (`against`), only they are trusted, because access to the server's host
+/// includes its key.
 pub async fn verify_audit_log(
     tx: &mut dyn Tx,
     key: Option<&AuditCheckpointFile>,
@@ -78,30 +78,30 @@ pub async fn verify_audit_log(
     against: bool,
     now: Timestamp,
 ) -> Result<AuditLogVerification, StoreError> {
-    let mut verdict = AuditLogVerification::default();
-    let trust = collect_signatures(tx, key.filter(|_| !against), lines, now).await?;
-    verdict.is_complete = trust.is_some();
+    let mut verification = AuditLogVerification::default();
+    let signatures = collect_signatures(tx, key.filter(|_| !against), lines, now).await?;
+    verification.is_complete = signatures.is_some();
     let hash = |bytes: &[u8]| hex(&Sha256::digest(bytes));
     let mut verifier = Verifier::new(hash, tx.audit_heads().await?, lines.signed.clone());
-    if let Some(trust) = trust {
-        verifier = verifier.with_signatures(trust);
+    if let Some(signatures) = signatures {
+        verifier = verifier.with_signatures(signatures);
     }
     let (mut chain, mut seq) = (String::new(), i64::MIN);
     loop {
-        let portion = tx.audit_after(&chain, seq, BATCH).await?;
-        let Some(last) = portion.last() else { break };
+        let batch = tx.audit_after(&chain, seq, BATCH).await?;
+        let Some(last) = batch.last() else { break };
         (chain, seq) = (last.chain.clone(), last.seq);
-        for entry in &portion {
+        for entry in &batch {
             verifier.verify_record(&entry.record(), &entry.hash);
             if entry.action == AuditAction::AuditCheckpoint.as_str() {
                 match key.map(|key| is_signed(key, entry)) {
-                    None | Some(None) => verdict.other_keys += 1,
-                    Some(Some(true)) => verdict.signed += 1,
+                    None | Some(None) => verification.other_keys += 1,
+                    Some(Some(true)) => verification.signed += 1,
                     Some(Some(false)) => verifier.add_fault(&entry.chain, ChainFault::BadCheckpoint(entry.seq)),
                 }
             }
         }
     }
-    verdict.report = verifier.into_report();
-    Ok(verdict)
+    verification.report = verifier.into_report();
+    Ok(verification)
 }

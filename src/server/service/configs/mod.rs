@@ -50,9 +50,9 @@ impl From<Option<Vec<String>>> for ConfigPrecondition {
 /// The error for an unknown configuration, with similar names.
 pub async fn config_not_found(tx: &mut dyn Tx, name: &str) -> Result<ServiceError, ServiceError> {
     let all = tx.configs().await?;
-    let near =
+    let similar =
         similar_names(name, all.iter().map(|config| config.name.as_str())).into_iter().map(str::to_owned).collect();
-    Ok(ServiceError::ConfigNotFound(name.to_owned(), near))
+    Ok(ServiceError::ConfigNotFound(name.to_owned(), similar))
 }
 
 /// Configurations and their revisions.
@@ -61,8 +61,8 @@ pub struct ConfigService {
 }
 
 impl ConfigService {
-    /// Stores a configuration that is as the caller has `seen` it; returns its newest revision, which is the old one if nothing
-    /// changed.
+    /// Stores a configuration if it meets the precondition; returns its newest revision, which is the old one if
+    /// nothing changed.
     pub async fn put_config(
         self: &Arc<Self>,
         caller: Caller,
@@ -77,8 +77,8 @@ impl ConfigService {
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
-                    let (name, bundle, seen) = &*input;
-                    check_precondition(unit, name, seen).await?;
+                    let (name, bundle, precondition) = &*input;
+                    check_precondition(unit, name, precondition).await?;
                     put_config_in(unit, name, bundle).await
                 })
             })
@@ -91,7 +91,7 @@ impl ConfigService {
         name.into_iter().chain(invalid_fields(bundle, self.context.policy.allow_code)).collect()
     }
 
-    /// Deletes a configuration; jobs that pinned a revision keep it.
+    /// Deletes a configuration; jobs that use one of its revisions keep it.
     pub async fn delete_config(
         self: &Arc<Self>,
         caller: Caller,
@@ -100,9 +100,9 @@ impl ConfigService {
     ) -> Result<(), ServiceError> {
         self.context
             .change(caller, move |unit| {
-                let (name, seen) = (name.clone(), precondition.clone());
+                let (name, precondition) = (name.clone(), precondition.clone());
                 Box::pin(async move {
-                    check_precondition(unit, &name, &seen).await?;
+                    check_precondition(unit, &name, &precondition).await?;
                     let config = unit
                         .tx
                         .config(&name)
@@ -118,8 +118,8 @@ impl ConfigService {
             .await
     }
 
-    /// Returns the revision that the user ran last, the newest one, and who has changed the configuration since, if others
-    /// have.
+    /// Returns the revision that the user ran last, the newest one, and who has changed the configuration since, if
+    /// others have.
     pub async fn unreviewed_change(
         &self,
         by: &str,
@@ -127,8 +127,8 @@ impl ConfigService {
     ) -> Result<Option<(u32, u32, Option<String>)>, ServiceError> {
         let mut tx = self.context.read().await?;
         let Some(config) = tx.config(name).await? else { return Ok(None) };
-        let unseen = unreviewed_by(&mut *tx, by, &config).await?;
-        Ok(unseen.map(|(last, changed_by)| (last, config.revision, changed_by)))
+        let unreviewed = unreviewed_by(&mut *tx, by, &config).await?;
+        Ok(unreviewed.map(|(last, changed_by)| (last, config.revision, changed_by)))
     }
 
     pub async fn configs(&self) -> Result<ConfigsPage, ServiceError> {
@@ -155,12 +155,12 @@ async fn check_precondition(
     precondition: &ConfigPrecondition,
 ) -> Result<(), ServiceError> {
     let newest = async { unit.tx.config(name).await.map(|config| config.map(|config| config.revision.to_string())) };
-    let as_seen = match precondition {
+    let is_met = match precondition {
         ConfigPrecondition::Any => true,
         ConfigPrecondition::Absent => newest.await?.is_none(),
-        ConfigPrecondition::Revisions(seen) => newest.await?.is_some_and(|newest| seen.contains(&newest)),
+        ConfigPrecondition::Revisions(revisions) => newest.await?.is_some_and(|newest| revisions.contains(&newest)),
     };
-    if as_seen { Ok(()) } else { Err(ServiceError::PreconditionFailed) }
+    if is_met { Ok(()) } else { Err(ServiceError::PreconditionFailed) }
 }
 
 async fn put_config_in(
@@ -203,8 +203,8 @@ fn check_may_change(unit: &UnitOfWork<'_>, config: &StoredConfig) -> Result<(), 
     Err(ServiceError::NotConfigOwner { name: config.name.clone(), owner: config.owner.clone() })
 }
 
-/// Returns the configuration at the revision of a submit. Without one it is the newest, which is rejected if others have
-/// changed it since the submitter ran it last.
+/// Returns the configuration at the revision of a submit. Without one it is the newest, which is rejected if others
+/// have changed it since the submitter ran it last.
 pub async fn resolve_revision(
     tx: &mut dyn Tx,
     by: &str,
@@ -216,8 +216,8 @@ pub async fn resolve_revision(
         let earlier = tx.config_revision(name, revision).await?;
         return earlier.ok_or_else(|| ServiceError::ConfigNotFound(format!("{name}, revision {revision}"), Vec::new()));
     }
-    let unseen = if revision.is_some() { None } else { unreviewed_by(tx, by, &config).await? };
-    match unseen {
+    let unreviewed = if revision.is_some() { None } else { unreviewed_by(tx, by, &config).await? };
+    match unreviewed {
         None => Ok(config),
         Some((seen, changed_by)) => {
             Err(ServiceError::ConfigChanged { name: config.name.clone(), seen, newest: config.revision, changed_by })
@@ -245,17 +245,17 @@ pub async fn unreviewed_by(
 
 /// Enforces the limits per user and in total. Configurations that the server imports at its start are not limited.
 async fn check_quota(unit: &mut UnitOfWork<'_>, bundle: &ConfigBundle) -> Result<(), ServiceError> {
-    let bounds = unit.context.policy.usage_limits;
+    let limits = unit.context.policy.usage_limits;
     let new = bundle_bytes(&bundle.files).len() as u64;
     let by = unit.owner().to_owned();
     if by == Caller::system().owner {
         return Ok(());
     }
-    if unit.tx.config_bytes(Some(&by)).await? + new > bounds.config_bytes_per_user {
-        return Err(ServiceError::LimitReached(ResourceLimit::ConfigsOfUser { max: bounds.config_bytes_per_user }));
+    if unit.tx.config_bytes(Some(&by)).await? + new > limits.config_bytes_per_user {
+        return Err(ServiceError::LimitReached(ResourceLimit::ConfigsOfUser { max: limits.config_bytes_per_user }));
     }
-    if unit.tx.config_bytes(None).await? + new > bounds.config_bytes {
-        return Err(ServiceError::LimitReached(ResourceLimit::Configs { max: bounds.config_bytes }));
+    if unit.tx.config_bytes(None).await? + new > limits.config_bytes {
+        return Err(ServiceError::LimitReached(ResourceLimit::Configs { max: limits.config_bytes }));
     }
     Ok(())
 }
@@ -275,15 +275,15 @@ pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidFie
     if bundle.files.values().map(String::len).sum::<usize>() > MAX_BUNDLE {
         return too_large(LimitedItems::ConfigBytes, MAX_BUNDLE);
     }
-    let named = bundle.files.keys().filter_map(|path| {
+    let invalid_paths = bundle.files.keys().filter_map(|path| {
         let short_path = || truncate_path(path);
-        let not_a_path = (!is_plain_path(path)).then(|| InvalidInput::Path(short_path()));
-        not_a_path
+        let path_error = (!is_plain_path(path)).then(|| InvalidInput::Path(short_path()));
+        path_error
             .or_else(|| (!allow_code && is_executable(path)).then(|| InvalidInput::Code(short_path())))
             .map(|invalid| (path, invalid))
     });
-    let named = named.map(|(path, invalid)| InvalidField::new(file_field(path), invalid));
-    named
+    let invalid_paths = invalid_paths.map(|(path, invalid)| InvalidField::new(file_field(path), invalid));
+    invalid_paths
         .chain(invalid_config_json(bundle).map(|invalid| InvalidField::new(file_field(CONFIG_FILE), invalid)))
         .collect()
 }
@@ -345,9 +345,9 @@ pub fn named_paths(config: &StoredConfig) -> Vec<String> {
 fn collect_paths(key: &str, value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
-            let of_the_host = path_placeholders::placeholders(key, text)
+            let host_directories = path_placeholders::placeholders(key, text)
                 .filter(|name| !path_placeholders::JOB_PLACEHOLDERS.contains(name));
-            names.extend(of_the_host.map(str::to_owned));
+            names.extend(host_directories.map(str::to_owned));
         }
         Value::Array(list) => list.iter().for_each(|entry| collect_paths(key, entry, names)),
         Value::Object(map) => map.iter().for_each(|(key, entry)| collect_paths(key, entry, names)),
@@ -373,8 +373,8 @@ fn config_value(object: &Map<String, Value>, key: &str) -> Option<Value> {
 
 pub fn config_view(config: &StoredConfig) -> ConfigView {
     let object = json_object(config, CONFIG_FILE);
-    let shown = ["model_type", "model_family", "max_train_steps", "learning_rate", "train_batch_size"];
-    let plain = |key: &str| {
+    let summary_keys = ["model_type", "model_family", "max_train_steps", "learning_rate", "train_batch_size"];
+    let summary_entry = |key: &str| {
         let text = match config_value(&object, key)? {
             Value::String(text) => text,
             Value::Number(number) => number.to_string(),
@@ -390,6 +390,6 @@ pub fn config_view(config: &StoredConfig) -> ConfigView {
         updated_at: config.created_at,
         owner: config.owner.clone(),
         files: config.files.keys().cloned().collect(),
-        summary: shown.iter().filter_map(|key| plain(key)).collect(),
+        summary: summary_keys.iter().filter_map(|key| summary_entry(key)).collect(),
     }
 }

@@ -33,12 +33,13 @@ impl ConfigService {
         };
         let authors =
             revision_authors(&tx.audit_page(&filter, &AuditOrder::NewestFirst(None), MAX_ENTRIES_READ).await?);
-        let uses = tx.revision_usage(name, principal.visible_owner().as_deref()).await?;
-        let seen = |revision| RevisionJobCounts::from_usage(&uses, revision);
+        let usage = tx.revision_usage(name, principal.visible_owner().as_deref()).await?;
+        let job_counts = |revision| RevisionJobCounts::from_usage(&usage, revision);
         let revisions = stored.into_iter().map(|stored| {
-            let RevisionJobCounts { jobs, active } = seen(stored.revision);
+            let RevisionJobCounts { jobs, active } = job_counts(stored.revision);
             RevisionView {
                 revision: stored.revision,
+                // The audit log comes first, because it also names the token; retention may have removed its entry.
                 created_by: authors.get(&u64::from(stored.revision)).cloned().or(stored.created_by),
                 sha256: stored.sha256,
                 created_at: stored.created_at,
@@ -67,7 +68,7 @@ fn revision_authors(entries: &[StoredAuditEntry]) -> BTreeMap<u64, String> {
     entries.iter().filter_map(author).collect()
 }
 
-/// The number of jobs that pinned a revision.
+/// The number of jobs that use a revision.
 #[derive(Default)]
 struct RevisionJobCounts {
     jobs: u64,
@@ -75,10 +76,10 @@ struct RevisionJobCounts {
 }
 
 impl RevisionJobCounts {
-    fn from_usage(uses: &[RevisionUsage], revision: u32) -> Self {
-        uses.iter().filter(|used| used.revision == revision).fold(Self::default(), |sum, used| {
-            let ended = JobStatus::parse(&used.state).is_some_and(JobStatus::is_terminal);
-            Self { jobs: sum.jobs + used.jobs, active: sum.active + if ended { 0 } else { used.jobs } }
+    fn from_usage(usage: &[RevisionUsage], revision: u32) -> Self {
+        usage.iter().filter(|entry| entry.revision == revision).fold(Self::default(), |sum, entry| {
+            let ended = JobStatus::parse(&entry.state).is_some_and(JobStatus::is_terminal);
+            Self { jobs: sum.jobs + entry.jobs, active: sum.active + if ended { 0 } else { entry.jobs } }
         })
     }
 }

@@ -12,7 +12,8 @@ use crate::disk::{DiskProbe, DiskSpace};
 use crate::service::ServiceContext;
 use crate::service::error::ServiceError;
 
-/// The last known free space and its limits. Kept in memory, so that a submit does not access the file system, which may hang.
+/// The last known free space and its limits. Kept in memory, so that a submit does not access the file system, which
+/// may hang.
 pub struct DiskSpaceGuard {
     probe: Arc<dyn DiskProbe>,
     floor: DiskFloor,
@@ -59,16 +60,16 @@ impl ServiceContext {
         Err(ServiceError::DiskFull { free, floor: self.disk_space.floor_bytes() })
     }
 
-    /// Fails if running work must not write more either: the database needs the rest, so that jobs can end in order. The agent
-    /// retries.
+    /// Fails if running work must not write more either: the database needs the rest, so that jobs can end in order.
+    /// The agent retries.
     pub fn check_running_disk_space(&self) -> Result<(), ServiceError> {
         let Some(DiskSpace { total, free }) = self.disk_space.space() else { return Ok(()) };
         let floor = self.disk_space.running_floor.to_bytes(total);
         if free < floor { Err(ServiceError::DiskFullForRunning { free, floor }) } else { Ok(()) }
     }
 
-    /// Rejects files of an attempt that was offered while the disk counted as full: earlier attempts have priority for the
-    /// remaining space. The agent retries.
+    /// Rejects files of an attempt that was offered while the disk counted as full: earlier attempts have priority for
+    /// the remaining space. The agent retries.
     pub async fn check_attempt_disk_space(&self, job: &JobId, attempt: AttemptNumber) -> Result<(), ServiceError> {
         self.check_running_disk_space()?;
         let Some(since) = self.disk_space.full_since() else { return Ok(()) };
@@ -82,23 +83,23 @@ impl ServiceContext {
     /// # Errors
     /// When the disk does not answer; the last value stays.
     pub fn refresh_disk_space(&self) -> Result<(), ServiceError> {
-        let room = &self.disk_space;
-        let DiskSpace { total, free } = room.probe.space()?;
-        room.total.store(total, Ordering::Relaxed);
-        room.free.store(free, Ordering::Relaxed);
-        let was = room.is_full();
-        let is = is_full(was, room.floor, total, free);
-        if is != was {
-            room.full_since.store(if is { self.now().0 } else { 0 }, Ordering::Relaxed);
+        let disk_space = &self.disk_space;
+        let DiskSpace { total, free } = disk_space.probe.space()?;
+        disk_space.total.store(total, Ordering::Relaxed);
+        disk_space.free.store(free, Ordering::Relaxed);
+        let was_full = disk_space.is_full();
+        let now_full = is_full(was_full, disk_space.floor, total, free);
+        if now_full != was_full {
+            disk_space.full_since.store(if now_full { self.now().0 } else { 0 }, Ordering::Relaxed);
             self.notifier.notify([Topic::Jobs]);
         }
-        if is && !was {
+        if now_full && !was_full {
             tracing::warn!(
                 free,
-                floor = room.floor_bytes(),
+                floor = disk_space.floor_bytes(),
                 "disk space: below the limit, no new jobs are accepted; free some space"
             );
-        } else if was && !is {
+        } else if was_full && !now_full {
             tracing::info!(free, "disk space: above the limit again, new jobs are accepted");
         }
         Ok(())

@@ -8,7 +8,7 @@ use app::domain::time::Timestamp;
 #[derive(Default)]
 pub struct Leadership {
     since: Mutex<Option<Timestamp>>,
-    database_away: Mutex<Option<Timestamp>>,
+    unavailable_since: Mutex<Option<Timestamp>>,
 }
 
 impl Leadership {
@@ -18,13 +18,13 @@ impl Leadership {
     }
 
     /// Since when the database has not answered.
-    pub fn database_away_since(&self) -> Option<Timestamp> {
-        *self.database_away.lock().expect("no panic while it is held")
+    pub fn database_unavailable_since(&self) -> Option<Timestamp> {
+        *self.unavailable_since.lock().expect("no panic while it is held")
     }
 
-    pub(in crate::service) fn record_database(&self, answers: bool, now: Timestamp) {
-        let mut away = self.database_away.lock().expect("no panic while it is held");
-        *away = if answers { None } else { away.or(Some(now)) };
+    pub(in crate::service) fn record_database(&self, is_available: bool, now: Timestamp) {
+        let mut since = self.unavailable_since.lock().expect("no panic while it is held");
+        *since = if is_available { None } else { since.or(Some(now)) };
     }
 
     pub(in crate::service) fn set_leads(&self, leads: bool, now: Timestamp) {

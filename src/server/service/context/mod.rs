@@ -21,7 +21,7 @@ use crate::random::Random;
 use crate::store::{Store, Tx};
 use crate::vault::Vault;
 
-/// The database, the world around it, and what this server knows of itself. State changes go through
+/// The database, clock, randomness and settings, and what this server keeps in memory. State changes go through
 /// [`ServiceContext::change`](super::unit_of_work).
 pub struct ServiceContext {
     pub store: Arc<dyn Store>,

@@ -20,14 +20,14 @@ struct PresenceState {
 }
 
 impl Presence {
-    /// Records a contact; an unknown address does not replace a known one. Returns the previous contact since this server
-    /// started.
+    /// Records a contact; an unknown address does not replace a known one. Returns the previous contact since this
+    /// server started.
     pub fn record(&self, worker: &WorkerId, contact: LastContact) -> Option<Timestamp> {
         let mut state = self.0.lock().expect("no panic while it is held");
         let from = state.contacts.get(worker).and_then(|before| before.from);
         state.unwritten.insert(worker.clone());
-        let seen = LastContact { from: contact.from.or(from), ..contact };
-        state.contacts.insert(worker.clone(), seen).map(|before| before.at)
+        let contact = LastContact { from: contact.from.or(from), ..contact };
+        state.contacts.insert(worker.clone(), contact).map(|before| before.at)
     }
 
     /// The last contact since this server started.
@@ -39,7 +39,7 @@ impl Presence {
     pub fn take_unwritten(&self) -> Vec<(WorkerId, LastContact)> {
         let mut state = self.0.lock().expect("no panic while it is held");
         let unwritten = std::mem::take(&mut state.unwritten);
-        unwritten.into_iter().filter_map(|id| state.contacts.get(&id).map(|seen| (id.clone(), *seen))).collect()
+        unwritten.into_iter().filter_map(|id| state.contacts.get(&id).map(|contact| (id.clone(), *contact))).collect()
     }
 
     /// Forgets a deleted worker.
@@ -52,14 +52,15 @@ impl Presence {
 
 /// The last contact of a worker, from memory or from the database.
 pub fn last_seen(context: &ServiceContext, stored: &StoredWorker) -> Option<Timestamp> {
-    last_contact(context, stored).map(|seen| seen.at)
+    last_contact(context, stored).map(|contact| contact.at)
 }
 
 /// The last contact, with its address.
 pub fn last_contact(context: &ServiceContext, stored: &StoredWorker) -> Option<LastContact> {
-    let seen = context.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
+    let contact = context.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
     let now = context.now();
-    // Another server's clock is slightly ahead of ours; or ours was set back by more than it could follow since.
-    let at = if seen.at - now > MAX_SLEW { context.clock.continuous_since() } else { seen.at.min(now) };
-    Some(LastContact { at, ..seen })
+    // Another server's clock may be slightly ahead of this one's; or this one was set back by more than it could follow
+    // since.
+    let at = if contact.at - now > MAX_SLEW { context.clock.continuous_since() } else { contact.at.min(now) };
+    Some(LastContact { at, ..contact })
 }

@@ -54,18 +54,18 @@ impl GpuHistoryStore {
         let Some(path) = &self.file else { return Ok(()) };
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            opened => opened?,
+            result => result?,
         };
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-        let damaged = |_| io::Error::new(ErrorKind::InvalidData, format!("{} is corrupt", path.display()));
-        let known = History::from_bytes(&bytes).map_err(damaged)?;
-        self.lock().merge(known);
+        let corrupt = |_| io::Error::new(ErrorKind::InvalidData, format!("{} is corrupt", path.display()));
+        let loaded = History::from_bytes(&bytes).map_err(corrupt)?;
+        self.lock().merge(loaded);
         Ok(())
     }
 
-    /// Writes the history to the file, merged with what other servers that share the data directory have written. Each of them
-    /// thus knows all telemetry, a few minutes late.
+    /// Writes the history to the file, merged with what other servers that share the data directory have written. Each
+    /// of them thus knows all telemetry, a few minutes late.
     fn merge_and_save(&self, now: Timestamp) -> io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         // A damaged file is replaced.
@@ -90,7 +90,7 @@ impl GpuService {
         let holds = |uuid: &str| {
             held.iter().any(|job| job.active_lease().is_some_and(|lease| lease.gpu_uuids().contains(&uuid)))
         };
-        let moment = |moment: &'_ GpuTelemetry| -> Vec<_> {
+        let gpu_samples = |sample: &'_ GpuTelemetry| -> Vec<_> {
             let gpu_sample = |gpu: &'_ app::protocol::gpu::GpuReading| {
                 let reading = checked_reading(gpu, now);
                 GpuSample {
@@ -101,9 +101,9 @@ impl GpuService {
                     held: holds(&gpu.uuid),
                 }
             };
-            moment.gpus.iter().map(|gpu| (gpu.uuid.clone(), gpu_sample(gpu))).collect()
+            sample.gpus.iter().map(|gpu| (gpu.uuid.clone(), gpu_sample(gpu))).collect()
         };
-        let samples: Vec<_> = telemetry.iter().map(|sample| (sample.at, moment(sample))).collect();
+        let samples: Vec<_> = telemetry.iter().map(|sample| (sample.at, gpu_samples(sample))).collect();
         self.history.lock().record(&worker.id, &capability.gpus, &samples, now);
     }
 
@@ -122,18 +122,18 @@ impl GpuService {
         drop(tx);
         let now = self.context.now();
         let Some((lease, attempt)) = job.last_lease().zip(attempt) else { return Ok(GpuHistory::default()) };
-        let Some(began) = attempt.started_at else { return Ok(GpuHistory::default()) };
-        let ended = attempt.ended_at.unwrap_or(now).min(now);
-        let is_recent = FINE.cell_index(began) > FINE.cell_index(now) - cell_count(FINE.cells);
+        let Some(started_at) = attempt.started_at else { return Ok(GpuHistory::default()) };
+        let ended_at = attempt.ended_at.unwrap_or(now).min(now);
+        let is_recent = FINE.cell_index(started_at) > FINE.cell_index(now) - cell_count(FINE.cells);
         let resolution = if is_recent { FINE } else { COARSE };
         let retained = CellWindow::ending_at(now, resolution);
         let window = CellWindow {
             resolution,
-            first: resolution.cell_index(began).max(retained.first),
-            last: resolution.cell_index(ended).min(retained.last),
+            first: resolution.cell_index(started_at).max(retained.first),
+            last: resolution.cell_index(ended_at).min(retained.last),
         };
-        let granted = |track: &&GpuTrack| lease.gpus.contains(&track.uuid);
-        Ok(window.history_of(self.history.lock().worker_tracks(&lease.worker).iter().filter(granted)))
+        let was_allocated = |track: &&GpuTrack| lease.gpus.contains(&track.uuid);
+        Ok(window.history_of(self.history.lock().worker_tracks(&lease.worker).iter().filter(was_allocated)))
     }
 
     /// The sum of all GPUs.
@@ -144,9 +144,9 @@ impl GpuService {
         let mut sums = vec![(0.0, 0_u32, 0_u32, 0_u32); length];
         for track in self.history.lock().all_tracks() {
             for (sum, cell) in sums.iter_mut().zip(window.cells(track)).filter(|(_, cell)| cell.has_data()) {
-                let used = cell.utilization();
-                sum.0 += used.unwrap_or_default();
-                sum.1 += u32::from(used.is_some());
+                let utilization = cell.utilization();
+                sum.0 += utilization.unwrap_or_default();
+                sum.1 += u32::from(utilization.is_some());
                 sum.2 += 1;
                 sum.3 += u32::from(cell.is_held());
             }
@@ -169,7 +169,7 @@ impl GpuService {
     ) -> BTreeMap<String, Vec<Option<u8>>> {
         let window = CellWindow::ending_at(self.context.now(), resolution(range));
         let length = (window.last - window.first + 1) / SPARKLINE_PARTS;
-        let part = |track: &GpuTrack, part: i64| {
+        let mean_load = |track: &GpuTrack, part: i64| {
             let cells =
                 (0..length).map(|index| track.ring(window.resolution).cell(window.first + part * length + index));
             let (sum, number) =
@@ -180,15 +180,15 @@ impl GpuService {
         history
             .worker_tracks(worker)
             .iter()
-            .map(|track| (track.uuid.clone(), (0..SPARKLINE_PARTS).map(|n| part(track, n)).collect()))
+            .map(|track| (track.uuid.clone(), (0..SPARKLINE_PARTS).map(|n| mean_load(track, n)).collect()))
             .collect()
     }
 
     /// Saves the history for the next start.
     pub async fn save_gpu_history(self: &Arc<Self>) -> Result<(), ServiceError> {
         let gpus = Arc::clone(self);
-        let written = tokio::task::spawn_blocking(move || gpus.history.merge_and_save(gpus.context.now())).await;
-        written
+        let result = tokio::task::spawn_blocking(move || gpus.history.merge_and_save(gpus.context.now())).await;
+        result
             .unwrap_or_else(|panic| Err(io::Error::other(panic)))
             .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))
     }
@@ -259,7 +259,7 @@ fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is rounded and within")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is rounded and clamped")]
 fn percent(value: f64) -> u8 {
     value.round().clamp(0.0, 100.0) as u8
 }

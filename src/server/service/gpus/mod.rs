@@ -1,7 +1,7 @@
 //! GPU reports of agents: inventory at registration, telemetry with heartbeats.
 //!
-//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether a GPU is unavailable is the worker's state,
-//! and is written only when it changes.
+//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether a GPU is unavailable is the worker's
+//! state, and is written only when it changes.
 
 pub mod history;
 pub mod views;
@@ -34,7 +34,7 @@ use crate::store::cache::state::FleetState;
 /// The maximum number of GPUs of a host, and of concurrent jobs.
 pub const MAX_GPUS: u32 = 64;
 const MAX_SAMPLES: usize = 12;
-/// The maximum length of the reason for withholding a GPU, in characters; the rest is cut.
+/// The maximum length of the reason why a GPU is unavailable, in characters; the rest is cut.
 const MAX_DETAIL: usize = 256;
 
 /// Validates a heartbeat's telemetry.
@@ -42,7 +42,7 @@ pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
     if telemetry.len() > MAX_SAMPLES {
         return Err(InvalidInput::TooMuch { items: LimitedItems::TelemetrySamples, limit: MAX_SAMPLES as u64 }.into());
     }
-    if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
+    if telemetry.iter().any(|sample| sample.gpus.len() > MAX_GPUS as usize) {
         return Err(InvalidInput::TooMuch { items: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
     }
     Ok(())
@@ -57,8 +57,8 @@ pub fn gpu_reports(telemetry: &[GpuTelemetry]) -> Vec<GpuReport> {
     telemetry.last().map(|newest| newest.gpus.iter().map(report).collect()).unwrap_or_default()
 }
 
-/// Writes the reported availability of GPUs if it has changed, and plans. Only changes of quarantine are audited: processes of
-/// other users on a GPU start and stop all day, and would flood the log.
+/// Writes the reported availability of GPUs if it has changed, and plans. Only changes of quarantine are audited:
+/// processes of other users on a GPU start and stop all day, and would flood the log.
 pub async fn apply_gpu_reports(
     unit: &mut UnitOfWork<'_>,
     worker: &WorkerId,
@@ -66,14 +66,14 @@ pub async fn apply_gpu_reports(
 ) -> Result<(), ServiceError> {
     let before = unit.worker(worker).await?.worker;
     let after = before.clone().gpus_reported(reported);
-    let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let gpus = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
     let (mut unavailable, mut available) = (Vec::new(), Vec::new());
-    for (gpu, now) in changed_gpus(known, reported)
+    for (gpu, now) in changed_gpus(gpus, reported)
         .filter(|(gpu, now)| is_quarantine(gpu.unavailable.as_ref()) || is_quarantine(now.as_ref()))
     {
         match (now, &gpu.unavailable) {
-            (Some(why), _) => unavailable.push(unavailable_detail(gpu, why)),
-            (None, why) => available.extend(why.as_ref().map(|why| unavailable_detail(gpu, why))),
+            (Some(reason), _) => unavailable.push(unavailable_detail(gpu, reason)),
+            (None, reason) => available.extend(reason.as_ref().map(|reason| unavailable_detail(gpu, reason))),
         }
     }
     if unavailable.is_empty() && available.is_empty() {
@@ -88,13 +88,13 @@ pub async fn apply_gpu_reports(
     Ok(())
 }
 
-/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes unavailable is written immediately: no job may
-/// get it.
+/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes unavailable is written immediately: no
+/// job may get it.
 fn leaves_quarantine(worker: &Worker, reported: &[GpuReport]) -> bool {
-    let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    let held =
-        |report: &GpuReport| known.iter().any(|gpu| gpu.uuid == report.uuid && is_quarantine(gpu.unavailable.as_ref()));
-    reported.iter().any(|report| !is_quarantine(report.unavailable.as_ref()) && held(report))
+    let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let was_quarantined =
+        |report: &GpuReport| gpus.iter().any(|gpu| gpu.uuid == report.uuid && is_quarantine(gpu.unavailable.as_ref()));
+    reported.iter().any(|report| !is_quarantine(report.unavailable.as_ref()) && was_quarantined(report))
 }
 
 fn is_quarantine(unavailable: Option<&Unavailable>) -> bool {
@@ -106,8 +106,8 @@ pub fn unavailable_details(gpus: &[Gpu]) -> Vec<Value> {
     gpus.iter().filter_map(|gpu| Some(unavailable_detail(gpu, gpu.unavailable.as_ref()?))).collect()
 }
 
-fn unavailable_detail(gpu: &Gpu, why: &Unavailable) -> Value {
-    json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
+fn unavailable_detail(gpu: &Gpu, unavailable: &Unavailable) -> Value {
+    json!({"index": gpu.index, "uuid": gpu.uuid, "reason": unavailable.reason.as_str(), "detail": unavailable.detail})
 }
 
 /// GPUs, their readings and their history.
@@ -136,8 +136,9 @@ impl GpuService {
     }
 
     pub async fn prune_readings(&self) -> Result<(), ServiceError> {
-        let all = |known: &FleetState| known.workers().map(|stored| stored.worker.id.clone()).collect();
-        let existing = self.context.read_recent().await?.with_state(all).await?;
+        let worker_ids =
+            |fleet_state: &FleetState| fleet_state.workers().map(|stored| stored.worker.id.clone()).collect();
+        let existing = self.context.read_recent().await?.with_state(worker_ids).await?;
         self.readings.retain(&existing);
         Ok(())
     }
@@ -161,7 +162,7 @@ impl GpuService {
 
 /// Drops implausible values: a broken sensor loses its value, not the heartbeat.
 pub(super) fn checked_reading(reported: &GpuReading, at: Timestamp) -> GpuReadingView {
-    let within = |value: Option<f64>, least: f64, most: f64| value.filter(|value| (least..=most).contains(value));
+    let within = |value: Option<f64>, min: f64, max: f64| value.filter(|value| (min..=max).contains(value));
     let clock = |mhz: Option<u32>| mhz.filter(|mhz| *mhz <= 100_000);
     GpuReadingView {
         at,

@@ -24,9 +24,8 @@ const DEFAULT_WORKERS: u32 = 50;
 impl GpuService {
     /// Returns the GPUs of the workers that the user may see.
     pub async fn gpus_page(&self, principal: &Principal, query: &GpusQuery) -> Result<GpusPage, ServiceError> {
-        let question =
-            WorkerSearchQuery::parse(query.q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
-        principal.check_search_query(&question)?;
+        let search = WorkerSearchQuery::parse(query.q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
+        principal.check_search_query(&search)?;
         let key = query.group.as_deref().map(parse_label_key).transpose()?;
         let mut tx = self.context.read_recent().await?;
         let rows = tx.with_state(WorkerListRow::load_all).await?;
@@ -34,50 +33,50 @@ impl GpuService {
             rows.iter().flat_map(|row| self.workers.searchable(row).labels()).map(|(key, _)| key).collect();
         let mut counts = GpuCounts::default();
         let mut groups: HashMap<Option<&str>, GpuGroup> = HashMap::new();
-        let mut named: Vec<(String, &WorkerListRow)> = Vec::new();
-        for row in rows.iter().filter(|row| self.workers.searchable(row).matches(&question)) {
-            let (mut has_such, value) = (false, key.and_then(|key| self.group_value(row, key)));
+        let mut matching: Vec<(String, &WorkerListRow)> = Vec::new();
+        for row in rows.iter().filter(|row| self.workers.searchable(row).matches(&search)) {
+            let (mut has_match, value) = (false, key.and_then(|key| self.group_value(row, key)));
             let group = groups.entry(value).or_default();
             for (_, state) in gpu_states(row.worker(), &row.jobs) {
                 counts.add(state);
                 group.counts.add(state);
-                has_such |= matches_query(query, state);
+                has_match |= matches_query(query, state);
             }
-            if has_such {
+            if has_match {
                 group.total += 1;
-                named.push((sort_position(key.is_some(), value, &row.worker().name), row));
+                matching.push((sort_position(key.is_some(), value, &row.worker().name), row));
             }
         }
         let order = WorkerOrder::default();
         let mut sorted: Vec<(WorkerPosition<'_>, &WorkerListRow)> =
-            named.iter().map(|(name, row)| (WorkerPosition { sort_value: 0, name }, *row)).collect();
+            matching.iter().map(|(name, row)| (WorkerPosition { sort_value: 0, name }, *row)).collect();
         sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
         let limit = query.limit.unwrap_or(DEFAULT_WORKERS).max(1) as usize;
-        let cut = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
-        let shown = &sorted[cut.first..cut.end];
-        let jobs: Vec<&Job> = shown.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
+        let range = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
+        let page_rows = &sorted[range.first..range.end];
+        let jobs: Vec<&Job> = page_rows.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
         let mut held = load_held_jobs(&mut *tx, &jobs).await?;
-        let alike = key.into_iter().flat_map(|key| {
-            shown
+        let group_sizes = key.into_iter().flat_map(|key| {
+            page_rows
                 .chunk_by(move |(_, left), (_, right)| self.group_value(left, key) == self.group_value(right, key))
-                .map(move |some| (some.first().and_then(|(_, row)| self.group_value(row, key)), some.len() as u64))
+                .map(move |group| (group.first().and_then(|(_, row)| self.group_value(row, key)), group.len() as u64))
         });
-        let groups = alike.filter_map(|(value, shown)| {
+        let groups = group_sizes.filter_map(|(value, shown)| {
             let group = groups.remove(&value)?;
             Some(GpuGroup { value: value.map(str::to_owned), shown, ..group })
         });
         Ok(GpusPage {
-            workers: shown
+            workers: page_rows
                 .iter()
                 .map(|(_, row)| principal.redact_worker(self.with_gpus(row, query, &mut held)))
                 .collect(),
             total: sorted.len() as u64,
-            before: cut.first as u64,
+            before: range.first as u64,
             counts,
             groups: groups.collect(),
             label_keys: label_keys.into_iter().map(str::to_owned).collect(),
-            previous_cursor: cut.previous,
-            next_cursor: cut.next,
+            previous_cursor: range.previous,
+            next_cursor: range.next,
             server_time: self.context.now(),
         })
     }
@@ -105,8 +104,8 @@ fn parse_label_key(group: &str) -> Result<&str, ServiceError> {
     group.strip_prefix("label.").filter(|key| !key.is_empty()).ok_or(unknown.into())
 }
 
-/// The sort key of a worker, and its cursor: its name, after the value of its group if there are groups. No label contains a
-/// control character.
+/// The sort key of a worker, and its cursor: its name, after the value of its group if there are groups. No label
+/// contains a control character.
 fn sort_position(grouped: bool, value: Option<&str>, name: &str) -> String {
     match (grouped, value) {
         (false, _) => name.to_owned(),

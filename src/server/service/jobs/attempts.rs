@@ -16,16 +16,16 @@ pub struct AttemptTimes {
     cancelling: Option<Timestamp>,
 }
 
-/// The times of each attempt, from a job's entries in order. The first entry of each kind counts: a lost attempt that was
-/// re-adopted has run since its first start.
+/// The times of each attempt, from a job's entries in order. The first entry of each kind counts: a lost attempt that
+/// was recovered has run since its first start.
 pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, AttemptTimes> {
     #[derive(Deserialize)]
-    struct Of {
+    struct AttemptDetail {
         attempt: AttemptNumber,
     }
     let mut times: HashMap<AttemptNumber, AttemptTimes> = HashMap::new();
     for entry in entries {
-        let Ok(Of { attempt }) = serde_json::from_str(&entry.detail) else { continue };
+        let Ok(AttemptDetail { attempt }) = serde_json::from_str(&entry.detail) else { continue };
         let entry_times = times.entry(attempt).or_default();
         if entry.action == AuditAction::JobRunning.as_str() {
             entry_times.running.get_or_insert(entry.at);
@@ -36,18 +36,18 @@ pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, A
     times
 }
 
-pub fn attempt_view(stored: StoredAttempt, moments: AttemptTimes, log_bytes: u64) -> AttemptView {
+pub fn attempt_view(stored: StoredAttempt, times: AttemptTimes, log_bytes: u64) -> AttemptView {
     AttemptView {
         attempt: stored.attempt,
         worker_id: stored.worker,
         worker_name: Some(stored.worker_name),
         offered_at: stored.offered_at,
         started_at: stored.started_at,
-        running_at: moments.running,
-        cancelling_at: moments.cancelling,
+        running_at: times.running,
+        cancelling_at: times.cancelling,
         ended_at: stored.ended_at,
         outcome: stored.outcome,
-        // An attempt that was re-adopted has not ended.
+        // An attempt that was recovered has not ended.
         error_line: stored.error_line.filter(|_| stored.error.is_some()),
         error: stored.error,
         loss_code: stored.loss_code,

@@ -1,5 +1,5 @@
-//! Planning: assigns waiting jobs to workers. It runs in the transaction of the change that made it possible (a submit, an
-//! opened stream, a worker that became free), once per group commit, and on a slow timer as a fallback.
+//! Planning: assigns waiting jobs to workers. It runs in the transaction of the change that made it possible (a submit,
+//! an opened stream, a worker that became free), once per group commit, and on a slow timer as a fallback.
 
 use std::sync::Arc;
 
@@ -24,9 +24,10 @@ use crate::store::{StoreError, TransactionWork};
 use crate::tokens;
 
 pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
-    let (planning, ringing, counting) = (Arc::downgrade(context), Arc::downgrade(context), Arc::downgrade(context));
+    let (plan_context, notify_context, observe_context) =
+        (Arc::downgrade(context), Arc::downgrade(context), Arc::downgrade(context));
     let plan: TransactionWork = Box::new(move |tx| {
-        let context = planning.upgrade();
+        let context = plan_context.upgrade();
         Box::pin(async move {
             let Some(context) = context else { return Ok(()) };
             let caller = Caller::system();
@@ -42,26 +43,26 @@ pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
         })
     });
     let notify = move |topics: &[String]| {
-        if let Some(context) = ringing.upgrade() {
+        if let Some(context) = notify_context.upgrade() {
             context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
         }
     };
-    let witness = move |ended| {
-        if let Some(context) = counting.upgrade() {
-            context.record_commit(ended);
+    let observe = move |result| {
+        if let Some(context) = observe_context.upgrade() {
+            context.record_commit(result);
         }
     };
-    GroupHooks { plan, notify: Box::new(notify), observe: Box::new(witness) }
+    GroupHooks { plan, notify: Box::new(notify), observe: Box::new(observe) }
 }
 
 /// Offers waiting jobs to free workers.
 async fn plan(unit: &mut UnitOfWork<'_>) -> Result<(), ServiceError> {
     let (policy, now) = (unit.context.policy, unit.now);
-    let decide = |known: &FleetState| -> Vec<PlannedOffer> {
-        let assignments = plan::plan(known.queued_jobs(), policy.planner_fleet(known), now).assignments;
-        assignments.into_iter().filter_map(|to| PlannedOffer::new(known, to)).collect()
+    let plan_offers = |fleet_state: &FleetState| -> Vec<PlannedOffer> {
+        let assignments = plan::plan(fleet_state.queued_jobs(), policy.planner_fleet(fleet_state), now).assignments;
+        assignments.into_iter().filter_map(|assignment| PlannedOffer::new(fleet_state, assignment)).collect()
     };
-    for offer in unit.tx.with_state(decide).await? {
+    for offer in unit.tx.with_state(plan_offers).await? {
         make_offer(unit, offer).await?;
     }
     Ok(())
@@ -74,9 +75,9 @@ struct PlannedOffer {
 }
 
 impl PlannedOffer {
-    fn new(fleet_state: &FleetState, to: plan::Assignment) -> Option<Self> {
-        let (job, worker) = (fleet_state.job(&to.job)?, fleet_state.worker(&to.worker)?);
-        Some(Self { job: Arc::clone(job), worker: Arc::clone(worker), gpus: to.gpus })
+    fn new(fleet_state: &FleetState, assignment: plan::Assignment) -> Option<Self> {
+        let (job, worker) = (fleet_state.job(&assignment.job)?, fleet_state.worker(&assignment.worker)?);
+        Some(Self { job: Arc::clone(job), worker: Arc::clone(worker), gpus: assignment.gpus })
     }
 }
 
@@ -115,18 +116,18 @@ async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<()
 }
 
 impl JobService {
-    /// Takes back unanswered offers, releases older agents that have finished, and plans jobs that are due.
+    /// Withdraws unanswered offers, releases older agents that have finished, and plans jobs that are due.
     ///
-    /// Returns the number of offers taken back.
+    /// Returns the number of changed jobs.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, ServiceError> {
         // Most passes find nothing, and a read is cheaper than an empty commit.
         let now = self.context.now();
-        let due = |known: &FleetState| {
-            known.queued_jobs().next().is_some()
-                || known.jobs_with_lease().any(|job| expire_or_requeue(known, job, now, Millis(0)) != *job)
-                || known.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
+        let has_changes = |fleet_state: &FleetState| {
+            fleet_state.queued_jobs().next().is_some()
+                || fleet_state.jobs_with_lease().any(|job| expire_or_requeue(fleet_state, job, now, Millis(0)) != *job)
+                || fleet_state.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
         };
-        if !self.context.read_recent().await?.with_state(due).await? {
+        if !self.context.read_recent().await?.with_state(has_changes).await? {
             return Ok(0);
         }
         self.context.change(Caller::system(), |unit| Box::pin(sweep_in(unit))).await
@@ -145,13 +146,15 @@ fn expire_or_requeue(fleet_state: &FleetState, job: &Job, now: Timestamp, lease:
 async fn sweep_in(unit: &mut UnitOfWork<'_>) -> Result<usize, ServiceError> {
     let now = unit.now;
     let context = unit.context;
-    let changes = |known: &FleetState| -> (Vec<(Job, Job)>, Vec<Arc<StoredWorker>>) {
+    let changes = |fleet_state: &FleetState| -> (Vec<(Job, Job)>, Vec<Arc<StoredWorker>>) {
         let lease = |job: &Job| {
-            let holder = job.active_lease().and_then(|lease| known.worker(&lease.worker));
+            let holder = job.active_lease().and_then(|lease| fleet_state.worker(&lease.worker));
             context.policy.worker_lease(holder.map(|stored| &stored.worker))
         };
-        let jobs = known.jobs_with_lease().map(|job| (job.clone(), expire_or_requeue(known, job, now, lease(job))));
-        let workers = known.workers().filter(|stored| stored.worker.finishing_since.is_some()).map(Arc::clone);
+        let jobs = fleet_state
+            .jobs_with_lease()
+            .map(|job| (job.clone(), expire_or_requeue(fleet_state, job, now, lease(job))));
+        let workers = fleet_state.workers().filter(|stored| stored.worker.finishing_since.is_some()).map(Arc::clone);
         (jobs.filter(|(before, after)| before != after).collect(), workers.collect())
     };
     let (jobs, workers) = unit.tx.with_state(changes).await?;

@@ -24,7 +24,7 @@ impl JobService {
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, ServiceError> {
         let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        let explanation = tx.with_state(|known| self.explain_job(known, &job)).await?;
+        let explanation = tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?;
         Ok(explanation_view(explanation))
     }
 
@@ -36,7 +36,7 @@ impl JobService {
     ) -> Result<SubmitPreviewResponse, ServiceError> {
         let job = self.draft_job(principal, submit).await?;
         let mut tx = self.context.read().await?;
-        let explanation = explanation_view(tx.with_state(|known| self.explain_job(known, &job)).await?);
+        let explanation = explanation_view(tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?);
         let allocated_worker_id = explanation.worker_id.clone();
         let queue_position = if allocated_worker_id.is_none() { Some(tx.queue_position(&job).await?) } else { None };
         Ok(SubmitPreviewResponse { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
@@ -79,13 +79,13 @@ fn explanation_view(explanation: Explanation) -> ExplanationView {
     ExplanationView { verdict, text: String::new(), worker_id, until, limit, summary, workers }
 }
 
-fn worker_view(answer: WorkerExplanation) -> WorkerExplanationView {
+fn worker_view(explanation: WorkerExplanation) -> WorkerExplanationView {
     WorkerExplanationView {
-        worker_id: answer.worker,
-        name: answer.name,
-        fits: answer.blockers.is_empty(),
-        matches: !answer.blockers.iter().any(Blocker::is_mismatch),
-        blockers: answer.blockers.iter().map(view_of_blocker).collect(),
+        worker_id: explanation.worker,
+        name: explanation.name,
+        fits: explanation.blockers.is_empty(),
+        matches: !explanation.blockers.iter().any(Blocker::is_mismatch),
+        blockers: explanation.blockers.iter().map(view_of_blocker).collect(),
     }
 }
 
@@ -98,7 +98,7 @@ fn blocker_view(code: BlockerCode) -> BlockerView {
 /// A blocker's code and parameters.
 fn view_of_blocker(blocker: &Blocker) -> BlockerView {
     let found = |found: String, code| BlockerView { found: Some(found), ..blocker_view(code) };
-    let differs = |wanted: String, has: String, code| BlockerView { wanted: Some(wanted), ..found(has, code) };
+    let differs = |wanted: String, actual: String, code| BlockerView { wanted: Some(wanted), ..found(actual, code) };
     match blocker {
         Blocker::WrongTarget { wanted } => {
             BlockerView { wanted: Some(wanted.as_str().to_owned()), ..blocker_view(BlockerCode::WrongTarget) }

@@ -1,5 +1,5 @@
-//! Fencing of exclusive jobs. Their agents measure the lease from their last request that was answered; so an answer about a
-//! lost attempt extends the delay of its job by a whole lease.
+//! Fencing of exclusive jobs. Their agents measure the lease from their last request that got a response; so a response
+//! about a lost attempt extends the fencing delay of its job by a whole lease.
 
 use std::sync::Arc;
 
@@ -17,17 +17,19 @@ use crate::store::cache::state::FleetState;
 
 impl JobService {
     /// Delays all waiting exclusive jobs after a restore: they may have been offered since the backup.
-    pub async fn hold_all(self: &Arc<Self>) -> Result<(), ServiceError> {
+    pub async fn delay_exclusive_jobs(self: &Arc<Self>) -> Result<(), ServiceError> {
         self.context
             .change(Caller::system(), |unit| {
                 Box::pin(async move {
-                    let waits = |job: &&Arc<Job>| job.spec.exclusive && job.state.waiting().is_some();
-                    let waiting = move |known: &FleetState| known.jobs().filter(waits).cloned().collect();
+                    let is_waiting_exclusive = |job: &&Arc<Job>| job.spec.exclusive && job.state.waiting().is_some();
+                    let waiting = move |fleet_state: &FleetState| {
+                        fleet_state.jobs().filter(is_waiting_exclusive).cloned().collect()
+                    };
                     let waiting: Vec<Arc<Job>> = unit.tx.with_state(waiting).await?;
                     for before in waiting {
                         let after =
                             Job::clone(&before).held_after_restore(unit.now, unit.context.policy.heartbeat_timeout);
-                        unit.hold_job(&before, after).await?;
+                        unit.save_fencing_delay(&before, after).await?;
                     }
                     Ok(())
                 })
@@ -35,8 +37,8 @@ impl JobService {
             .await
     }
 
-    /// Extends the delay before a request about an attempt of this job is answered.
-    pub(in crate::service) async fn renew_hold(
+    /// Extends the fencing delay before a request about an attempt of this job is answered.
+    pub(in crate::service) async fn renew_fencing_delay(
         self: &Arc<Self>,
         attempt_ref: &AttemptRef,
         job: &Job,
@@ -46,15 +48,15 @@ impl JobService {
         if job.hold_until.is_none() {
             return Ok(());
         }
-        let subject = Arc::new(attempt_ref.clone());
+        let attempt_ref = Arc::new(attempt_ref.clone());
         self.context
             .change(Caller::system(), move |unit| {
-                let subject = Arc::clone(&subject);
+                let attempt_ref = Arc::clone(&attempt_ref);
                 Box::pin(async move {
                     // The job may have been offered to another worker since.
-                    let job = unit.job(&subject.job).await?;
-                    job.check_current_attempt(&subject.worker, attempt)?;
-                    unit.renew_hold(&job).await
+                    let job = unit.job(&attempt_ref.job).await?;
+                    job.check_current_attempt(&attempt_ref.worker, attempt)?;
+                    unit.renew_fencing_delay(&job).await
                 })
             })
             .await
@@ -62,16 +64,16 @@ impl JobService {
 }
 
 impl UnitOfWork<'_> {
-    /// Extends the delay before a request about the newest attempt of this job is answered.
-    pub(in crate::service) async fn renew_hold(&mut self, before: &Job) -> Result<(), ServiceError> {
+    /// Extends the fencing delay before a request about the newest attempt of this job is answered.
+    pub(in crate::service) async fn renew_fencing_delay(&mut self, before: &Job) -> Result<(), ServiceError> {
         let Some(lease) = before.last_lease().filter(|_| before.hold_until.is_some()) else { return Ok(()) };
         let worker = self.tx.worker(&lease.worker).await?;
         let lease = self.context.policy.worker_lease(worker.as_ref().map(|stored| &stored.worker));
         let after = before.clone().hold_renewed(self.now, lease);
-        self.hold_job(before, after).await
+        self.save_fencing_delay(before, after).await
     }
 
-    async fn hold_job(&mut self, before: &Job, after: Job) -> Result<(), ServiceError> {
+    async fn save_fencing_delay(&mut self, before: &Job, after: Job) -> Result<(), ServiceError> {
         if after == *before {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use app::protocol::status::Target;
 use super::overrides;
 use crate::service::access::Principal;
 use crate::service::configs::{named_files, named_paths, num_processes};
-use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_moment};
+use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_time};
 use crate::store::configs::StoredConfig;
 use crate::store::jobs::{JobFilter, JobNameFilter};
 
@@ -28,21 +28,21 @@ const MAX_NAME_FILTER_CHARS: usize = 100;
 
 /// Returns the invalid fields of a submit, independent of configurations and workers.
 pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
-    let out_of = |wrong: bool, field, allowed| wrong.then(|| InvalidField::out_of_range(field, allowed));
+    let check_range = |is_invalid: bool, field, allowed| is_invalid.then(|| InvalidField::out_of_range(field, allowed));
     let gpus = submit.gpu_count.is_some_and(|count| !SubmitJob::GPU_COUNTS.contains(count.into()));
     let memory = submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0));
     let runtime = submit.max_runtime_seconds.is_some_and(|seconds| !(1..=MAX_RUNTIME_SECONDS).contains(&seconds));
-    let known = |name: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&name.as_str());
-    let accelerator = submit.accelerator_type.as_ref().is_some_and(|name| !known(name));
+    let is_known = |name: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&name.as_str());
+    let accelerator = submit.accelerator_type.as_ref().is_some_and(|name| !is_known(name));
     [
-        submit.worker_labels.validate().err().map(|bad| InvalidField::new("worker_labels", bad)),
+        submit.worker_labels.validate().err().map(|error| InvalidField::new("worker_labels", error)),
         check_priority(submit.priority).err().map(|invalid| InvalidField::new("priority", invalid)),
-        out_of(gpus, "gpu_count", SubmitJob::GPU_COUNTS),
-        out_of(memory, "min_vram_gb", AllowedValues::Positive),
-        out_of(runtime, "max_runtime_seconds", AllowedValues::Runtime),
+        check_range(gpus, "gpu_count", SubmitJob::GPU_COUNTS),
+        check_range(memory, "min_vram_gb", AllowedValues::Positive),
+        check_range(runtime, "max_runtime_seconds", AllowedValues::Runtime),
         check_secret_count(submit.secrets.as_deref()).err().map(|invalid| InvalidField::new("secrets", invalid)),
-        out_of(!SubmitJob::RETRIES.contains(submit.max_retries.into()), "max_retries", SubmitJob::RETRIES),
-        out_of(accelerator, "accelerator_type", AllowedValues::Accelerator),
+        check_range(!SubmitJob::RETRIES.contains(submit.max_retries.into()), "max_retries", SubmitJob::RETRIES),
+        check_range(accelerator, "accelerator_type", AllowedValues::Accelerator),
     ]
     .into_iter()
     .flatten()
@@ -58,8 +58,8 @@ pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), Inval
 
 pub(super) fn check_priority(priority: u8) -> Result<(), InvalidInput> {
     let allowed = SubmitJob::PRIORITIES;
-    let usable = allowed.contains(priority.into());
-    if usable { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed }) }
+    let is_allowed = allowed.contains(priority.into());
+    if is_allowed { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed }) }
 }
 
 pub(super) fn secret_variables(names: &[String]) -> Vec<String> {
@@ -189,17 +189,17 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
         None => (label.to_owned(), None),
     });
-    let only = principal.visible_owner();
-    if only.is_some() && user.is_some() && only != *user {
+    let visible_owner = principal.visible_owner();
+    if visible_owner.is_some() && user.is_some() && visible_owner != *user {
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
-    let equal = [(JobProperty::User, user.clone().or(only)), (JobProperty::Config, config.clone())];
+    let equal = [(JobProperty::User, user.clone().or(visible_owner)), (JobProperty::Config, config.clone())];
     Ok(JobFilter {
         equal: equal.into_iter().filter_map(|(property, value)| Some((property, value?))).collect(),
         worker: worker.clone(),
-        since: parse_moment("since", since.as_deref())?,
-        until: parse_moment("until", until.as_deref())?,
-        ended_since: parse_moment("ended_since", ended_since.as_deref())?,
+        since: parse_time("since", since.as_deref())?,
+        until: parse_time("until", until.as_deref())?,
+        ended_since: parse_time("ended_since", ended_since.as_deref())?,
         label,
         name: parse_name_filter(q.as_deref())?,
         ..JobFilter::default()
@@ -273,18 +273,18 @@ mod tests {
     fn each_field_of_a_submit_is_checked_or_listed_as_not_checked() {
         let example = json!(SubmitJob::example());
         let is_checked = |field: &&str| {
-            let with = |value| {
+            let with_value = |value| {
                 let mut submit = example.clone();
                 submit[*field] = value;
                 serde_json::from_value::<SubmitJob>(submit).ok()
             };
-            let submits: Vec<SubmitJob> = invalid_values(field).into_iter().filter_map(with).collect();
+            let submits: Vec<SubmitJob> = invalid_values(field).into_iter().filter_map(with_value).collect();
             let is_found = |submit| invalid_fields(submit).iter().any(|invalid| invalid.field == *field);
             !submits.is_empty() && submits.iter().all(is_found)
         };
         let fields = example.as_object().expect("an object").keys().map(String::as_str);
-        let others: BTreeSet<&str> = fields.filter(|field| !is_checked(field)).collect();
-        assert_eq!(others, BTreeSet::from(NOT_CHECKED));
+        let unchecked: BTreeSet<&str> = fields.filter(|field| !is_checked(field)).collect();
+        assert_eq!(unchecked, BTreeSet::from(NOT_CHECKED));
         assert_eq!(invalid_fields(&SubmitJob::example()), []);
     }
 }

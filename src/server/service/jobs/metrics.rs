@@ -81,18 +81,18 @@ fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
     let Some(from) = points.first().map(|point| point.at) else { return Vec::new() };
     let mut by_name: BTreeMap<&str, Vec<MetricPoint>> = BTreeMap::new();
     for point in points {
-        let own = [("loss", point.loss), ("learning_rate", point.learning_rate), ("epoch", point.epoch)];
-        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let standard = [("loss", point.loss), ("learning_rate", point.learning_rate), ("epoch", point.epoch)];
+        let standard = standard.into_iter().filter_map(|(name, value)| Some((name, value?)));
         // A trainer's metric of the same name is the same metric.
         let others = point.metrics.iter().map(|(name, value)| (name.as_str(), *value));
-        for (name, value) in others.filter(|(name, _)| !LEADING_METRICS[..3].contains(name)).chain(own) {
+        for (name, value) in others.filter(|(name, _)| !LEADING_METRICS[..3].contains(name)).chain(standard) {
             if value.is_finite() {
                 by_name.entry(name).or_default().push((point.step, point.at, value));
             }
         }
     }
     by_name.entry(RATE_METRIC).or_insert_with(|| step_rates(points));
-    let first = LEADING_METRICS.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
+    let leading = LEADING_METRICS.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
     let series = |(name, values): (&str, Vec<MetricPoint>)| {
         let sampled = downsample(&values, MAX_CHART_VALUES);
         let seconds = |at: Timestamp| f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0;
@@ -103,19 +103,19 @@ fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
             values: sampled.iter().map(|(.., value)| *value).collect(),
         }
     };
-    first.into_iter().chain(by_name).filter(|(_, values)| !values.is_empty()).map(series).collect()
+    leading.into_iter().chain(by_name).filter(|(_, values)| !values.is_empty()).map(series).collect()
 }
 
 /// Steps per second over periods of the attempt, each at its end.
 fn step_rates(points: &[ProgressPoint]) -> Vec<MetricPoint> {
-    let stretch = points.len().div_ceil(RATE_BUCKETS).max(1);
-    let ends = points.iter().step_by(stretch);
+    let period_points = points.len().div_ceil(RATE_BUCKETS).max(1);
+    let period_ends = points.iter().step_by(period_points);
     let rate = |(before, after): (&ProgressPoint, &ProgressPoint)| {
         let (steps, time) = (after.step.checked_sub(before.step)?, (after.at - before.at).0);
         let steps = f64::from(u32::try_from(steps).ok().filter(|steps| *steps > 0)?);
         (time > 0).then(|| (after.step, after.at, steps * 1_000.0 / f64::from(i32::try_from(time).unwrap_or(i32::MAX))))
     };
-    ends.clone().zip(ends.skip(1)).filter_map(rate).collect()
+    period_ends.clone().zip(period_ends.skip(1)).filter_map(rate).collect()
 }
 
 /// Reduces values to about `max`: the first, the last, and the lowest and highest of each period between.
@@ -123,12 +123,12 @@ fn downsample(values: &[MetricPoint], max: usize) -> Vec<MetricPoint> {
     if values.len() <= max {
         return values.to_vec();
     }
-    let stretch = (values.len() * 2).div_ceil(max);
+    let period_points = (values.len() * 2).div_ceil(max);
     let mut indexes = vec![0, values.len() - 1];
-    for (number, part) in values.chunks(stretch).enumerate() {
+    for (number, period) in values.chunks(period_points).enumerate() {
         let by_value = |a: &(usize, &MetricPoint), b: &(usize, &MetricPoint)| a.1.2.total_cmp(&b.1.2);
-        let ends = [part.iter().enumerate().min_by(by_value), part.iter().enumerate().max_by(by_value)];
-        indexes.extend(ends.into_iter().flatten().map(|(index, _)| number * stretch + index));
+        let extremes = [period.iter().enumerate().min_by(by_value), period.iter().enumerate().max_by(by_value)];
+        indexes.extend(extremes.into_iter().flatten().map(|(index, _)| number * period_points + index));
     }
     indexes.sort_unstable();
     indexes.dedup();
@@ -164,7 +164,8 @@ mod tests {
             point(40, 8, Some(1.0), &[("grad_norm", 2.0), ("accuracy", f64::NAN)]),
         ];
         let series = metric_series(&points);
-        let actual: Vec<_> = series.iter().map(|one| (one.name.as_str(), &one.steps[..], &one.values[..])).collect();
+        let actual: Vec<_> =
+            series.iter().map(|metric| (metric.name.as_str(), &metric.steps[..], &metric.values[..])).collect();
         let expected: [(&str, &[u64], &[f64]); 3] = [
             ("loss", &[10, 40], &[2.0, 1.0]),
             (RATE_METRIC, &[20, 40], &[2.5, 5.0]),
@@ -187,15 +188,15 @@ mod tests {
         #[test]
         fn downsampling_keeps_ends_order_and_extremes(
             values in prop::collection::vec(-1e6..1e6_f64, 1..3_000),
-            most in 4_usize..600,
+            max in 4_usize..600,
         ) {
             let all: Vec<MetricPoint> = (0..).zip(&values).map(|(step, value)| (step, Timestamp(0), *value)).collect();
-            let sampled = downsample(&all, most);
-            prop_assert!(sampled.len() <= most + 3);
+            let sampled = downsample(&all, max);
+            prop_assert!(sampled.len() <= max + 3);
             prop_assert!(sampled.is_sorted_by(|a, b| a.0 < b.0));
             prop_assert_eq!((sampled.first(), sampled.last()), (all.first(), all.last()));
             for extreme in [f64::min, f64::max] {
-                let extreme_of = |some: &[MetricPoint]| some.iter().map(|value| value.2).reduce(extreme);
+                let extreme_of = |points: &[MetricPoint]| points.iter().map(|value| value.2).reduce(extreme);
                 prop_assert_eq!(extreme_of(&sampled), extreme_of(&all));
             }
         }

@@ -131,8 +131,8 @@ impl JobService {
             .await
     }
 
-    /// Cancels a job; returns whether it was not cancelled before. A running trainer is stopped by its worker, which then
-    /// confirms.
+    /// Cancels a job; returns whether it was not cancelled before. A running trainer is stopped by its worker, which
+    /// then confirms.
     pub async fn cancel(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<bool, ServiceError> {
         self.change_state(caller, id, Job::cancelled).await
     }
@@ -180,12 +180,12 @@ async fn submit_in(unit: &mut UnitOfWork<'_>, id: &JobId, submit: &SubmitJob) ->
 pub(super) async fn find_by_key(
     unit: &mut UnitOfWork<'_>,
     key: Option<&str>,
-    request_digest: &str,
+    request: &str,
 ) -> Result<Option<Job>, ServiceError> {
     let Some(key) = key else { return Ok(None) };
     let actor = unit.actor().to_owned();
-    let Some((job_id, earlier)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
-    if earlier == tokens::digest(request_digest) {
+    let Some((job_id, stored_digest)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
+    if stored_digest == tokens::digest(request) {
         unit.job(&job_id).await.map(Some)
     } else {
         Err(ServiceError::IdempotencyKeyReused(key.to_owned()))
@@ -196,19 +196,19 @@ pub(super) async fn find_by_key(
 pub(super) async fn remember_key(
     unit: &mut UnitOfWork<'_>,
     key: Option<&str>,
-    request_digest: &str,
+    request: &str,
     job: Job,
 ) -> Result<Job, ServiceError> {
     if let Some(key) = key {
         let actor = unit.actor().to_owned();
-        unit.tx.insert_idempotency_key(&actor, key, &tokens::digest(request_digest), &job).await?;
+        unit.tx.insert_idempotency_key(&actor, key, &tokens::digest(request), &job).await?;
     }
     Ok(job)
 }
 
 pub(super) fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
-    let usable = key.is_none_or(|key| (1..=MAX_KEY).contains(&key.len()));
-    if usable {
+    let is_valid = key.is_none_or(|key| (1..=MAX_KEY).contains(&key.len()));
+    if is_valid {
         Ok(())
     } else {
         Err(InvalidInput::OutOfRange {
@@ -222,10 +222,10 @@ pub(super) fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
 /// Inserts a new job, and plans.
 pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail: Value) -> Result<Job, ServiceError> {
     unit.context.check_disk_space()?;
-    let most = unit.context.policy.usage_limits.waiting_jobs_per_user;
+    let max = unit.context.policy.usage_limits.waiting_jobs_per_user;
     let owner = job.submitted_by.clone();
-    if unit.tx.with_state(|known| known.waiting_count(&owner)).await? >= most {
-        return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max: most }));
+    if unit.tx.with_state(|fleet_state| fleet_state.waiting_count(&owner)).await? >= max {
+        return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max }));
     }
     unit.tx.insert_job(job).await?;
     if !job.spec.overrides.is_empty() {
@@ -244,6 +244,6 @@ fn new_job(id: JobId, spec: JobSpec, priority: u8, now: Timestamp, by: String) -
 
 /// The highest priority that the caller may set.
 pub(super) fn highest_priority(unit: &UnitOfWork<'_>) -> u8 {
-    let may_raise = unit.require_covered(Permissions::from_iter([Permission::QueueManage])).is_ok();
-    if may_raise { MAX_PRIORITY } else { DEFAULT_PRIORITY }
+    let can_raise = unit.require_covered(Permissions::from_iter([Permission::QueueManage])).is_ok();
+    if can_raise { MAX_PRIORITY } else { DEFAULT_PRIORITY }
 }

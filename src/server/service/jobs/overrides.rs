@@ -22,18 +22,18 @@ pub fn apply(
     values: &OverrideValues,
     allow_code: bool,
 ) -> Result<(JobOverrides, Arc<StoredConfig>), ServiceError> {
-    let unusable = InvalidInput::OutOfRange { field: "overrides", allowed: AllowedValues::Overrides };
-    overrides::validate(values).map_err(|_| unusable.clone())?;
+    let invalid = InvalidInput::OutOfRange { field: "overrides", allowed: AllowedValues::Overrides };
+    overrides::validate(values).map_err(|_| invalid.clone())?;
     let diff = overrides::diff(&json_object(config, CONFIG_FILE), values);
     if !overrides::fits_size_limit(&diff) {
-        return Err(unusable.into());
+        return Err(invalid.into());
     }
     let diff = from_diff(&diff);
-    let ran = applied_config(Arc::clone(config), &diff);
+    let applied = applied_config(Arc::clone(config), &diff);
     if !diff.is_empty() {
-        require_valid(invalid_fields(&ConfigBundle { files: ran.files.clone() }, allow_code))?;
+        require_valid(invalid_fields(&ConfigBundle { files: applied.files.clone() }, allow_code))?;
     }
-    Ok((diff, ran))
+    Ok((diff, applied))
 }
 
 /// Returns a configuration as a job with these overrides runs it.

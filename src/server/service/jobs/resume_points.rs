@@ -29,15 +29,15 @@ pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePoi
     Ok(found.map(|FoundCheckpoint { job, attempt, name, .. }| ResumePointView { job_id: job, attempt, name }))
 }
 
-/// Returns the checkpoints that the owner of an ended job can resume from, newest first, at most `max`. Each name is listed
-/// once.
+/// Returns the checkpoints that the owner of an ended job can resume from, newest first, at most `max`. Each name is
+/// listed once.
 pub async fn resumable_checkpoints(
     tx: &mut dyn Tx,
     ended: &Job,
     max: usize,
 ) -> Result<Vec<ResumePointView>, ServiceError> {
     let mut points = Vec::new();
-    for (job, checkpoint) in known_checkpoints(tx, ended, ended.attempt.next()).await? {
+    for (job, checkpoint) in candidate_checkpoints(tx, ended, ended.attempt.next()).await? {
         if points.len() == max {
             break;
         }
@@ -60,7 +60,7 @@ pub async fn newest_checkpoint(
     job: &Job,
     before: AttemptNumber,
 ) -> Result<Option<FoundCheckpoint>, ServiceError> {
-    for (job, checkpoint) in known_checkpoints(tx, job, before).await? {
+    for (job, checkpoint) in candidate_checkpoints(tx, job, before).await? {
         if let Some(found) = complete_checkpoint(tx, job, checkpoint).await? {
             return Ok(Some(found));
         }
@@ -68,15 +68,16 @@ pub async fn newest_checkpoint(
     Ok(None)
 }
 
-/// Returns the checkpoints of the job's earlier attempts and of the jobs that it retries, highest step first. The chain ends at
-/// a job that started from scratch or from a named checkpoint, and at another user's job.
-async fn known_checkpoints(
+/// Returns the checkpoints of the job's earlier attempts and of the jobs that it retries, highest step first. The chain
+/// ends at a job that started from scratch or from a named checkpoint, and at another user's job.
+async fn candidate_checkpoints(
     tx: &mut dyn Tx,
     job: &Job,
     before: AttemptNumber,
 ) -> Result<Vec<(JobId, StoredCheckpoint)>, ServiceError> {
-    let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
-    let mut known: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
+    let earlier = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
+    let mut candidates: Vec<(JobId, StoredCheckpoint)> =
+        earlier.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
     let (mut start, mut next) = (job.spec.start.clone(), job.retry_of.clone());
     for _ in 0..MAX_RETRY_CHAIN {
         match &start {
@@ -87,18 +88,20 @@ async fn known_checkpoints(
                     checkpoint.attempt == saved.attempt && checkpoint.name == saved.name
                 };
                 let checkpoints = tx.checkpoints(&saved.job).await?.into_iter().filter(is_saved);
-                known.extend(checkpoints.map(|checkpoint| (saved.job.clone(), checkpoint)));
+                candidates.extend(checkpoints.map(|checkpoint| (saved.job.clone(), checkpoint)));
                 break;
             }
         }
         let Some(id) = next else { break };
-        let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
-        known.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
-        (start, next) = (tried.spec.start, tried.retry_of);
+        let Some(retried) = tx.job(&id).await?.filter(|retried| retried.submitted_by == job.submitted_by) else {
+            break;
+        };
+        candidates.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
+        (start, next) = (retried.spec.start, retried.retry_of);
     }
     // For one step, the job's own checkpoint comes first, then those of the jobs it retries; the sort is stable.
-    known.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
-    Ok(known)
+    candidates.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
+    Ok(candidates)
 }
 
 /// Returns a checkpoint if all its files are stored.
@@ -119,11 +122,12 @@ pub async fn first_missing_file(
     attempt: AttemptNumber,
     files: &[CheckpointFile],
 ) -> Result<Option<String>, ServiceError> {
-    let sent = tx.attempt_artifacts(job, attempt).await?;
-    let sent: BTreeMap<_, _> = sent.iter().map(|sent| (&sent.path, (sent.size, sent.sha256.as_str()))).collect();
+    let uploaded = tx.attempt_artifacts(job, attempt).await?;
+    let uploaded: BTreeMap<_, _> =
+        uploaded.iter().map(|uploaded| (&uploaded.path, (uploaded.size, uploaded.sha256.as_str()))).collect();
     let is_stored = |file: &&CheckpointFile| {
         let digest = file.sha256.to_ascii_lowercase();
-        sent.get(&file.path) == Some(&(file.size_bytes, digest.as_str()))
+        uploaded.get(&file.path) == Some(&(file.size_bytes, digest.as_str()))
     };
     Ok(files.iter().find(|file| !is_stored(file)).map(|file| file.path.clone()))
 }

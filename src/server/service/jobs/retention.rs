@@ -1,5 +1,5 @@
-//! Retention of ended jobs: by age, and artifacts also by their total size. Nothing is removed unless a setting says so, and
-//! never a checkpoint from which an unfinished job starts.
+//! Retention of ended jobs: by age, and artifacts also by their total size. Nothing is removed unless a setting says
+//! so, and never a checkpoint from which an unfinished job starts.
 
 use std::sync::Arc;
 
@@ -55,19 +55,19 @@ impl JobService {
 
     /// Removes artifacts until the rest is within the limit.
     async fn prune_artifacts(self: &Arc<Self>) -> Result<u64, ServiceError> {
-        let Some(most) = self.context.policy.retention.artifact_bytes else { return Ok(0) };
+        let Some(max_bytes) = self.context.policy.retention.artifact_bytes else { return Ok(0) };
         let mut number = 0;
         loop {
             let mut tx = self.context.read().await?;
-            let mut over = tx.artifact_bytes().await?.saturating_sub(most);
+            let mut excess = tx.artifact_bytes().await?.saturating_sub(max_bytes);
             let oldest = tx.oldest_artifacts(BATCH).await?;
             drop(tx);
-            let enough = oldest.into_iter().take_while(|(_, bytes)| {
-                let goes = over > 0;
-                over = over.saturating_sub(*bytes);
-                goes
+            let selected = oldest.into_iter().take_while(|(_, bytes)| {
+                let is_selected = excess > 0;
+                excess = excess.saturating_sub(*bytes);
+                is_selected
             });
-            let jobs: Vec<JobId> = enough.map(|(job, _)| job).collect();
+            let jobs: Vec<JobId> = selected.map(|(job, _)| job).collect();
             if jobs.is_empty() {
                 return Ok(number);
             }
@@ -109,7 +109,7 @@ impl JobService {
     /// Removes the marked files, then their marks. A file that cannot be removed keeps its mark.
     pub(in crate::service) async fn remove_marked_files(self: &Arc<Self>) -> Result<(), ServiceError> {
         // What another server has removed may exist again.
-        let _turn = self.artifacts.lock_removals().await;
+        let _lock = self.artifacts.lock_removals().await;
         loop {
             let marked = self.context.read().await?.marked_files(BATCH).await?;
             if marked.is_empty() {

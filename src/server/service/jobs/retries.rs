@@ -23,8 +23,9 @@ use crate::service::{configs, secrets};
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;
 
 impl JobService {
-    /// Retries an ended job as a new job: with the same requirements and the same revision unless the retry names others. `key`
-    /// is an idempotency key. A retry of another user's job uses its submitter's own secrets only if it names them.
+    /// Retries an ended job as a new job: with the same requirements and the same revision unless the retry names
+    /// others. `key` is an idempotency key. A retry of another user's job uses its submitter's own secrets only if it
+    /// names them.
     pub async fn retry(
         self: &Arc<Self>,
         caller: Caller,
@@ -39,19 +40,19 @@ impl JobService {
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
-                    let (id, new, retry, key) = &*input;
+                    let (id, new_id, retry, key) = &*input;
                     let request = format!("retry {id} {}", json!(retry));
                     if let Some(job) = find_by_key(unit, key.as_deref(), &request).await? {
                         return Ok(job);
                     }
                     let ended = unit.job(id).await?;
-                    let again =
-                        ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
+                    let retried =
+                        ended.retried(new_id.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
                     let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
                     let spec =
                         JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
                     let spec = with_changes(unit, spec, retry).await?;
-                    let job = Job { trace: Some(unit.trace()), spec, ..again };
+                    let job = Job { trace: Some(unit.trace()), spec, ..retried };
                     let start = job.spec.start.to_string();
                     let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
                     let job = insert_job(unit, &job, detail).await?;
@@ -62,8 +63,8 @@ impl JobService {
     }
 }
 
-/// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is nothing left
-/// to train.
+/// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is
+/// nothing left to train.
 async fn start_point(
     unit: &mut UnitOfWork<'_>,
     ended: &Job,
@@ -76,12 +77,12 @@ async fn start_point(
         Some("scratch") => return Ok(StartPoint::Scratch),
         Some(name) => name,
     };
-    let unknown = || InvalidInput::OutOfRange { field: "resume_from", allowed: AllowedValues::StartPoint };
+    let invalid = || InvalidInput::OutOfRange { field: "resume_from", allowed: AllowedValues::StartPoint };
     if ended.submitted_by != unit.owner() {
-        return Err(unknown().into());
+        return Err(invalid().into());
     }
     let points = resumable_checkpoints(unit.tx, ended, MAX_CHECKPOINTS_SEARCHED).await?;
-    let point = points.into_iter().find(|point| point.name == name).ok_or_else(unknown)?;
+    let point = points.into_iter().find(|point| point.name == name).ok_or_else(invalid)?;
     Ok(StartPoint::Checkpoint(CheckpointRef { job: point.job_id, attempt: point.attempt, name: point.name }))
 }
 
@@ -118,12 +119,12 @@ async fn with_changes(unit: &mut UnitOfWork<'_>, spec: JobSpec, retry: &RetryJob
 async fn with_secrets(
     unit: &mut UnitOfWork<'_>,
     ended: &Job,
-    named: Option<&[String]>,
+    names: Option<&[String]>,
 ) -> Result<JobSpec, ServiceError> {
     let (owner, spec) = (unit.owner().to_owned(), ended.spec.clone());
-    if let Some(named) = named {
-        secrets::check_secret_names(unit.tx, &owner, Some(named)).await?;
-        return Ok(JobSpec { secrets: Some(secret_variables(named)), shared_secrets_only: false, ..spec });
+    if let Some(names) = names {
+        secrets::check_secret_names(unit.tx, &owner, Some(names)).await?;
+        return Ok(JobSpec { secrets: Some(secret_variables(names)), shared_secrets_only: false, ..spec });
     }
     if ended.submitted_by == owner {
         return Ok(spec);

@@ -32,8 +32,8 @@ const DEFAULT_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 1_000;
 /// The maximum number of checkpoints in a job's view.
 const MAX_RESUMABLE: usize = 20;
-/// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a hundred
-/// workers.
+/// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a
+/// hundred workers.
 const MAX_COMPARISONS: usize = 100_000;
 
 /// Shared by the views of several jobs.
@@ -60,19 +60,19 @@ impl JobService {
         let filter = parse_filter(principal, query)?;
         let filter = JobFilter { states: state_filter(query), order: parse_order(query)?, limit: limit + 1, ..filter };
         let mut jobs = tx.jobs(&filter).await?;
-        let more = jobs.len() > limit as usize;
+        let has_more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
-        let of_filter = tx.count_jobs(&filter).await?;
+        let counts = tx.count_jobs(&filter).await?;
         let counted = |(state, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&state.as_str());
-        let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
+        let total = counts.iter().filter(counted).map(|(_, number)| number).sum();
         let context = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
         let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
         Ok(JobsPage {
-            next_cursor: jobs.last().filter(|_| more).map(|last| format_cursor(&filter.order, last)),
+            next_cursor: jobs.last().filter(|_| has_more).map(|last| format_cursor(&filter.order, last)),
             jobs: jobs.iter().map(|job| context.view(job)).collect(),
             total,
-            counts: job_counts(&of_filter),
+            counts: job_counts(&counts),
             disk_full: self.context.disk_space.is_full(),
             server_time: self.context.now(),
         })
@@ -80,8 +80,8 @@ impl JobService {
 
     /// Counts the jobs that a user may see, by status.
     pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
-        let only = JobFilter::of_user(principal.visible_owner());
-        Ok(job_counts(&self.context.read().await?.count_jobs(&only).await?))
+        let filter = JobFilter::of_user(principal.visible_owner());
+        Ok(job_counts(&self.context.read().await?.count_jobs(&filter).await?))
     }
 
     pub async fn job_view(&self, id: &JobId) -> Result<JobView, ServiceError> {
@@ -97,11 +97,13 @@ impl JobService {
     /// Returns those of these jobs that a user may see, from one snapshot.
     pub async fn jobs_by_id(&self, principal: &Principal, ids: &[JobId]) -> Result<Vec<JobView>, ServiceError> {
         let mut tx = self.context.read().await?;
-        let only = principal.visible_owner();
+        let visible_owner = principal.visible_owner();
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
             let job = tx.job(id).await?;
-            jobs.extend(job.filter(|job| only.as_ref().is_none_or(|only| *only == job.submitted_by)));
+            jobs.extend(
+                job.filter(|job| visible_owner.as_ref().is_none_or(|visible_owner| *visible_owner == job.submitted_by)),
+            );
         }
         let context = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
@@ -116,11 +118,11 @@ impl JobService {
     ) -> Result<(SubmitJobResponse, Option<SubmitWarning>), ServiceError> {
         let mut tx = self.context.read_recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        let waits = job.is_queued();
-        let queue_position = if waits { Some(tx.queue_position(&job).await?) } else { None };
+        let is_waiting = job.is_queued();
+        let queue_position = if is_waiting { Some(tx.queue_position(&job).await?) } else { None };
         drop(tx);
-        let warning = if waits {
-            self.context.read_recent().await?.with_state(|known| self.warning(known, &job)).await?
+        let warning = if is_waiting {
+            self.context.read_recent().await?.with_state(|fleet_state| self.warning(fleet_state, &job)).await?
         } else {
             None
         };
@@ -129,7 +131,7 @@ impl JobService {
             job_id: job.id.clone(),
             status: job.state.status(),
             queue_position,
-            allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
+            allocated_worker_id: job.last_lease().filter(|_| !is_waiting).map(|lease| lease.worker.clone()),
             warning: None,
         };
         Ok((response, warning))
@@ -148,7 +150,7 @@ impl JobService {
     pub async fn job_detail(&self, principal: &Principal, id: &JobId) -> Result<JobView, ServiceError> {
         let mut job = self.job_with_loss(id).await?;
         let mut tx = self.context.read().await?;
-        let (stored, moments) = (tx.attempts(id).await?, attempt_times(tx.audit_of_target(id.as_str()).await?));
+        let (stored, times) = (tx.attempts(id).await?, attempt_times(tx.audit_of_target(id.as_str()).await?));
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
         }
@@ -163,25 +165,28 @@ impl JobService {
         let mut attempts = Vec::new();
         for stored in stored {
             let log_bytes = self.logs.size(id, stored.attempt).await?;
-            let moments = moments.get(&stored.attempt).copied().unwrap_or_default();
-            attempts.push(attempt_view(stored, moments, log_bytes));
+            let times = times.get(&stored.attempt).copied().unwrap_or_default();
+            attempts.push(attempt_view(stored, times, log_bytes));
         }
         job.attempts = Some(attempts);
         Ok(job)
     }
 
     /// Caches whether jobs are feasible on the current fleet.
-    pub(in crate::service) fn outlooks<'j, 'k>(&self, known: &'k FleetState) -> FeasibilityCache<'j, 'k> {
-        FeasibilityCache::with_budget(self.context.policy.planner_fleet(known), MAX_COMPARISONS)
+    pub(in crate::service) fn feasibility_cache<'j, 'k>(
+        &self,
+        fleet_state: &'k FleetState,
+    ) -> FeasibilityCache<'j, 'k> {
+        FeasibilityCache::with_budget(self.context.policy.planner_fleet(fleet_state), MAX_COMPARISONS)
     }
 
     /// Returns why a waiting job matches no worker; `None` if one does.
     fn warning(&self, fleet_state: &FleetState, job: &Job) -> Option<SubmitWarning> {
-        let mut outlooks = self.outlooks(fleet_state);
-        match outlooks.feasibility(job)? {
+        let mut feasibility_cache = self.feasibility_cache(fleet_state);
+        match feasibility_cache.feasibility(job)? {
             Feasibility::Busy | Feasibility::WorkerUnavailable | Feasibility::NoWorkers => None,
             Feasibility::Unsatisfiable => {
-                Some(SubmitWarning::Unsatisfiable(match_summary::fit_summary_view(&outlooks.summary(job)?)))
+                Some(SubmitWarning::Unsatisfiable(match_summary::fit_summary_view(&feasibility_cache.summary(job)?)))
             }
             Feasibility::NoLocalWorker => Some(SubmitWarning::NoLocalWorker),
         }
@@ -193,13 +198,14 @@ impl JobService {
         if waiting.is_empty() {
             return Ok(HashSet::new());
         }
-        let fit_none = |known: &FleetState| {
-            let mut outlooks = self.outlooks(known);
-            let fits_none =
-                |job| outlooks.feasibility(job).is_some_and(Feasibility::is_unsatisfiable).then(|| job.id.clone());
+        let find_unmatched = |fleet_state: &FleetState| {
+            let mut feasibility_cache = self.feasibility_cache(fleet_state);
+            let fits_none = |job| {
+                feasibility_cache.feasibility(job).is_some_and(Feasibility::is_unsatisfiable).then(|| job.id.clone())
+            };
             waiting.into_iter().filter_map(fits_none).collect()
         };
-        Ok(self.context.read_recent().await?.with_state(fit_none).await?)
+        Ok(self.context.read_recent().await?.with_state(find_unmatched).await?)
     }
 }
 
@@ -267,13 +273,13 @@ fn error_text(job: &Job) -> Option<String> {
 
 /// Waiting jobs are listed in queue order, all others newest first.
 fn parse_order(query: &JobsQuery) -> Result<JobListOrder, ServiceError> {
-    let read = |cursor: &str| match query.phase {
+    let parse = |cursor: &str| match query.phase {
         Some(JobPhase::Waiting) => parse_cursor(cursor).map(|cursor| JobListOrder::QueueOrder(Some(cursor))),
         _ => JobId::parse(cursor).ok().map(|id| JobListOrder::Newest(Some(id.to_string()))),
     };
     match (query.cursor.as_deref(), query.phase) {
         (Some(cursor), _) => {
-            Ok(read(cursor).ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
+            Ok(parse(cursor).ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
         }
         (None, Some(JobPhase::Waiting)) => Ok(JobListOrder::QueueOrder(None)),
         (None, _) => Ok(JobListOrder::Newest(None)),
@@ -299,9 +305,10 @@ fn state_filter(query: &JobsQuery) -> Vec<&'static str> {
     let phase = |status: &&JobStatus| query.phase.is_none_or(|phase| status.is_in_phase(phase));
     match (query.status, query.phase) {
         (None, None) => Vec::new(),
-        (wanted, _) => {
-            let fits = |status: &&JobStatus| phase(status) && wanted.is_none_or(|wanted| wanted == **status);
-            let states: Vec<_> = JobStatus::ALL.iter().filter(fits).map(|status| status.as_str()).collect();
+        (status, _) => {
+            let is_included =
+                |candidate: &&JobStatus| phase(candidate) && status.is_none_or(|status| status == **candidate);
+            let states: Vec<_> = JobStatus::ALL.iter().filter(is_included).map(|status| status.as_str()).collect();
             // Contradictory filters match nothing, not everything.
             if states.is_empty() { vec!["none"] } else { states }
         }

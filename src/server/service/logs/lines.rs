@@ -37,8 +37,8 @@ impl LogService {
     /// Returns lines of a log: by default of the newest attempt, and the last ones.
     pub async fn log_lines(&self, by: &str, job: &JobId, query: LogLinesQuery) -> Result<LogLines, ServiceError> {
         let attempt = self.jobs.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
-        let wanted = query.q.as_deref().filter(|q| !q.is_empty());
-        let mut pattern = wanted.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
+        let text = query.q.as_deref().filter(|q| !q.is_empty());
+        let mut pattern = text.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
         let permit = match pattern {
             Some(_) => self.searches.acquire_search(by).await,
             None => self.searches.acquire_read(by).await,
@@ -80,15 +80,15 @@ impl LogService {
             } else {
                 search_forward(log, &query, &mut matcher, budget)?
             };
-            let LogSearch { matches, count, error: failed, .. } = matcher;
+            let LogSearch { matches, count, error, .. } = matcher;
             let next = next.map(|line| line + 1);
-            Ok(failed.map_or(Ok(LogMatches { attempt, matches, count, next, total: log.count }), Err))
+            Ok(error.map_or(Ok(LogMatches { attempt, matches, count, next, total: log.count }), Err))
         };
         Ok(self.read_log_lines(permit, job, attempt, search).await??)
     }
 
-    /// Reads a log by line within the budget of one request. The work stops when the client disconnects; it holds its permit
-    /// until then.
+    /// Reads a log by line within the budget of one request. The work stops when the client disconnects; it holds its
+    /// permit until then.
     pub async fn read_log_lines<T: Send + 'static>(
         &self,
         permit: LogSearchPermit,
@@ -96,21 +96,21 @@ impl LogService {
         attempt: AttemptNumber,
         read: impl FnOnce(&LogFileLines, &mut CpuBudget<'_>) -> io::Result<T> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let (waiting, time) = (StopOnDrop::default(), self.context.policy.usage_limits.log_search_time);
-        let stop = waiting.stop_flag();
-        let within = move |log: &LogFileLines| {
+        let (stop_on_drop, time) = (StopOnDrop::default(), self.context.policy.usage_limits.log_search_time);
+        let stop = stop_on_drop.stop_flag();
+        let read_within_budget = move |log: &LogFileLines| {
             let _permit = permit;
             let cpu_time = cpu_timer();
             read(log, &mut CpuBudget::new(&cpu_time, time, &stop))
         };
-        Ok(self.files.read_lines(job, attempt, waiting.stop_flag(), within).await?)
+        Ok(self.files.read_lines(job, attempt, stop_on_drop.stop_flag(), read_within_budget).await?)
     }
 }
 
 /// Returns a clock of this thread's CPU time, starting at zero.
 fn cpu_timer() -> impl Fn() -> Duration {
-    let began = thread_cpu_time();
-    move || thread_cpu_time().saturating_sub(began)
+    let started = thread_cpu_time();
+    move || thread_cpu_time().saturating_sub(started)
 }
 
 struct LogSearch {
@@ -153,9 +153,9 @@ impl LogSearch {
     /// Searches another line; returns whether the search ends with it.
     fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
         let log_match = self.match_line(line);
-        let enough = log_match.is_some_and(|line| self.push(line));
-        let over = budget.spend(line.bytes.len() + LINE_COST_BYTES);
-        enough || over || self.error.is_some()
+        let is_full = log_match.is_some_and(|line| self.push(line));
+        let is_over_budget = budget.spend(line.bytes.len() + LINE_COST_BYTES);
+        is_full || is_over_budget || self.error.is_some()
     }
 }
 
@@ -218,23 +218,23 @@ fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidI
 
 fn pattern_error(error: PatternError) -> InvalidInput {
     match error {
-        PatternError::Syntax(why) => InvalidInput::Pattern(why),
+        PatternError::Syntax(message) => InvalidInput::Pattern(message),
         PatternError::TooLarge | PatternError::TooSlow => InvalidInput::PatternTooCostly,
     }
 }
 
 fn line_view(line: &LogFileLine, pattern: Option<&mut Pattern>, budget: &mut CpuBudget<'_>) -> (LogLine, bool) {
     let text = decode_line(line);
-    let marked = pattern.filter(|_| line.gap.is_none()).map(|pattern| find_marks(pattern, &plain_text(&text), budget));
-    let is_marked = marked.as_ref().is_none_or(Result::is_ok);
-    let matches = marked.and_then(Result::ok).unwrap_or_default();
+    let marks = pattern.filter(|_| line.gap.is_none()).map(|pattern| find_marks(pattern, &plain_text(&text), budget));
+    let is_marked = marks.as_ref().is_none_or(Result::is_ok);
+    let matches = marks.and_then(Result::ok).unwrap_or_default();
     (LogLine { text: text.into_owned(), omitted: line.omitted, gap: line.gap, matches }, is_marked)
 }
 
 fn decode_line(line: &LogFileLine) -> Cow<'_, str> {
     // A cut may split a character.
-    let cut = if line.omitted > 0 { trailing_partial_char(&line.bytes) } else { 0 };
-    String::from_utf8_lossy(&line.bytes[..line.bytes.len() - cut])
+    let partial_bytes = if line.omitted > 0 { trailing_partial_char(&line.bytes) } else { 0 };
+    String::from_utf8_lossy(&line.bytes[..line.bytes.len() - partial_bytes])
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -272,8 +272,8 @@ fn find_marks(
 }
 
 fn excerpt(text: &str, at: usize) -> String {
-    let before = text[..at].chars().count().saturating_sub(EXCERPT_BEFORE_CHARS);
-    text.chars().skip(before).take(EXCERPT_CHARS).collect()
+    let skipped = text[..at].chars().count().saturating_sub(EXCERPT_BEFORE_CHARS);
+    text.chars().skip(skipped).take(EXCERPT_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -286,13 +286,13 @@ mod tests {
     use regex::Regex;
 
     /// Runs work with a budget that is used up after so many reads of the clock.
-    fn with_budget<T>(looks: u64, work: impl FnOnce(&mut CpuBudget<'_>) -> T) -> T {
-        let (seen, stop) = (Cell::new(0), AtomicBool::new(false));
+    fn with_budget<T>(clock_reads: u64, work: impl FnOnce(&mut CpuBudget<'_>) -> T) -> T {
+        let (reads, stop) = (Cell::new(0), AtomicBool::new(false));
         let clock = || {
-            seen.set(seen.get() + 1);
-            Duration::from_secs(seen.get())
+            reads.set(reads.get() + 1);
+            Duration::from_secs(reads.get())
         };
-        work(&mut CpuBudget::new(&clock, Duration::from_secs(looks), &stop))
+        work(&mut CpuBudget::new(&clock, Duration::from_secs(clock_reads), &stop))
     }
 
     const ALWAYS: u64 = u32::MAX as u64;
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(marks("É", false, true, "aÉé b"), [(1, 2)]);
         assert_eq!(marks("a.c", false, false, "abc a.c"), [(4, 7)]);
         assert_eq!(marks("a.c", true, false, "abc a.c"), [(0, 3), (4, 7)]);
-        assert_eq!(marks("x*", true, false, "axxb"), [(1, 3)], "nothing is no place");
+        assert_eq!(marks("x*", true, false, "axxb"), [(1, 3)], "an empty match is not marked");
     }
 
     #[test]
@@ -337,14 +337,14 @@ mod tests {
     }
 
     /// Collects all hits by continuing after each slice; also returns the number of slices.
-    fn search_in_slices(log: &LogFileLines, query: &LogSearchQuery, looks: u64) -> (Vec<u64>, u32) {
+    fn search_in_slices(log: &LogFileLines, query: &LogSearchQuery, clock_reads: u64) -> (Vec<u64>, u32) {
         let (mut query, mut lines, mut slices) = (query.clone(), Vec::new(), 0);
         loop {
             let pattern = compile_pattern(&query.q, query.regex, query.case).expect("a pattern");
             let limit = usize::try_from(query.limit.unwrap_or(100)).expect("small");
             let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
             let search = if query.backward { search_backward } else { search_forward };
-            let next = with_budget(looks, |budget| search(log, &query, &mut matcher, budget)).expect("disk");
+            let next = with_budget(clock_reads, |budget| search(log, &query, &mut matcher, budget)).expect("disk");
             assert_eq!(matcher.error, None);
             assert_eq!(matcher.count, matcher.matches.len() as u64);
             lines.extend(matcher.matches.iter().map(|found| found.line));
@@ -361,21 +361,21 @@ mod tests {
         #[test]
         fn sliced_search_finds_all_matches(
             words in prop::collection::vec("[ab]{1,3}|\u{1b}\\[3[12]ma|a\rb", 1..1_500),
-            (q, looks, limit) in (prop::sample::select(vec!["a", "bab", "a.", "b$", "^a"]), 1..4_u64, 1..9_u32),
+            (q, clock_reads, limit) in (prop::sample::select(vec!["a", "bab", "a.", "b$", "^a"]), 1..4_u64, 1..9_u32),
             (from, until) in (1..1_600_u64, 1..1_600_u64),
         ) {
             let (_directory, log) = log(&words.join("\n"));
             let expression = Regex::new(q).expect("an expression");
-            let has = |word: &str| expression.is_match(&plain_text(word.rsplit('\r').next().expect("one")));
+            let has = |word: &str| expression.is_match(&plain_text(word.rsplit('\r').next().expect("a part")));
             let all: Vec<u64> = (1..).zip(&words).filter(|(_, word)| has(word)).map(|(line, _)| line).collect();
             let query = LogSearchQuery { q: q.to_owned(), regex: true, case: true, limit: Some(limit), ..LogSearchQuery::default() };
-            prop_assert_eq!(&search_in_slices(&log, &query, looks).0, &all);
+            prop_assert_eq!(&search_in_slices(&log, &query, clock_reads).0, &all);
             let between = LogSearchQuery { from: Some(from), until: Some(until), ..query.clone() };
             let expected: Vec<_> = all.iter().copied().filter(|line| (from..until).contains(line)).collect();
-            prop_assert_eq!(search_in_slices(&log, &between, looks).0, expected);
+            prop_assert_eq!(search_in_slices(&log, &between, clock_reads).0, expected);
             let back = LogSearchQuery { from: Some(from), backward: true, ..query };
             let expected: Vec<_> = all.iter().rev().copied().filter(|line| *line <= from).collect();
-            prop_assert_eq!(search_in_slices(&log, &back, looks).0, expected);
+            prop_assert_eq!(search_in_slices(&log, &back, clock_reads).0, expected);
         }
     }
 

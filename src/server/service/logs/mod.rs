@@ -72,21 +72,21 @@ impl LogService {
     ) -> Result<LogChunk, ServiceError> {
         let attempt = self.jobs.resolve_attempt(job, attempt).await?;
         let limit = limit.clamp(1, MAX_READ_BYTES);
-        let piece = self.files.read(job, attempt, offset, u64::from(limit)).await?;
+        let chunk = self.files.read(job, attempt, offset, u64::from(limit)).await?;
         // After a gap a character may begin in the missing bytes; to omit its rest would look like another gap.
-        let leading = if piece.after_gap { 0 } else { leading_partial_char(&piece.bytes, piece.offset) };
-        let bytes = &piece.bytes[leading..];
-        let start = piece.offset + (piece.bytes.len() - bytes.len()) as u64;
+        let leading = if chunk.after_gap { 0 } else { leading_partial_char(&chunk.bytes, chunk.offset) };
+        let bytes = &chunk.bytes[leading..];
+        let start = chunk.offset + (chunk.bytes.len() - bytes.len()) as u64;
         let complete = bytes.len() - trailing_partial_char(bytes);
         // A chunk that is only an unfinished character is passed on as it is, or a reader would never get past it.
         let bytes = if complete == 0 { bytes } else { &bytes[..complete] };
         let end = start + bytes.len() as u64;
-        let is_all = end == piece.offset + piece.bytes.len() as u64;
+        let is_all = end == chunk.offset + chunk.bytes.len() as u64;
         Ok(LogChunk {
             attempt,
             offset: start,
-            next_offset: if is_all { piece.next } else { end },
-            size: piece.size,
+            next_offset: if is_all { chunk.next } else { end },
+            size: chunk.size,
             text: String::from_utf8_lossy(bytes).into_owned(),
         })
     }
@@ -123,14 +123,14 @@ fn leading_partial_char(bytes: &[u8], offset: u64) -> usize {
 
 /// The number of bytes at the end that are an incomplete character.
 pub(super) fn trailing_partial_char(bytes: &[u8]) -> usize {
-    let Some(back) = bytes.iter().rev().take(4).position(|byte| !is_continuation(*byte)) else { return 0 };
-    let wanted = match bytes[bytes.len() - 1 - back] {
+    let Some(trailing) = bytes.iter().rev().take(4).position(|byte| !is_continuation(*byte)) else { return 0 };
+    let length = match bytes[bytes.len() - 1 - trailing] {
         0xf0..=0xf7 => 4,
         0xe0..=0xef => 3,
         0xc0..=0xdf => 2,
         _ => 1,
     };
-    if back + 1 < wanted { back + 1 } else { 0 }
+    if trailing + 1 < length { trailing + 1 } else { 0 }
 }
 
 fn is_continuation(byte: u8) -> bool {

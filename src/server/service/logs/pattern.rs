@@ -1,8 +1,8 @@
 //! Patterns for log searches, and the cost limit of a search.
 //!
-//! A pattern runs on lazy DFAs with small caches. They fail where a cache does not help, instead of falling back to an engine
-//! that costs states × bytes: such a pattern is rejected. What remains costs little per byte, so a budget that is checked by
-//! bytes is enough.
+//! A pattern runs on lazy DFAs with small caches. They fail where a cache does not help, instead of falling back to an
+//! engine that costs states × bytes: such a pattern is rejected. What remains costs little per byte, so a budget that
+//! is checked by bytes is enough.
 //!
 //! The module uses nothing of the server: `benches/log_search.rs` includes it by path.
 
@@ -201,7 +201,8 @@ fn last_line(error: &str) -> String {
 /// The number of bytes after which the clock is read.
 const CLOCK_CHECK_BYTES: usize = 16 << 10;
 
-/// The remaining CPU time of a search. The clock is read by bytes, because lengths of lines differ by a factor of a thousand.
+/// The remaining CPU time of a search. The clock is read by bytes, because lengths of lines differ by a factor of a
+/// thousand.
 pub struct CpuBudget<'c> {
     cpu_time: &'c dyn Fn() -> Duration,
     limit: Duration,
@@ -249,10 +250,10 @@ mod tests {
         assert_eq!(find(r"^a|b$", "cab"), Some(2..3));
         assert_eq!(find(r"\w+@\w+\.\w+", "von größe@beispiel.de an"), Some(4..23));
         assert_eq!(find(r"(?:loss|lr)=\d+\.\d+", "step 1 lr=0.5"), Some(7..13));
-        let mut nowhere = Pattern::new(r"\B", true, true).expect("a pattern");
-        assert_eq!(nowhere.find("ö", 1), Ok(Some(2..2)), "no place is within a character");
+        let mut boundary = Pattern::new(r"\B", true, true).expect("a pattern");
+        assert_eq!(boundary.find("ö", 1), Ok(Some(2..2)), "a match is never inside a character");
         let mut anchored = Pattern::new("^a", true, true).expect("a pattern");
-        assert_eq!(anchored.find("aa", 1), Ok(None), "what stands before the place counts");
+        assert_eq!(anchored.find("aa", 1), Ok(None), "the text before the start counts");
     }
 
     #[test]
@@ -263,7 +264,7 @@ mod tests {
             assert!(matches!(error, Some(PatternError::TooLarge | PatternError::Syntax(_))), "{q}: {error:?}");
         }
         assert!(
-            matches!(Pattern::new("a(b", true, false).err(), Some(PatternError::Syntax(why)) if why == "unclosed group")
+            matches!(Pattern::new("a(b", true, false).err(), Some(PatternError::Syntax(message)) if message == "unclosed group")
         );
     }
 
@@ -284,8 +285,8 @@ mod tests {
         let text = letters(8 << 10);
         for q in ["[a-z][a-z0-9 ]{600}[A-Z]", "[a-m][a-z ]{900}[A-Z]"] {
             let mut pattern = Pattern::new(q, true, true).expect("small enough");
-            let given_up = (0..200).find_map(|_| pattern.find(&text, 0).err());
-            assert_eq!(given_up, Some(PatternError::TooSlow), "{q}");
+            let error = (0..200).find_map(|_| pattern.find(&text, 0).err());
+            assert_eq!(error, Some(PatternError::TooSlow), "{q}");
         }
     }
 
@@ -310,6 +311,6 @@ mod tests {
         let mut budget = CpuBudget::new(&clock, Duration::from_secs(1), &stop);
         assert!(!budget.spend(1 << 20));
         stop.store(true, Ordering::Relaxed);
-        assert!(budget.spend(1), "without a look at the clock");
+        assert!(budget.spend(1), "without reading the clock");
     }
 }

@@ -34,9 +34,9 @@ impl LogSearchLimiter {
 
     /// Waits for a permit to search. A user who waits for their own earlier searches takes no permit of others.
     pub async fn acquire_search(&self, user: &str) -> LogSearchPermit {
-        let own = self.per_user.acquire(user).await;
-        let all = Arc::clone(&self.all).acquire_owned().await.expect("it is never closed");
-        LogSearchPermit { _user: own, _all: Some(all) }
+        let user_permit = self.per_user.acquire(user).await;
+        let total_permit = Arc::clone(&self.all).acquire_owned().await.expect("it is never closed");
+        LogSearchPermit { _user: user_permit, _all: Some(total_permit) }
     }
 }
 
@@ -68,10 +68,10 @@ mod tests {
         let searches = LogSearchLimiter::new(2, 9);
         let first = searches.acquire_search("ada").await;
         let mut second = Box::pin(searches.acquire_search("ada"));
-        assert!(second.as_mut().now_or_never().is_none(), "hers wait for each other");
+        assert!(second.as_mut().now_or_never().is_none(), "Ada's searches wait for each other");
         let other = searches.acquire_search("bob").now_or_never();
         assert!(other.is_some(), "and no other user waits for them");
-        assert!(searches.acquire_search("cleo").now_or_never().is_none(), "two run in all");
+        assert!(searches.acquire_search("cleo").now_or_never().is_none(), "two run in total");
         drop(first);
         assert!(second.now_or_never().is_some());
     }

@@ -7,7 +7,7 @@ use app::domain::time::Millis;
 pub struct AccountPolicy {
     /// A session expires after this time without use.
     pub session_idle: Millis,
-    /// A session expires this long after the login.
+    /// A session expires this long after the sign-in.
     pub session_max_age: Millis,
     /// Default lifetime of an API token.
     pub api_token_lifetime: Millis,

@@ -2,7 +2,7 @@
 
 use app::domain::time::Millis;
 
-/// How long data of jobs is kept; `None`: for ever.
+/// How long data of jobs is kept; `None`: forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobRetention {
     /// Ended jobs with all their data.

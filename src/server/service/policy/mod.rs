@@ -31,9 +31,9 @@ pub struct ServerPolicy {
     pub max_streams: usize,
     /// A leader that does not renew within this time loses the leadership.
     pub leader_term: Millis,
-    /// A server without a sign of life for this time is gone, and so are its streams.
+    /// A server that was silent for this time counts as stopped, and its streams as closed.
     pub server_life: Millis,
-    /// How long audit entries are kept; `None`: for ever.
+    /// How long audit entries are kept; `None`: forever.
     pub audit_retention: Option<Millis>,
     /// Rate limits.
     pub quotas: RateQuotas,
@@ -76,8 +76,8 @@ impl Default for ServerPolicy {
 
 impl ServerPolicy {
     /// Returns the fleet for planning and explanations.
-    pub fn planner_fleet<'k>(&self, known: &'k FleetState) -> PlannerFleet<'k> {
-        let fleet = known.planner_fleet(self.limits);
+    pub fn planner_fleet<'k>(&self, fleet_state: &'k FleetState) -> PlannerFleet<'k> {
+        let fleet = fleet_state.planner_fleet(self.limits);
         if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
     }
 

@@ -28,21 +28,21 @@ impl Default for RateQuotas {
 }
 
 impl RateQuotas {
-    /// Sets requests per second of a caller and of a network's unauthenticated clients, and wrong passwords per minute; 0: no
-    /// limit.
+    /// Sets requests per second of a caller and of a network's unauthenticated clients, and wrong passwords per minute;
+    /// 0: no limit.
     pub fn new(caller: u32, unauthenticated: u32, wrong_passwords: u32) -> Self {
-        let some = |times: u32| (times > 0).then_some(times);
-        let a_minute = |times: u32| Quota::per_minute(times, times.saturating_mul(3));
+        let limit = |times: u32| (times > 0).then_some(times);
+        let per_minute = |times: u32| Quota::per_minute(times, times.saturating_mul(3));
         Self {
-            caller: some(caller).map(Quota::per_second),
+            caller: limit(caller).map(Quota::per_second),
             worker_change: Some(worker_change_quota(20)),
-            unauthenticated: some(unauthenticated).map(Quota::per_second),
-            wrong_token: some(unauthenticated)
+            unauthenticated: limit(unauthenticated).map(Quota::per_second),
+            wrong_token: limit(unauthenticated)
                 .map(|times| Quota::per_minute(times.saturating_mul(3), times.saturating_mul(3))),
-            wrong_password: some(wrong_passwords).map(a_minute),
-            wrong_password_per_name: some(wrong_passwords).map(|times| a_minute(times.div_ceil(3))),
-            wrong_password_global: some(wrong_passwords).map(|times| a_minute(times.saturating_mul(3))),
-            wrong_code: some(wrong_passwords).map(|times| Quota::per_hour(times, times.div_ceil(2))),
+            wrong_password: limit(wrong_passwords).map(per_minute),
+            wrong_password_per_name: limit(wrong_passwords).map(|times| per_minute(times.div_ceil(3))),
+            wrong_password_global: limit(wrong_passwords).map(|times| per_minute(times.saturating_mul(3))),
+            wrong_code: limit(wrong_passwords).map(|times| Quota::per_hour(times, times.div_ceil(2))),
         }
     }
 

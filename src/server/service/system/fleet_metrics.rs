@@ -18,12 +18,12 @@ use crate::store::commit_group::GroupResult;
 pub struct FleetMetrics {
     /// The number of workers per state.
     pub workers: BTreeMap<WorkerStatus, u64>,
-    /// The number of GPUs of connected workers per state; a unavailable one counts as that, even if allocated.
+    /// The number of GPUs of connected workers per state; an unavailable GPU counts as unavailable, even if allocated.
     pub gpus: BTreeMap<GpuState, u64>,
     /// The number of jobs per state, without final states.
     pub jobs: BTreeMap<JobStatus, u64>,
-    /// The waiting time of the oldest waiting job; zero without one.
-    pub longest_wait: Millis,
+    /// The age of the oldest queued job since its submit; zero if none is queued.
+    pub oldest_queued_age: Millis,
     /// The number of workers whose agent does not verify this server's certificate.
     pub unverified_agents: u64,
     /// The longest silence of a connected worker.
@@ -34,8 +34,8 @@ pub struct FleetMetrics {
 
 impl ServiceContext {
     /// Counts the result of a group commit.
-    pub fn record_commit(&self, ended: GroupResult) {
-        match ended {
+    pub fn record_commit(&self, result: GroupResult) {
+        match result {
             GroupResult::Committed { duration, members, has_writes } => {
                 let now = self.now();
                 self.metrics.commits.record(duration, members, has_writes, now);
@@ -53,42 +53,42 @@ impl SystemService {
     /// Computes the fleet metrics.
     pub async fn fleet_metrics(&self) -> Result<FleetMetrics, ServiceError> {
         let mut tx = self.context.read_recent().await?;
-        let measured = tx.with_state(|known| self.compute_fleet_metrics(known)).await?;
+        let metrics = tx.with_state(|fleet_state| self.compute_fleet_metrics(fleet_state)).await?;
         let heads = tx.audit_heads().await?;
         let length = |head: &ChainHead| (head.newest.seq - head.removed.seq).max(0).unsigned_abs();
-        Ok(FleetMetrics { audit_entries: heads.values().map(length).sum(), ..measured })
+        Ok(FleetMetrics { audit_entries: heads.values().map(length).sum(), ..metrics })
     }
 
     fn compute_fleet_metrics(&self, fleet_state: &FleetState) -> FleetMetrics {
         let now = self.context.now();
-        let mut measured = FleetMetrics::default();
-        measured.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
+        let mut metrics = FleetMetrics::default();
+        metrics.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
         let connected = |state: &&GpuState| **state != GpuState::NotConnected;
-        measured.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, 0)));
-        let lives = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
-        measured.jobs.extend(lives.map(|status| (*status, 0)));
+        metrics.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, 0)));
+        let open_statuses = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
+        metrics.jobs.extend(open_statuses.map(|status| (*status, 0)));
         for stored in fleet_state.workers() {
             let worker = &stored.worker;
             let status = workers::views::worker_status(worker.state(fleet_state.lease_count(&worker.id)));
-            *measured.workers.entry(status).or_default() += 1;
+            *metrics.workers.entry(status).or_default() += 1;
             let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
-            measured.unverified_agents += u64::from(unverified && status != WorkerStatus::Offline);
+            metrics.unverified_agents += u64::from(unverified && status != WorkerStatus::Offline);
             if worker.check_heartbeat().is_err() {
                 continue;
             }
             for (_, state) in workers::gpu_views::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
-                *measured.gpus.entry(state).or_default() += 1;
+                *metrics.gpus.entry(state).or_default() += 1;
             }
-            if let Some(seen) = last_seen(&self.context, stored) {
-                measured.longest_silence = measured.longest_silence.max(now - seen);
+            if let Some(seen_at) = last_seen(&self.context, stored) {
+                metrics.longest_silence = metrics.longest_silence.max(now - seen_at);
             }
         }
         for job in fleet_state.jobs() {
-            *measured.jobs.entry(job.state.status()).or_default() += 1;
+            *metrics.jobs.entry(job.state.status()).or_default() += 1;
             if job.is_queued() {
-                measured.longest_wait = measured.longest_wait.max(now - job.submitted_at);
+                metrics.oldest_queued_age = metrics.oldest_queued_age.max(now - job.submitted_at);
             }
         }
-        measured
+        metrics
     }
 }

@@ -7,8 +7,8 @@ use crate::service::system::SystemService;
 use crate::store::TransactionWork;
 
 impl SystemService {
-    /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of servers that
-    /// are gone.
+    /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of
+    /// servers that have stopped.
     pub async fn renew_leadership(self: &Arc<Self>) -> Result<(), ServiceError> {
         let result = Arc::new(Mutex::new((Vec::new(), false)));
         let result_slot = Arc::clone(&result);

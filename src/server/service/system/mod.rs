@@ -32,22 +32,23 @@ pub struct SystemService {
 }
 
 impl SystemService {
-    /// Returns the use cases' part of the system view; the edge adds the settings, the certificate and the newest backup.
+    /// Returns the use cases' part of the system view; the edge adds the settings, the certificate and the newest
+    /// backup.
     pub async fn system_view(&self) -> Result<SystemView, ServiceError> {
         let checks = self.readiness().await;
         let log_bytes = self.logs.total_bytes().await?;
         let mut tx = self.context.read().await?;
-        let (facts, schema) = (tx.database_info().await?, tx.schema_version().await?);
+        let (database, schema) = (tx.database_info().await?, tx.schema_version().await?);
         let (servers, artifact_bytes) =
             (tx.registered_servers(self.context.policy.server_life).await?, tx.artifact_bytes().await?);
         let heads = tx.audit_heads().await?;
         drop(tx);
-        let open = self.context.notifier.stream_counts();
-        let server = |known: crate::store::system::servers::RegisteredServer| ServerView {
-            this: known.id == self.context.server,
-            id: known.id,
-            leads: known.is_leader,
-            seen_at: known.seen_at,
+        let streams = self.context.notifier.stream_counts();
+        let server = |registered: crate::store::system::servers::RegisteredServer| ServerView {
+            this: registered.id == self.context.server,
+            id: registered.id,
+            leads: registered.is_leader,
+            seen_at: registered.seen_at,
         };
         Ok(SystemView {
             server_time: self.context.now(),
@@ -56,18 +57,18 @@ impl SystemService {
             started_at: self.context.metrics.started_at,
             checks: checks.into_iter().map(check_view).collect(),
             database: DatabaseView {
-                engine: facts.engine.to_owned(),
-                version: facts.version,
-                bytes: facts.bytes,
-                wal_bytes: facts.wal_bytes,
+                engine: database.engine.to_owned(),
+                version: database.version,
+                bytes: database.bytes,
+                wal_bytes: database.wal_bytes,
                 schema,
                 known_schema: self.context.store.newest_schema(),
             },
             servers: servers.into_iter().map(server).collect(),
             streams: StreamsView {
-                workers: open.workers as u64,
+                workers: streams.workers as u64,
                 most_workers: self.context.policy.max_streams as u64,
-                listeners: open.listeners as u64,
+                listeners: streams.listeners as u64,
             },
             disk: self.context.disk_space.space().map(|space| DiskView {
                 total: space.total,
@@ -101,8 +102,8 @@ impl SystemService {
 fn check_view((name, result): (&'static str, ReadinessResult)) -> CheckView {
     let (status, detail) = match result {
         ReadinessResult::Pass => ("ok", None),
-        ReadinessResult::Warning(why) => ("warning", Some(why)),
-        ReadinessResult::Failure(why) => ("failed", Some(why)),
+        ReadinessResult::Warning(reason) => ("warning", Some(reason)),
+        ReadinessResult::Failure(reason) => ("failed", Some(reason)),
     };
     CheckView { name: name.to_owned(), status: status.to_owned(), detail: detail.map(str::to_owned) }
 }

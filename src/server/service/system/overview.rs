@@ -44,16 +44,16 @@ impl SystemService {
     /// Returns the overview, with the jobs that the user may see.
     pub async fn overview(&self, principal: &Principal) -> Result<OverviewView, ServiceError> {
         let now = self.context.now();
-        let (since, own) = (Timestamp(now.0 - DAY.0), principal.visible_owner());
+        let (since, visible_owner) = (Timestamp(now.0 - DAY.0), principal.visible_owner());
         let mut tx = self.context.read_recent().await?;
         let failing = tx.failing_workers(failure_streak(now, MIN_FAILURE_STREAK), None).await?;
-        let ended = tx.ended_since(since, own.as_deref()).await?;
+        let ended = tx.ended_since(since, visible_owner.as_deref()).await?;
         drop(tx);
         let mut tx = self.context.read_recent().await?;
-        let survey = tx.with_state(|known| self.survey(known, failing, own.as_deref())).await?;
+        let survey = tx.with_state(|fleet_state| self.survey(fleet_state, failing, visible_owner.as_deref())).await?;
         let mut held = load_held_jobs(&mut *tx, &survey.leased.iter().collect::<Vec<_>>()).await?;
         drop(tx);
-        let shown = |stored: &StoredWorker| {
+        let view = |stored: &StoredWorker| {
             self.workers.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default())
         };
         let recent_count =
@@ -71,16 +71,21 @@ impl SystemService {
             disk_full: self.context.disk_space.is_full(),
             attention: attention.alerts.into_iter().map(alert_view).collect(),
             more_attention: attention.more,
-            fleet: survey.fleet.iter().map(shown).collect(),
+            fleet: survey.fleet.iter().map(view).collect(),
             server_time: now,
         })
     }
 
-    fn survey(&self, fleet_state: &FleetState, failing_workers: Vec<FailingWorker>, own: Option<&str>) -> FleetSurvey {
+    fn survey(
+        &self,
+        fleet_state: &FleetState,
+        failing_workers: Vec<FailingWorker>,
+        visible_owner: Option<&str>,
+    ) -> FleetSurvey {
         let now = self.context.now();
         let mut failing: HashMap<WorkerId, FailingWorker> =
             failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
-        let lost = jobs_of_offline_workers(fleet_state);
+        let lost_jobs = jobs_of_offline_workers(fleet_state);
         let (mut workers, mut gpus, mut entries) = (WorkerCounts::default(), GpuCounts::default(), Vec::new());
         let (mut ranked, mut gpus_measured) = (Vec::new(), 0);
         for stored in fleet_state.workers() {
@@ -91,13 +96,13 @@ impl SystemService {
             let before = gpus.connected();
             gpu_states(worker, &leased).for_each(|(_, state)| gpus.add(state));
             gpus_measured += self.readings.measured_count(&worker.id).min(gpus.connected() - before);
-            let subject = WorkerContext {
+            let worker_context = WorkerContext {
                 worker,
                 credential: &stored.credential,
                 job: leased.first().map(|job| &job.id),
-                waiting_job: lost.get(&worker.id).copied().or_else(|| waiting_lost_job(fleet_state, worker)),
+                waiting_job: lost_jobs.get(&worker.id).copied().or_else(|| waiting_lost_job(fleet_state, worker)),
             };
-            let mut own_alerts = alerts::worker_alerts(subject, env!("CARGO_PKG_VERSION"), now);
+            let mut own_alerts = alerts::worker_alerts(worker_context, env!("CARGO_PKG_VERSION"), now);
             own_alerts.extend(failing.remove(&worker.id).map(|failing| Alert {
                 kind: AlertKind::FastFailures { attempts: failing.attempts },
                 subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
@@ -110,35 +115,43 @@ impl SystemService {
         let fleet = top_workers(ranked);
         let leased =
             fleet.iter().flat_map(|stored| fleet_state.leased_jobs(Some(&stored.worker.id))).cloned().collect();
-        entries.extend(self.stuck_jobs(fleet_state, own));
-        let full = self.context.disk_space.full_since();
-        entries.extend(full.map(|since| Alert {
+        entries.extend(self.stuck_jobs(fleet_state, visible_owner));
+        let full_since = self.context.disk_space.full_since();
+        entries.extend(full_since.map(|since| Alert {
             kind: AlertKind::DiskFull,
             subject: AlertSubject::Server,
             since: Some(since),
         }));
-        let unshipped = self.context.metrics.shipping.failing_since();
-        entries.extend(unshipped.map(|since| Alert {
+        let unshipped_since = self.context.metrics.shipping.failing_since();
+        entries.extend(unshipped_since.map(|since| Alert {
             kind: AlertKind::AuditNotShipped,
             subject: AlertSubject::Server,
             since: Some(since),
         }));
-        FleetSurvey { workers, gpus, gpus_measured, jobs: job_totals(fleet_state, own), alerts: entries, fleet, leased }
+        FleetSurvey {
+            workers,
+            gpus,
+            gpus_measured,
+            jobs: job_totals(fleet_state, visible_owner),
+            alerts: entries,
+            fleet,
+            leased,
+        }
     }
 
     /// Alerts for jobs that wait until someone acts.
-    fn stuck_jobs(&self, fleet_state: &FleetState, own: Option<&str>) -> Vec<Alert> {
-        let mut outlooks = self.jobs.outlooks(fleet_state);
+    fn stuck_jobs(&self, fleet_state: &FleetState, visible_owner: Option<&str>) -> Vec<Alert> {
+        let mut feasibility_cache = self.jobs.feasibility_cache(fleet_state);
         alerts::stuck_job_alerts(
-            fleet_state.queued_jobs().filter(|job| can_see(own, job)),
-            &mut outlooks,
+            fleet_state.queued_jobs().filter(|job| can_see(visible_owner, job)),
+            &mut feasibility_cache,
             self.context.now(),
         )
     }
 }
 
-fn can_see(own: Option<&str>, job: &Job) -> bool {
-    own.is_none_or(|name| job.submitted_by == name)
+fn can_see(visible_owner: Option<&str>, job: &Job) -> bool {
+    visible_owner.is_none_or(|name| job.submitted_by == name)
 }
 
 /// The jobs that wait because their worker went offline.
@@ -177,28 +190,28 @@ fn top_workers<K: Ord>(mut ranked: Vec<(K, &std::sync::Arc<StoredWorker>)>) -> V
     ranked.into_iter().map(|(_, stored)| StoredWorker::clone(stored)).collect()
 }
 
-fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
-    let mut now = JobTotals::default();
+fn job_totals(fleet_state: &FleetState, visible_owner: Option<&str>) -> JobTotals {
+    let mut totals = JobTotals::default();
     let mut oldest: Option<&Job> = None;
-    for job in fleet_state.jobs().map(std::sync::Arc::as_ref).filter(|job| can_see(own, job)) {
-        let waits = match job.state.status().phase() {
+    for job in fleet_state.jobs().map(std::sync::Arc::as_ref).filter(|job| can_see(visible_owner, job)) {
+        let is_waiting = match job.state.status().phase() {
             JobPhase::Waiting => true,
             JobPhase::Running => false,
             JobPhase::Active | JobPhase::Ended => continue,
         };
-        *(if waits { &mut now.waiting } else { &mut now.running }) += 1;
+        *(if is_waiting { &mut totals.waiting } else { &mut totals.running }) += 1;
         // Only these wait for a worker.
-        let in_queue = waits && (job.is_queued() || job.active_lease().is_some());
-        if in_queue && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
+        let in_queue = is_waiting && (job.is_queued() || job.active_lease().is_some());
+        if in_queue && oldest.is_none_or(|other| (job.submitted_at, &job.id) < (other.submitted_at, &other.id)) {
             oldest = Some(job);
         }
     }
-    now.oldest_waiting = oldest.map(|job| WaitingJob {
+    totals.oldest_waiting = oldest.map(|job| WaitingJob {
         job_id: job.id.clone(),
         config_name: job.spec.config_name.clone(),
         submitted_at: job.submitted_at,
     });
-    now
+    totals
 }
 
 fn alert_view(entry: Alert) -> AlertView {
@@ -207,7 +220,7 @@ fn alert_view(entry: Alert) -> AlertView {
         Severity::Warning => overview::Severity::Warning,
         Severity::Info => overview::Severity::Info,
     };
-    let (worker_id, job_id, name, several) = match entry.subject {
+    let (worker_id, job_id, name, worker_count) = match entry.subject {
         AlertSubject::Server => (None, None, None, None),
         AlertSubject::Worker(id, name) => (Some(id), None, Some(name), None),
         AlertSubject::Workers(number) => (None, None, None, Some(number)),
@@ -220,7 +233,7 @@ fn alert_view(entry: Alert) -> AlertView {
         worker_id,
         job_id,
         name,
-        count: several,
+        count: worker_count,
         summary: None,
         detail: None,
         at: None,
@@ -249,8 +262,8 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::TlsUnverified => plain(AlertCode::TlsUnverified),
         AlertKind::DrainLong => plain(AlertCode::DrainLong),
         AlertKind::AgentOutdated { version } => {
-            // Of several, each has its own.
-            let detail = several.is_none().then_some(version);
+            // The versions of several workers may differ.
+            let detail = worker_count.is_none().then_some(version);
             AlertView { detail, ..plain(AlertCode::AgentOutdated) }
         }
         AlertKind::TokenOld => plain(AlertCode::TokenOld),

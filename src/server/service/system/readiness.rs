@@ -12,8 +12,8 @@ use crate::store::TransactionWork;
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A write within this time shows that writing works; otherwise a test write is made.
 const RECENT_WRITE: Millis = Millis::from_secs(5);
-/// How far the newest audit entry may be ahead of this server's clock: servers follow a clock that was set, but not at the same
-/// moment.
+/// How far the newest audit entry may be ahead of this server's clock: servers follow a clock that was set, but not at
+/// the same moment.
 const MAX_CLOCK_LEAD: Millis = Millis::from_secs(60);
 /// An earlier time means that the clock was never set: 2024-01-01.
 const MIN_PLAUSIBLE_TIME: Timestamp = Timestamp(1_704_067_200_000);

@@ -43,11 +43,11 @@ struct Viewers {
 impl Viewers {
     /// Returns whether to notify now.
     fn should_notify(&mut self, now: Timestamp) -> bool {
-        let rings = now - self.last_viewed_at <= VIEWER_TTL && now - self.notified_at >= NOTIFY_INTERVAL;
-        if rings {
+        let is_due = now - self.last_viewed_at <= VIEWER_TTL && now - self.notified_at >= NOTIFY_INTERVAL;
+        if is_due {
             self.notified_at = now;
         }
-        rings
+        is_due
     }
 }
 
@@ -64,11 +64,11 @@ impl GpuReadings {
         now: Timestamp,
     ) -> Vec<Topic> {
         let mut state = self.lock();
-        let all = state.all_viewers.should_notify(now).then_some(Topic::Gpus);
+        let all_topic = state.all_viewers.should_notify(now).then_some(Topic::Gpus);
         let entry = state.workers.entry(worker.clone()).or_default();
         entry.readings = readings;
-        let one = entry.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
-        one.into_iter().chain(all).collect()
+        let worker_topic = entry.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
+        worker_topic.into_iter().chain(all_topic).collect()
     }
 
     /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
@@ -97,15 +97,15 @@ impl GpuReadings {
         readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
     }
 
-    /// Returns whether a changed reason for withholding is to be written now.
+    /// Returns whether a changed reason why a GPU is unavailable is to be written now.
     pub(in crate::service) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
         let mut state = self.lock();
         let entry = state.workers.entry(worker.clone()).or_default();
-        let may = now - entry.detail_updated_at >= DETAIL_INTERVAL;
-        if may {
+        let is_allowed = now - entry.detail_updated_at >= DETAIL_INTERVAL;
+        if is_allowed {
             entry.detail_updated_at = now;
         }
-        may
+        is_allowed
     }
 
     /// Forgets the workers that are not among these.

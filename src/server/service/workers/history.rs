@@ -25,20 +25,20 @@ const RECENT_PERIOD: Millis = Millis::from_secs(30 * 86_400);
 impl WorkerService {
     /// Returns a page of a worker's attempts, and statistics of the recent ones.
     pub async fn worker_attempts(&self, id: &WorkerId, query: &PageQuery) -> Result<WorkerAttempts, ServiceError> {
-        let behind = query.cursor.as_deref().map(parse_cursor).transpose()?;
+        let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let now = self.context.now();
         let since = recent_since(now, self.context.policy.retention.jobs);
         let mut tx = self.context.read().await?;
         tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
-        let mut attempts = tx.worker_attempts(id, behind.as_ref(), limit + 1).await?;
+        let mut attempts = tx.worker_attempts(id, after.as_ref(), limit + 1).await?;
         let outcomes = tx.worker_outcomes(id, since).await?;
         let fast_failures =
             tx.failing_workers(failure_streak(now, 1), Some(id)).await?.first().map_or(0, |failing| failing.attempts);
-        let more = attempts.len() > limit as usize;
+        let has_more = attempts.len() > limit as usize;
         attempts.truncate(limit as usize);
         Ok(WorkerAttempts {
-            next_cursor: attempts.last().filter(|_| more).map(|(attempt, _)| format_cursor(&attempt.cursor())),
+            next_cursor: attempts.last().filter(|_| has_more).map(|(attempt, _)| format_cursor(&attempt.cursor())),
             attempts: attempts.into_iter().map(|(attempt, config)| attempt_view(attempt, config)).collect(),
             record: WorkerAttemptStats { fast_failures, ..attempt_stats(since, &outcomes) },
             server_time: now,
@@ -61,14 +61,9 @@ impl WorkerService {
     }
 }
 
-/// The query for at least `least` recent, quick failures in a row.
-pub(in crate::service) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
-    FailureStreakQuery {
-        since: Timestamp(now.0 - DAY.0),
-        now,
-        quick_failure: FAST_FAILURE_ALERT_WINDOW,
-        min_failures: least,
-    }
+/// The query for at least this many recent, quick failures in a row.
+pub(in crate::service) fn failure_streak(now: Timestamp, min_failures: u64) -> FailureStreakQuery {
+    FailureStreakQuery { since: Timestamp(now.0 - DAY.0), now, quick_failure: FAST_FAILURE_ALERT_WINDOW, min_failures }
 }
 
 /// The start of the recent period: the beginning of a day, so that responses stay equal for a while.
@@ -78,15 +73,15 @@ fn recent_since(now: Timestamp, retention: Option<Millis>) -> Timestamp {
     Timestamp(from - from.rem_euclid(DAY.0))
 }
 
-/// Counts attempts per outcome, and computes the success rate. Cancels by users and unanswered offers say nothing about the
-/// worker's quality.
+/// Counts attempts per outcome, and computes the success rate. Cancels by users and unanswered offers say nothing about
+/// the worker's quality.
 fn attempt_stats(since: Timestamp, outcomes: &[(Option<String>, u64)]) -> WorkerAttemptStats {
     let count =
-        |name| outcomes.iter().filter(|(outcome, _)| outcome.as_deref() == Some(name)).map(|(_, many)| many).sum();
+        |name| outcomes.iter().filter(|(outcome, _)| outcome.as_deref() == Some(name)).map(|(_, count)| count).sum();
     let (completed, failed, lost): (u64, u64, u64) = (count("completed"), count("failed"), count("lost"));
     WorkerAttemptStats {
         since,
-        attempts: outcomes.iter().map(|(_, many)| many).sum(),
+        attempts: outcomes.iter().map(|(_, count)| count).sum(),
         completed,
         failed,
         lost,
@@ -147,14 +142,14 @@ mod tests {
         }
 
         #[test]
-        fn each_attempt_counts_once_and_rates_are_fractions(many in proptest::array::uniform6(0_u64..50)) {
+        fn each_attempt_counts_once_and_rates_are_fractions(counts in proptest::array::uniform6(0_u64..50)) {
             let names = [Some("completed"), Some("failed"), Some("lost"), Some("cancelled"), Some("expired"), None];
-            let outcomes: Vec<_> = names.map(|outcome| outcome.map(str::to_owned)).into_iter().zip(many).collect();
+            let outcomes: Vec<_> = names.map(|outcome| outcome.map(str::to_owned)).into_iter().zip(counts).collect();
             let stats = attempt_stats(Timestamp(0), &outcomes);
-            prop_assert_eq!(stats.attempts, many.iter().sum::<u64>());
-            prop_assert_eq!(&[stats.completed, stats.failed, stats.lost, stats.cancelled, stats.expired][..], &many[..5]);
-            let judged = many[0] + many[1] + many[2];
-            prop_assert_eq!(stats.success_percent.is_some(), judged > 0);
+            prop_assert_eq!(stats.attempts, counts.iter().sum::<u64>());
+            prop_assert_eq!(&[stats.completed, stats.failed, stats.lost, stats.cancelled, stats.expired][..], &counts[..5]);
+            let rated = counts[0] + counts[1] + counts[2];
+            prop_assert_eq!(stats.success_percent.is_some(), rated > 0);
             prop_assert!(stats.success_percent.is_none_or(|rate| (0.0..=100.0).contains(&rate)));
         }
     }
@@ -177,9 +172,11 @@ mod tests {
 
     #[test]
     fn only_completed_failed_and_lost_attempts_are_rated() {
-        let some = |outcome: &str, many| (Some(outcome.to_owned()), many);
-        let stats =
-            attempt_stats(Timestamp(0), &[some("completed", 3), some("lost", 1), some("cancelled", 9), (None, 1)]);
+        let outcome_count = |outcome: &str, many| (Some(outcome.to_owned()), many);
+        let stats = attempt_stats(
+            Timestamp(0),
+            &[outcome_count("completed", 3), outcome_count("lost", 1), outcome_count("cancelled", 9), (None, 1)],
+        );
         assert_eq!((stats.success_percent, stats.attempts), (Some(75.0), 14));
     }
 }

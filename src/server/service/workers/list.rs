@@ -59,38 +59,38 @@ impl WorkerListRow {
 impl WorkerService {
     /// Returns the list of workers, with what the user may see.
     pub async fn workers_page(&self, principal: &Principal, query: &WorkersQuery) -> Result<WorkersPage, ServiceError> {
-        let (order, question) = (parse_order(query)?, parse_query(query)?);
-        principal.check_search_query(&question)?;
+        let (order, search) = (parse_order(query)?, parse_query(query)?);
+        principal.check_search_query(&search)?;
         let mut tx = self.context.read_recent().await?;
         let rows = tx.with_state(WorkerListRow::load_all).await?;
         let counts = worker_counts(&rows);
         let mut facets = FacetCounts::default();
-        let fitting = rows.iter().filter(|row| {
+        let matching = rows.iter().filter(|row| {
             let entry = self.searchable(row);
-            if query.facets { facets.add(&entry, &question) } else { entry.matches(&question) }
+            if query.facets { facets.add(&entry, &search) } else { entry.matches(&search) }
         });
         let mut sorted: Vec<(WorkerPosition<'_>, &WorkerListRow)> =
-            fitting.map(|row| (self.sort_position(row, order), row)).collect();
-        let mut choices = if query.facets { facets.choices(&question, MAX_FACET_CHOICES) } else { Vec::new() };
+            matching.map(|row| (self.sort_position(row, order), row)).collect();
+        let mut choices = if query.facets { facets.choices(&search, MAX_FACET_CHOICES) } else { Vec::new() };
         choices.retain(|choice| principal.can_administer() || !matches!(choice.filter, WorkerFilter::Tls(_)));
         sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
         let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-        let cut = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
-        let shown = &sorted[cut.first..cut.end];
-        let jobs: Vec<&Job> = shown.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
+        let range = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
+        let page_rows = &sorted[range.first..range.end];
+        let jobs: Vec<&Job> = page_rows.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
         let mut held = load_held_jobs(&mut *tx, &jobs).await?;
         Ok(WorkersPage {
-            workers: shown
+            workers: page_rows
                 .iter()
                 .map(|(_, row)| principal.redact_worker(self.worker_row_view(row, &mut held)))
                 .collect(),
             total: sorted.len() as u64,
-            before: cut.first as u64,
+            before: range.first as u64,
             counts,
-            q: question.to_string(),
+            q: search.to_string(),
             facets: choices.into_iter().map(facet_view).collect(),
-            previous_cursor: cut.previous,
-            next_cursor: cut.next,
+            previous_cursor: range.previous,
+            next_cursor: range.next,
             server_time: self.context.now(),
         })
     }
@@ -114,37 +114,36 @@ impl WorkerService {
     }
 
     fn sort_position<'r>(&self, row: &'r WorkerListRow, order: WorkerOrder) -> WorkerPosition<'r> {
-        let worth = match order.key {
+        let sort_value = match order.key {
             WorkerSortKey::Name => 0,
             WorkerSortKey::Status => status_rank(row.status()),
-            WorkerSortKey::Seen => last_seen(&self.context, &row.stored).map_or(-1, |seen| seen.0),
+            WorkerSortKey::Seen => last_seen(&self.context, &row.stored).map_or(-1, |at| at.0),
             WorkerSortKey::Gpus => i64::try_from(row.gpus()).unwrap_or(i64::MAX),
         };
-        WorkerPosition { sort_value: worth, name: &row.worker().name }
+        WorkerPosition { sort_value, name: &row.worker().name }
     }
 
     pub(in crate::service) fn searchable<'r>(&self, row: &'r WorkerListRow) -> SearchableWorker<'r> {
         let worker = row.worker();
-        let reported = !(self.context.policy.ignore_reported_labels || worker.ignores_reported_labels);
-        SearchableWorker { worker, state: row.status(), use_reported_labels: reported }
+        let use_reported_labels = !(self.context.policy.ignore_reported_labels || worker.ignores_reported_labels);
+        SearchableWorker { worker, state: row.status(), use_reported_labels }
     }
 }
 
 /// Combines the parameters into one search query.
 fn parse_query(query: &WorkersQuery) -> Result<WorkerSearchQuery, ServiceError> {
-    let mut question =
-        WorkerSearchQuery::parse(query.q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
+    let mut search = WorkerSearchQuery::parse(query.q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
     let label = query.label.as_deref().map(|label| {
         let (key, glob) = label.split_once('=').unwrap_or((label, "*"));
         WorkerFilter::Label { key: key.to_owned(), value: TextPattern::Exact(glob.to_owned()) }
     });
-    let tests = query.status.map(|status| WorkerFilter::Status(search_status(status))).into_iter().chain(label);
-    for term in tests.map(|test| SearchTerm { negated: false, filter: test }) {
-        if !question.0.contains(&term) {
-            question.0.push(term);
+    let filters = query.status.map(|status| WorkerFilter::Status(search_status(status))).into_iter().chain(label);
+    for term in filters.map(|filter| SearchTerm { negated: false, filter }) {
+        if !search.0.contains(&term) {
+            search.0.push(term);
         }
     }
-    Ok(question)
+    Ok(search)
 }
 
 fn search_status(status: WorkerStatus) -> WorkerSearchStatus {
@@ -212,10 +211,10 @@ impl PageRange {
         limit: usize,
     ) -> Self {
         let after = cursor.filter(|cursor| !cursor.is_empty()).and_then(|cursor| WorkerPosition::parse(order, cursor));
-        let comes_first = |position: WorkerPosition<'_>| {
+        let is_before_page = |position: WorkerPosition<'_>| {
             after.is_some_and(|after| order.compare(position, after) != Ordering::Greater)
         };
-        let first = sorted.partition_point(|(position, _)| comes_first(*position));
+        let first = sorted.partition_point(|(position, _)| is_before_page(*position));
         let end = first.saturating_add(limit).min(sorted.len());
         let last_before = |index: usize| index.checked_sub(1).map(|last| sorted[last].0.to_cursor(order));
         Self {

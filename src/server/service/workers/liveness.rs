@@ -36,8 +36,8 @@ pub fn log_offline(worker: &WorkerId, name: &str, cause: OfflineCause) {
 /// The leader's verdict on a worker; `None` if this server is not the leader.
 pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
     context.leadership.held_since()?;
-    let (seen, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
-    liveness::judge_liveness(&stored.worker, seen, serving_since(context), timeout, now)
+    let (seen_at, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
+    liveness::judge_liveness(&stored.worker, seen_at, serving_since(context), timeout, now)
 }
 
 /// When a silent worker counts as offline.
@@ -52,6 +52,6 @@ pub fn offline_at(context: &ServiceContext, stored: &StoredWorker) -> Timestamp 
 
 /// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
 fn serving_since(context: &ServiceContext) -> Timestamp {
-    let unbroken = context.clock.continuous_since();
-    context.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
+    let continuous_since = context.clock.continuous_since();
+    context.leadership.held_since().map_or(continuous_since, |leader_since| leader_since.max(continuous_since))
 }

@@ -18,7 +18,8 @@ use crate::tokens;
 impl WorkerService {
     /// Returns the token of the worker for this machine; creates the worker if it does not exist.
     ///
-    /// The token is derived from the server's key, so that an agent that outlived its server can register at the next one.
+    /// The token is derived from the server's key, so that an agent that outlived its server can register at the next
+    /// one.
     pub async fn local_worker(self: &Arc<Self>, name: &str) -> Result<String, ServiceError> {
         let worker =
             Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name.to_owned(), self.context.now());
@@ -27,8 +28,9 @@ impl WorkerService {
             .change(Caller::system(), move |unit| {
                 let worker = Arc::clone(&worker);
                 Box::pin(async move {
-                    let named = unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
-                    match named {
+                    let existing =
+                        unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
+                    match existing {
                         Some(stored) if stored.worker.local => current_token(unit, &stored).await,
                         Some(_) => Err(ServiceError::NameTaken(worker.name.clone())),
                         None => {

@@ -110,8 +110,8 @@ impl WorkerService {
             unused_expires_at: self.unused_token_expiry(create.lifetime),
         };
         let expires_at = self.worker_token_expiry(create.lifetime)?;
-        let fresh = WorkerCredential::issued(crate::tokens::digest(&created.token), self.context.now(), &caller.actor);
-        let credential = WorkerCredential { expires_at, expires_unused_at: created.unused_expires_at, ..fresh };
+        let issued = WorkerCredential::issued(crate::tokens::digest(&created.token), self.context.now(), &caller.actor);
+        let credential = WorkerCredential { expires_at, expires_unused_at: created.unused_expires_at, ..issued };
         self.context
             .change(caller, move |unit| {
                 let (created, credential) = (created.clone(), credential.clone());
@@ -137,11 +137,12 @@ impl WorkerService {
 
     /// Returns the invalid fields of a new worker.
     pub fn invalid_worker_fields(&self, create: &CreateWorker) -> Vec<InvalidField> {
-        let CreateWorker { name, labels, allowed_networks, lifetime: life, .. } = create;
-        let mut wrong = invalid_settings(Some(name), Some(labels), Some(allowed_networks));
-        let field = if life.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
-        wrong.extend(self.worker_token_expiry(*life).err().map(|invalid| InvalidField::new(field, invalid)));
-        wrong
+        let CreateWorker { name, labels, allowed_networks, lifetime, .. } = create;
+        let mut invalid_fields = invalid_settings(Some(name), Some(labels), Some(allowed_networks));
+        let field = if lifetime.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
+        invalid_fields
+            .extend(self.worker_token_expiry(*lifetime).err().map(|invalid| InvalidField::new(field, invalid)));
+        invalid_fields
     }
 
     /// Drains a worker: it finishes its jobs and gets no new ones.
@@ -163,14 +164,14 @@ impl WorkerService {
             .await
     }
 
-    /// Changes a worker's name, type, labels or networks, or dismisses an alarm, and plans. The worker must be as the caller
-    /// has `seen` it: at one of these revisions.
+    /// Changes a worker's name, type, labels or networks, or dismisses an alert, and plans. Fails unless the worker is
+    /// at one of the expected revisions.
     pub async fn edit_worker(
         self: &Arc<Self>,
         caller: Caller,
         id: WorkerId,
         edit: EditWorker,
-        seen: Option<Vec<String>>,
+        expected_revisions: Option<Vec<String>>,
     ) -> Result<Worker, ServiceError> {
         require_valid(invalid_edit_fields(&edit))?;
         let name = edit.name.as_deref().map(checked_name).transpose()?;
@@ -185,10 +186,12 @@ impl WorkerService {
         };
         self.context
             .change(caller, move |unit| {
-                let (id, edit, seen) = (id.clone(), edit.clone(), seen.clone());
+                let (id, edit, expected_revisions) = (id.clone(), edit.clone(), expected_revisions.clone());
                 Box::pin(async move {
                     let before = unit.worker(&id).await?.worker;
-                    if seen.is_some_and(|seen| !seen.contains(&revision(&before))) {
+                    if expected_revisions
+                        .is_some_and(|expected_revisions| !expected_revisions.contains(&revision(&before)))
+                    {
                         return Err(ServiceError::PreconditionFailed);
                     }
                     let after = before.clone().edited(edit);
@@ -230,7 +233,8 @@ impl WorkerService {
             .await
     }
 
-    /// Deletes a worker that is not connected, and is not expected to return to a running job. The history of its jobs stays.
+    /// Deletes a worker that is not connected, and is not expected to return to a running job. The history of its jobs
+    /// stays.
     pub async fn delete_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<(), ServiceError> {
         let removed = id.clone();
         self.context
@@ -280,10 +284,10 @@ pub async fn remove_worker(
 pub async fn lose_leases(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
     withdraw_offers(unit, worker).await?;
     let stored = unit.tx.worker(worker).await?;
-    let known = stored.as_ref().map(|stored| &stored.worker);
-    let lease = unit.context.policy.worker_lease(known);
+    let stored_worker = stored.as_ref().map(|stored| &stored.worker);
+    let lease = unit.context.policy.worker_lease(stored_worker);
     // Only a worker that is offline has attempts to lose here.
-    let cause = known.and_then(Worker::offline_cause).unwrap_or(OfflineCause::HeartbeatTimeout);
+    let cause = stored_worker.and_then(Worker::offline_cause).unwrap_or(OfflineCause::HeartbeatTimeout);
     for before in unit.tx.leased_jobs(Some(worker)).await? {
         let after = before.clone().lost(unit.now, AttemptLoss::WorkerOffline(cause), lease);
         unit.save_job(&before, &after).await?;
@@ -313,9 +317,10 @@ pub fn revision(worker: &Worker) -> String {
         ..
     } = worker;
     let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
-    let drained = drain.as_ref().map(|drain| drain.since);
-    let set = json!([name, kind.map(WorkerKind::as_str), labels, ignores_reported, allows_older, networks, drained]);
-    hex(&Sha256::digest(set.to_string())[..8])
+    let drained_since = drain.as_ref().map(|drain| drain.since);
+    let settings =
+        json!([name, kind.map(WorkerKind::as_str), labels, ignores_reported, allows_older, networks, drained_since]);
+    hex(&Sha256::digest(settings.to_string())[..8])
 }
 
 /// Returns the invalid fields of an edit.
@@ -326,7 +331,7 @@ pub fn invalid_edit_fields(edit: &EditWorker) -> Vec<InvalidField> {
 /// Returns the invalid settings.
 fn invalid_settings(name: Option<&str>, labels: Option<&Labels>, networks: Option<&[String]>) -> Vec<InvalidField> {
     let name = name.and_then(|name| checked_name(name).err()).map(|invalid| InvalidField::new("name", invalid));
-    let labels = labels.and_then(|labels| labels.validate().err()).map(|bad| InvalidField::new("labels", bad));
+    let labels = labels.and_then(|labels| labels.validate().err()).map(|error| InvalidField::new("labels", error));
     let networks = invalid_networks(networks.unwrap_or_default());
     let networks = networks.into_iter().map(|invalid| InvalidField::new("allowed_networks", invalid));
     name.into_iter().chain(labels).chain(networks).collect()

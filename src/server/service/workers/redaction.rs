@@ -19,9 +19,9 @@ impl Principal {
     }
 
     /// Rejects a search whose result would reveal what is hidden.
-    pub(in crate::service) fn check_search_query(&self, question: &WorkerSearchQuery) -> Result<(), ServiceError> {
-        let tells = question.0.iter().any(|term| matches!(term.filter, WorkerFilter::Tls(_)));
-        if tells && !self.can_administer() {
+    pub(in crate::service) fn check_search_query(&self, search: &WorkerSearchQuery) -> Result<(), ServiceError> {
+        let reveals_hidden = search.0.iter().any(|term| matches!(term.filter, WorkerFilter::Tls(_)));
+        if reveals_hidden && !self.can_administer() {
             Err(ServiceError::PermissionDenied(Permission::AdminWorkers))
         } else {
             Ok(())

@@ -1,5 +1,5 @@
-//! Takeovers of workers' streams by other hosts, as this server sees them. A restarted server learns them again within a
-//! minute.
+//! Takeovers of workers' streams by other hosts, as this server sees them. A restarted server learns them again within
+//! a minute.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ pub struct TakeoverTracker(Mutex<HashMap<WorkerId, StreamTakeovers>>);
 
 impl TakeoverTracker {
     /// Returns whether an agent on another host may take over now.
-    pub fn may_take_over(&self, worker: &WorkerId, now: Timestamp) -> bool {
+    pub fn try_take_over(&self, worker: &WorkerId, now: Timestamp) -> bool {
         let mut takeovers = self.0.lock().expect("no panic while it is held");
         takeovers.entry(worker.clone()).or_default().try_take_over(now)
     }
@@ -30,9 +30,9 @@ impl TakeoverTracker {
 }
 
 impl WorkerService {
-    /// Lets an agent take over from a connected one, but not again and again. `host` is where it connects from; one that
-    /// returns to its previous host takes nothing over. `None` where that is unknown: older agents register without saying
-    /// which of two on a host they are.
+    /// Lets an agent take over from a connected one, but not repeatedly. `host` is where it connects from; one that
+    /// returns to its previous host takes nothing over. `None` if the host is unknown: two older agents on one host
+    /// cannot be told apart when they register.
     pub(in crate::service) async fn check_takeover(
         &self,
         worker: &WorkerId,
@@ -41,8 +41,8 @@ impl WorkerService {
         let stored = self.context.read_recent().await?.worker(worker).await?;
         let holder = stored.as_ref().and_then(|stored| host_of_stream(stored.worker.stream_id()?));
         let displaces = holder.is_some_and(|holder| host != Some(holder));
-        let may = !displaces || self.takeovers.may_take_over(worker, self.context.now());
-        if may { Ok(()) } else { Err(WorkerTransitionError::TokenInUse.into()) }
+        let is_allowed = !displaces || self.takeovers.try_take_over(worker, self.context.now());
+        if is_allowed { Ok(()) } else { Err(WorkerTransitionError::TokenInUse.into()) }
     }
 }
 

@@ -1,11 +1,11 @@
-//! Worker tokens: validity, allowed networks, and the alarm when two agents use one token.
+//! Worker tokens: validity, allowed networks, and the alert when two agents use one token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
-use app::domain::audit::rate_limit::RejectionKind as Flood;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::{MAX_OVERLAP, TokenRejection, WorkerCredential, WorkerSession, check_network};
@@ -71,10 +71,11 @@ impl WorkerAuth {
 }
 
 impl WorkerService {
-    /// Authenticates a worker's token or session from this address. One with a typing error is rejected by its checksum.
+    /// Authenticates a worker's token or session from this address. One with a typing error is rejected by its
+    /// checksum.
     pub async fn authenticate_worker(&self, token: &str, peer: Option<IpAddr>) -> Result<WorkerAuth, ServiceError> {
         let token = token.trim();
-        let (means, unknown) = match token {
+        let (kind, unknown) = match token {
             _ if tokens::has_valid_checksum("wt_", token) => (WorkerAuthKind::Token, ServiceError::WrongToken),
             // A later registration has replaced the session. Its agent registers again, with the token.
             _ if tokens::has_valid_checksum("ws_", token) => {
@@ -84,12 +85,12 @@ impl WorkerService {
         };
         let digest = tokens::digest(token);
         let stored = self.context.read_recent().await?.worker_by_token(&digest).await?.ok_or(unknown)?;
-        let auth = WorkerAuth { worker: stored.worker.id.clone(), digest, kind: means, peer };
+        let auth = WorkerAuth { worker: stored.worker.id.clone(), digest, kind, peer };
         match auth.check(&stored, self.context.now()) {
             Ok(_) => Ok(auth),
             Err(TokenRejection::Unknown) => Err(ServiceError::WrongToken),
             Err(TokenRejection::SessionEnded) => Err(WorkerTransitionError::NotRegistered.into()),
-            Err(closed) => Err(ServiceError::WorkerTokenRejected(closed, auth.worker)),
+            Err(rejection) => Err(ServiceError::WorkerTokenRejected(rejection, auth.worker)),
         }
     }
 
@@ -112,28 +113,28 @@ impl WorkerService {
             return Ok(());
         }
         // Another agent may just have registered on another server.
-        let now = self.context.read().await?.worker(&auth.worker).await?;
-        if now.as_ref().is_some_and(is_another) { Err(WorkerTransitionError::TokenInUse.into()) } else { Ok(()) }
+        let current = self.context.read().await?.worker(&auth.worker).await?;
+        if current.as_ref().is_some_and(is_another) { Err(WorkerTransitionError::TokenInUse.into()) } else { Ok(()) }
     }
 
-    /// Checks against the recent state of the worker, or, as that may be older than the agent's registration on another server,
-    /// against the current one.
+    /// Checks against the recent state of the worker, or, as that may be older than the agent's registration on another
+    /// server, against the current one.
     pub async fn check_worker_auth(
         &self,
         auth: &WorkerAuth,
         recent: &StoredWorker,
     ) -> Result<Option<Timestamp>, ServiceError> {
-        let closed = match auth.check(recent, self.context.now()) {
-            Ok(until) => return Ok(until),
-            Err(closed) => closed,
+        let rejection = match auth.check(recent, self.context.now()) {
+            Ok(expires_at) => return Ok(expires_at),
+            Err(rejection) => rejection,
         };
-        let now = self.context.read().await?.worker(&auth.worker).await?;
-        let opened = now.map_or(Err(closed), |stored| auth.check(&stored, self.context.now()));
-        opened.map_err(|closed| ServiceError::WorkerTokenRejected(closed, auth.worker.clone()))
+        let current = self.context.read().await?.worker(&auth.worker).await?;
+        let result = current.map_or(Err(rejection), |stored| auth.check(&stored, self.context.now()));
+        result.map_err(|rejection| ServiceError::WorkerTokenRejected(rejection, auth.worker.clone()))
     }
 
-    /// Rotates a worker's token. The old one is revoked and its streams end: immediately, or, with an overlap, when that is
-    /// over or an agent has registered with the new token.
+    /// Rotates a worker's token. The old one is revoked and its streams end: immediately, or, with an overlap, when
+    /// that is over or an agent has registered with the new token.
     pub async fn rotate_token(
         self: &Arc<Self>,
         caller: Caller,
@@ -148,28 +149,29 @@ impl WorkerService {
         let token = tokens::generate("wt_", &*self.context.random);
         let expires_at = self.worker_token_expiry(rotate.lifetime)?;
         let unused_ends_at = self.unused_token_expiry(rotate.lifetime);
-        let fresh = WorkerCredential {
+        let new_credential = WorkerCredential {
             expires_at,
             expires_unused_at: unused_ends_at,
             ..WorkerCredential::issued(tokens::digest(&token), self.context.now(), &caller.actor)
         };
-        let input = Arc::new((id, token, fresh));
+        let input = Arc::new((id, token, new_credential));
         let (rotated, evicted) = self
             .context
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
-                    let (id, token, fresh) = &*input;
+                    let (id, token, new_credential) = &*input;
                     let stored = unit.worker(id).await?;
-                    let (token, fresh) = if stored.worker.local {
+                    let (token, new_credential) = if stored.worker.local {
                         let token = rotate_local_token(unit, id, &tokens::digest(token)).await?;
                         let digest = tokens::digest(&token);
                         // The server starts the agent that uses it.
-                        (token, WorkerCredential { digest, expires_unused_at: None, ..fresh.clone() })
+                        (token, WorkerCredential { digest, expires_unused_at: None, ..new_credential.clone() })
                     } else {
-                        (token.clone(), fresh.clone())
+                        (token.clone(), new_credential.clone())
                     };
-                    let credential = WorkerCredential::clone(&stored.credential).rotated(unit.now, fresh, overlap);
+                    let credential =
+                        WorkerCredential::clone(&stored.credential).rotated(unit.now, new_credential, overlap);
                     unit.tx.put_credential(id, &credential).await?;
                     let worker = stored.worker.clone().token_rotated();
                     if worker != stored.worker {
@@ -186,9 +188,9 @@ impl WorkerService {
                     unit.notify(Topic::Workers);
                     // Its open stream re-checks the token, and ends.
                     unit.notify(Topic::Worker(id.clone()));
-                    let at_once = overlap.is_none_or(|overlap| overlap.0 == 0);
+                    let is_immediate = overlap.is_none_or(|overlap| overlap.0 == 0);
                     let before = worker.clone();
-                    let worker = if at_once { evict_agent(unit, worker).await? } else { worker };
+                    let worker = if is_immediate { evict_agent(unit, worker).await? } else { worker };
                     let evicted = worker != before;
                     Ok((WorkerWithToken { worker, token, unused_expires_at: unused_ends_at }, evicted))
                 })
@@ -203,10 +205,10 @@ impl WorkerService {
     /// When a token that is created now expires.
     pub(in crate::service) fn worker_token_expiry(
         &self,
-        life: TokenLifetime,
+        lifetime: TokenLifetime,
     ) -> Result<Option<Timestamp>, InvalidInput> {
         let now = self.context.now();
-        let end = match (life.expires_at, life.expires_in_seconds) {
+        let end = match (lifetime.expires_at, lifetime.expires_in_seconds) {
             (None, None) => return Ok(None),
             (Some(at), None) => at,
             (None, Some(seconds)) => now + Millis::from_secs(i64::from(seconds)),
@@ -215,30 +217,33 @@ impl WorkerService {
                 return Err(InvalidInput::OutOfRange { field: "expires_at", allowed });
             }
         };
-        let usable = end > now && end - now <= MAX_TOKEN_LIFETIME;
-        let field = if life.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
-        let bad = || InvalidInput::OutOfRange { field, allowed: AllowedValues::Expiry };
-        usable.then_some(Some(end)).ok_or_else(bad)
+        let is_valid = end > now && end - now <= MAX_TOKEN_LIFETIME;
+        let field = if lifetime.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
+        let error = || InvalidInput::OutOfRange { field, allowed: AllowedValues::Expiry };
+        is_valid.then_some(Some(end)).ok_or_else(error)
     }
 
     /// When a token that is created now expires unless an agent registers with it: for tokens without an expiry date.
-    pub(in crate::service) fn unused_token_expiry(&self, life: TokenLifetime) -> Option<Timestamp> {
-        let chosen = life.expires_at.is_some() || life.expires_in_seconds.is_some();
+    pub(in crate::service) fn unused_token_expiry(&self, lifetime: TokenLifetime) -> Option<Timestamp> {
+        let has_expiry = lifetime.expires_at.is_some() || lifetime.expires_in_seconds.is_some();
         self.context
             .policy
             .accounts
             .unused_worker_token_lifetime
-            .filter(|_| !chosen)
-            .map(|life| self.context.now() + life)
+            .filter(|_| !has_expiry)
+            .map(|lifetime| self.context.now() + lifetime)
     }
 
-    /// Raises the alarm: two agents use one token. The worker shows it until its token is rotated, or the alarm is dismissed.
+    /// Raises the alert: two agents use one token. The worker shows it until its token is rotated, or the alert is
+    /// dismissed.
     pub async fn record_token_conflict(self: &Arc<Self>, caller: Caller, worker: &WorkerId, host: Option<&str>) {
         tracing::warn!(%worker, ?host, "worker token: rejected a second agent with a token in use");
-        let Some(left_out) = self.audit.admit_rejection(Flood::TokenInUse, worker.to_string()) else { return };
+        let Some(suppressed) = self.audit.admit_rejection(RejectionKind::TokenInUse, worker.to_string()) else {
+            return;
+        };
         let mut detail = json!({"host": host});
-        if left_out > 0 {
-            detail["left_out_before"] = json!(left_out);
+        if suppressed > 0 {
+            detail["left_out_before"] = json!(suppressed);
         }
         let input = Arc::new((worker.clone(), host.unwrap_or_default().to_owned(), detail));
         let recorded = self.context.change(caller, move |unit| {
@@ -247,7 +252,7 @@ impl WorkerService {
                 let (worker, host, detail) = &*input;
                 let before = unit.worker(worker).await?.worker;
                 let after = before.clone().token_contended(unit.now, host);
-                // Twice at one time is another entry, but no other state.
+                // A repeated conflict at the same time adds an entry, but does not change the state.
                 if before == after {
                     return unit.record(AuditAction::WorkerTokenInUse, worker.as_str(), detail).await;
                 }
@@ -260,7 +265,7 @@ impl WorkerService {
     }
 }
 
-/// Disconnects the agent that had the old token and can no longer say so itself, unless it has leases: then it
+/// Disconnects the agent that had the old token and can no longer disconnect itself, unless it has leases: then it
 /// continues with their job tokens.
 async fn evict_agent(unit: &mut UnitOfWork<'_>, worker: Worker) -> Result<Worker, ServiceError> {
     // The server restarts the agent of its own machine.
@@ -273,8 +278,8 @@ async fn evict_agent(unit: &mut UnitOfWork<'_>, worker: Worker) -> Result<Worker
     Ok(offline)
 }
 
-/// Records that an agent has registered with this credential, and starts its session unless a newer one exists: earlier session
-/// and token end. Returns whether there was an earlier token.
+/// Records that an agent has registered with this credential, and starts its session unless a newer one exists: earlier
+/// session and token end. Returns whether there was an earlier token.
 pub(in crate::service) async fn activate_token(
     unit: &mut UnitOfWork<'_>,
     auth: &WorkerAuth,

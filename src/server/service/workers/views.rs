@@ -75,7 +75,7 @@ impl WorkerService {
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
         let ignores_reported = self.context.policy.ignore_reported_labels || worker.ignores_reported_labels;
         let reported_labels = capability.map(|capability| capability.labels.clone()).unwrap_or_default();
-        let (seen, old) =
+        let (contact, old_token_expires_at) =
             (last_contact(&self.context, stored), stored.credential.previous.as_ref().map(|old| old.expires_at));
         WorkerView {
             id: worker.id.clone(),
@@ -119,14 +119,14 @@ impl WorkerService {
             reported_labels,
             ignore_reported_labels: ignores_reported,
             settings: None,
-            last_heartbeat: seen.map(|seen| seen.at),
-            last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
+            last_heartbeat: contact.map(|contact| contact.at),
+            last_used_from: contact.and_then(|contact| contact.from).map(|from| from.to_string()),
             allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
             token_created_at: stored.credential.issued_at,
             token_created_by: stored.credential.issued_by.clone(),
             token_expires_at: stored.credential.expires_at,
             token_unused_ends_at: stored.credential.expires_unused_at,
-            old_token_ends_at: old.filter(|end| *end > self.context.now()),
+            old_token_ends_at: old_token_expires_at.filter(|end| *end > self.context.now()),
             token_conflict: worker.token_conflict.as_ref().map(conflict_view),
             last_rejection: None,
             registered_at: None,
@@ -152,17 +152,22 @@ async fn last_day_timeline(
     let since = Timestamp(now.0 - DAY.0);
     let mut events = Vec::new();
     for actions in [&CONNECTION_ACTIONS[..], &DRAIN_ACTIONS[..]] {
-        let as_text: Vec<_> = actions.iter().map(|action| action.as_str()).collect();
-        let seen = tx.worker_presence_events(&worker.id, &as_text, since, MAX_ENTRIES_READ).await?;
+        let action_names: Vec<_> = actions.iter().map(|action| action.as_str()).collect();
+        let stored_events = tx.worker_presence_events(&worker.id, &action_names, since, MAX_ENTRIES_READ).await?;
         let action = |name: &str| actions.iter().copied().find(|action| action.as_str() == name);
-        events.extend(seen.iter().rev().filter_map(|seen| Some((seen.at, action(&seen.action)?))));
+        events.extend(
+            stored_events
+                .iter()
+                .rev()
+                .filter_map(|stored_events| Some((stored_events.at, action(&stored_events.action)?))),
+        );
     }
     let attempts = tx.worker_attempts(&worker.id, None, MAX_ENTRIES_READ).await?;
-    let known =
+    let known_since =
         attempts.last().filter(|_| attempts.len() == MAX_ENTRIES_READ as usize).map(|(oldest, _)| oldest.offered_at);
-    let held = attempts.iter().map(|(attempt, _)| (attempt.offered_at, attempt.ended_at));
-    let since = known.map_or(since, |known| known.max(since));
-    let timeline = status_timeline(worker, events, held, since).into_iter();
+    let lease_spans = attempts.iter().map(|(attempt, _)| (attempt.offered_at, attempt.ended_at));
+    let since = known_since.map_or(since, |known_since| known_since.max(since));
+    let timeline = status_timeline(worker, events, lease_spans, since).into_iter();
     Ok(timeline.map(|span| StatusSpanView { since: span.since, status: span.status.map(worker_status) }).collect())
 }
 

@@ -16,7 +16,7 @@ use super::Result;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredUser {
     pub id: UserId,
-    /// The login name, also used in the audit log.
+    /// The sign-in name, also used in the audit log.
     pub name: String,
     /// The role.
     pub role: Role,

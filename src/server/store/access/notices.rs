@@ -1,4 +1,4 @@
-//! Notices to users about their accounts, and the networks from which they log in.
+//! Notices to users about their accounts, and the networks from which they sign in.
 
 use app::domain::ids::{SessionId, UserId};
 use app::domain::notice::NoticeKind;
@@ -27,19 +27,19 @@ pub struct StoredNotice {
 pub trait NoticeQueries {
     /// The notices of a user, newest first.
     async fn notices(&mut self, user: &UserId) -> Result<Vec<StoredNotice>>;
-    /// Inserts a notice; replaces an earlier one of its kind from the same host and browser. The newest `max` of each user are
-    /// kept.
+    /// Inserts a notice; replaces an earlier one of its kind from the same host and browser. The newest `max` of each
+    /// user are kept.
     async fn add_notice(&mut self, notice: &StoredNotice, max: u32) -> Result<()>;
     /// Deletes a user's notices up to this time.
     async fn clear_notices(&mut self, user: &UserId, until: Timestamp) -> Result<()>;
-    /// The networks from which a user has logged in.
+    /// The networks from which a user has signed in.
     async fn login_networks(&mut self, user: &UserId) -> Result<Vec<String>>;
-    /// Records a login from this network; deletes networks that were not used since `forget`.
+    /// Records a sign-in from this network; deletes networks that were not used since `forget_before`.
     async fn record_login_network(
         &mut self,
         user: &UserId,
         network: &str,
         at: Timestamp,
-        forget: Timestamp,
+        forget_before: Timestamp,
     ) -> Result<()>;
 }

@@ -29,7 +29,7 @@ pub struct StoredPasskey {
 pub enum ChallengePurpose {
     Registration,
     Login,
-    /// To confirm the identity of a logged-in user.
+    /// To confirm the identity of a signed-in user.
     Reauthentication,
 }
 
@@ -52,14 +52,14 @@ pub struct PasskeyChallenge {
     pub origin: String,
     /// The options for the browser, as JSON.
     pub options: String,
-    /// The state for checking the answer, as JSON.
+    /// The state for checking the response, as JSON.
     pub state: String,
     pub created_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// Passkeys, and challenges by purpose and holder: a session, or a pending login.
+/// Passkeys, and challenges by purpose and holder: a session, or a pending sign-in.
 #[async_trait]
 pub trait PasskeyQueries {
     /// The passkeys of a user, oldest first.
@@ -68,7 +68,8 @@ pub trait PasskeyQueries {
     async fn has_credential(&mut self, credential_id: &str) -> Result<bool>;
     /// Inserts a passkey. [`crate::store::StoreError::Conflict`] if it is registered.
     async fn insert_passkey(&mut self, passkey: &StoredPasskey) -> Result<()>;
-    /// Records a use with the new state of the credential. [`crate::store::StoreError::Conflict`] if the passkey was deleted.
+    /// Records a use with the new state of the credential. [`crate::store::StoreError::Conflict`] if the passkey was
+    /// deleted.
     async fn record_passkey_use(&mut self, id: &PasskeyId, credential: &str, at: Timestamp) -> Result<()>;
     /// Deletes a passkey. [`crate::store::StoreError::Conflict`] if it does not exist.
     async fn delete_passkey(&mut self, id: &PasskeyId) -> Result<()>;

@@ -19,11 +19,11 @@ impl RevisionCache {
 
     /// Adds a committed revision.
     pub fn insert(&self, config: &Arc<StoredConfig>) {
-        let mut known = self.0.lock().expect("no panic while it is held");
-        if known.values().map(HashMap::len).sum::<usize>() >= MAX_NAMES {
-            known.clear();
+        let mut by_name = self.0.lock().expect("no panic while it is held");
+        if by_name.values().map(HashMap::len).sum::<usize>() >= MAX_NAMES {
+            by_name.clear();
         }
-        known.entry(config.name.clone()).or_default().insert(config.revision, Arc::clone(config));
+        by_name.entry(config.name.clone()).or_default().insert(config.revision, Arc::clone(config));
     }
 }
 

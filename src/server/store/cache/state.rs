@@ -1,7 +1,7 @@
 //! The live state in memory: all workers, all jobs that have not ended, users and their credentials.
 //!
-//! The writer has one for its decisions; another one, the [committed snapshot](super::snapshot), is the state of the last
-//! commit.
+//! The writer has one for its decisions; another one, the [committed snapshot](super::snapshot), is the state of the
+//! last commit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,7 +27,7 @@ pub struct FleetState {
     /// Workers by sort key.
     worker_order: BTreeSet<WorkerOrderKey>,
     /// The number of workers that have capacity for a job.
-    workers_with_room: usize,
+    workers_with_capacity: usize,
     /// The number of jobs with a lease, by user.
     running_by_user: BTreeMap<String, u32>,
     /// The number of jobs that wait, in the queue or not, by user.
@@ -70,7 +70,7 @@ pub enum StateChange {
     /// A worker has other tokens.
     Credential(WorkerId, WorkerCredential),
     /// A worker was in contact.
-    Seen(WorkerId, LastContact),
+    Contact(WorkerId, LastContact),
     /// A worker was deleted.
     Removed(WorkerId),
     Job(Arc<Job>),
@@ -84,15 +84,15 @@ impl FleetState {
         jobs: impl IntoIterator<Item = Job>,
         access: AccessState,
     ) -> Self {
-        let mut known = Self { access, ..Self::default() };
+        let mut fleet_state = Self { access, ..Self::default() };
         for stored in workers {
-            known.index_tokens(&stored);
-            known.put_worker(stored);
+            fleet_state.index_tokens(&stored);
+            fleet_state.put_worker(stored);
         }
         for job in jobs {
-            known.put_job(Arc::new(job));
+            fleet_state.put_job(Arc::new(job));
         }
-        known
+        fleet_state
     }
 
     pub fn apply(&mut self, change: StateChange) {
@@ -111,9 +111,9 @@ impl FleetState {
                     self.index_tokens(&stored);
                 }
             }
-            StateChange::Seen(id, seen) => {
+            StateChange::Contact(id, contact) => {
                 if let Some(stored) = self.workers.get_mut(&id) {
-                    let last_seen = stored.last_seen.max(Some(seen));
+                    let last_seen = stored.last_seen.max(Some(contact));
                     Arc::make_mut(stored).last_seen = last_seen;
                 }
             }
@@ -202,14 +202,14 @@ impl FleetState {
     fn unindex_worker(&mut self, id: &WorkerId) {
         if let Some((sort_key, has_capacity)) = self.order_entry(id) {
             self.worker_order.remove(&sort_key);
-            self.workers_with_room -= usize::from(has_capacity);
+            self.workers_with_capacity -= usize::from(has_capacity);
         }
     }
 
     fn index_worker(&mut self, id: &WorkerId) {
         if let Some((sort_key, has_capacity)) = self.order_entry(id) {
             self.worker_order.insert(sort_key);
-            self.workers_with_room += usize::from(has_capacity);
+            self.workers_with_capacity += usize::from(has_capacity);
         }
     }
 
@@ -275,8 +275,8 @@ impl FleetState {
                 .filter_map(|job| self.jobs.get(job)?.active_lease());
             Some(Candidate::new(&self.workers.get(id)?.worker, leases.map(Lease::gpu_uuids).collect()))
         });
-        let running_of = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
-        PlannerFleet::from_sorted(self.workers_with_room, candidates, running_of, limits)
+        let running_by_user = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
+        PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits)
     }
 
     pub fn waiting_count(&self, user: &str) -> usize {

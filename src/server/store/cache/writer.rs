@@ -1,7 +1,8 @@
 //! The writer's state of workers and live jobs, so that it need not read them for each decision.
 //!
-//! All its writes of them are applied here too, so that this is the state after the commit. After a rollback, or when another
-//! server has written meanwhile, it is cleared, and loaded again when needed. Readers find the state of the last commit in the
+//! All its writes of them are applied here too, so that this is the state after the commit. After a rollback, or when
+//! another server has written meanwhile, it is cleared, and loaded again when needed. Readers find the state of the
+//! last commit in the
 //! [committed snapshot](super::snapshot).
 
 use std::collections::HashMap;
@@ -27,7 +28,8 @@ pub struct WriterCache {
 }
 
 impl WriterCache {
-    /// Begins a transaction with this generation: if the previous one was not this writer's, another server has written since.
+    /// Begins a transaction with this generation: if the previous one was not this writer's, another server has written
+    /// since.
     pub fn begin_generation(&mut self, generation: i64, snapshot: &CommittedSnapshot) {
         if generation != self.generation + 1 {
             self.clear();
@@ -63,8 +65,8 @@ impl WriterCache {
 
     /// Records a write of the open transaction.
     pub fn record_change(&mut self, change: StateChange) {
-        if let Some(known) = &mut self.fleet {
-            known.apply(change.clone());
+        if let Some(fleet) = &mut self.fleet {
+            fleet.apply(change.clone());
         }
         self.changes.push(change);
     }

@@ -53,10 +53,10 @@ pub fn session(n: u8, owner: u8, by: Option<u8>) -> StoredSession {
     }
 }
 
-async fn users_are_found_by_id_and_name(fresh: &TestStore) {
+async fn users_are_found_by_id_and_name(store: &TestStore) {
     let disabled = StoredUser { disabled_at: Some(Timestamp(9)), role: Role::Lead, ..user(2) };
     let (first, second, changed) = (user(1), user(2), disabled.clone());
-    let write = fresh.write(move |tx| {
+    let write = store.write(move |tx| {
         let (first, second, changed) = (first.clone(), second.clone(), changed.clone());
         Box::pin(async move {
             tx.insert_user(&second).await?;
@@ -67,7 +67,7 @@ async fn users_are_found_by_id_and_name(fresh: &TestStore) {
         })
     });
     write.await.expect("new");
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!(tx.users().await, Ok(vec![user(1), disabled.clone()]));
     assert_eq!(tx.user(&user(2).id).await, Ok(Some(disabled.clone())));
     assert_eq!(tx.user_by_name("user-2").await, Ok(Some(disabled)));
@@ -75,15 +75,15 @@ async fn users_are_found_by_id_and_name(fresh: &TestStore) {
     assert_eq!(tx.password_hash(&user(1).id).await, Ok(Some("two".to_owned())));
     assert_eq!((tx.password_hash(&user(2).id).await, tx.password_hash(&user(3).id).await), (Ok(None), Ok(None)));
     let duplicate = StoredUser { name: "user-1".to_owned(), ..user(3) };
-    let again = fresh.write(move |tx| {
+    let second_insert = store.write(move |tx| {
         let duplicate = duplicate.clone();
         Box::pin(async move { tx.insert_user(&duplicate).await })
     });
-    assert_eq!(again.await, Err(StoreError::Conflict));
+    assert_eq!(second_insert.await, Err(StoreError::Conflict));
 }
 
-async fn credentials_resolve_to_their_user(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn credentials_resolve_to_their_user(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
             tx.insert_user(&user(2)).await?;
@@ -107,11 +107,11 @@ async fn credentials_resolve_to_their_user(fresh: &TestStore) {
         })
     });
     write.await.expect("new");
-    let mut tx = fresh.read().await;
-    let used = StoredToken { used_at: Some(Timestamp(50)), ..token(1, 1) };
-    let seen = StoredSession { last_used_at: Timestamp(500), ..session(1, 1, None) };
-    assert_eq!(tx.api_tokens(&user(1).id).await, Ok(vec![used.clone(), token(2, 1)]));
-    assert_eq!(tx.sessions(&user(1).id).await, Ok(vec![seen.clone(), session(2, 1, Some(2))]));
+    let mut tx = store.read().await;
+    let used_token = StoredToken { used_at: Some(Timestamp(50)), ..token(1, 1) };
+    let used_session = StoredSession { last_used_at: Timestamp(500), ..session(1, 1, None) };
+    assert_eq!(tx.api_tokens(&user(1).id).await, Ok(vec![used_token.clone(), token(2, 1)]));
+    assert_eq!(tx.sessions(&user(1).id).await, Ok(vec![used_session.clone(), session(2, 1, Some(2))]));
     assert_eq!(
         (tx.api_token(&token(2, 1).id).await, tx.api_token(&token(3, 1).id).await),
         (Ok(Some(token(2, 1))), Ok(None))
@@ -119,25 +119,28 @@ async fn credentials_resolve_to_their_user(fresh: &TestStore) {
     assert_eq!(tx.session(&session(3, 2, None).id).await, Ok(Some(session(3, 2, None))));
     let active = |n, at, tokens| UserActivity { user: user(n).id, last_used_at: Some(Timestamp(at)), tokens };
     assert_eq!(tx.user_activity().await, Ok(vec![active(1, 500, 2), active(2, 103, 0)]));
-    let opened = tx.resolve_token("token-1").await.expect("readable").expect("there");
-    assert_eq!((&*opened.user, opened.token.as_deref(), opened.session), (&user(1), Some(&used), None));
-    let opened = tx.resolve_cookie("cookie-2").await.expect("readable").expect("there");
-    let of_token = (opened.token.as_deref().cloned(), opened.session.as_deref().cloned());
-    assert_eq!((&*opened.user, of_token), (&user(1), (Some(token(2, 1)), Some(session(2, 1, Some(2))))));
+    let resolved = tx.resolve_token("token-1").await.expect("readable").expect("it exists");
+    assert_eq!((&*resolved.user, resolved.token.as_deref(), resolved.session), (&user(1), Some(&used_token), None));
+    let resolved = tx.resolve_cookie("cookie-2").await.expect("readable").expect("it exists");
+    let credential = (resolved.token.as_deref().cloned(), resolved.session.as_deref().cloned());
+    assert_eq!((&*resolved.user, credential), (&user(1), (Some(token(2, 1)), Some(session(2, 1, Some(2))))));
     assert_eq!(
         (tx.resolve_token("token-3").await, tx.resolve_token("cookie-1").await, tx.resolve_cookie("token-1").await),
         (Ok(None), Ok(None), Ok(None))
     );
     drop(tx);
-    fresh.write(|tx| Box::pin(async move { tx.delete_api_token(&token(2, 1).id).await })).await.expect("there");
-    fresh.write(|tx| Box::pin(async move { tx.delete_session(&session(3, 2, None).id).await })).await.expect("there");
-    let mut tx = fresh.read().await;
+    store.write(|tx| Box::pin(async move { tx.delete_api_token(&token(2, 1).id).await })).await.expect("it exists");
+    store
+        .write(|tx| Box::pin(async move { tx.delete_session(&session(3, 2, None).id).await }))
+        .await
+        .expect("it exists");
+    let mut tx = store.read().await;
     assert_eq!((tx.resolve_cookie("cookie-2").await, tx.resolve_cookie("cookie-3").await), (Ok(None), Ok(None)));
     assert!(tx.resolve_cookie("cookie-1").await.expect("readable").is_some());
 }
 
-async fn sessions_expire_by_age_and_without_use(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn sessions_expire_by_age_and_without_use(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
             for n in [1, 2, 3] {
@@ -147,11 +150,11 @@ async fn sessions_expire_by_age_and_without_use(fresh: &TestStore) {
         })
     });
     write.await.expect("new");
-    assert_eq!(fresh.read().await.sessions(&user(1).id).await, Ok(vec![session(3, 1, None)]));
+    assert_eq!(store.read().await.sessions(&user(1).id).await, Ok(vec![session(3, 1, None)]));
 }
 
-async fn settings_are_replaced_and_removed(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn settings_are_replaced_and_removed(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.put_setting("key", Some("one")).await?;
             tx.put_setting("key", Some("two")).await?;
@@ -160,6 +163,6 @@ async fn settings_are_replaced_and_removed(fresh: &TestStore) {
         })
     });
     write.await.expect("written");
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!((tx.setting("key").await, tx.setting("gone").await), (Ok(Some("two".to_owned())), Ok(None)));
 }

@@ -30,25 +30,25 @@ fn entry(n: i64) -> AuditEvent {
     }
 }
 
-async fn append(fresh: &TestStore, entry: AuditEvent) {
-    let append = fresh.write(move |tx| {
+async fn append(store: &TestStore, entry: AuditEvent) {
+    let append = store.write(move |tx| {
         let entry = entry.clone();
         Box::pin(async move { tx.append_audit(entry).await })
     });
     append.await.expect("appended");
 }
 
-async fn newest_time_of_all_chains_is_known(fresh: &TestStore) {
-    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(None));
+async fn newest_time_of_all_chains_is_known(store: &TestStore) {
+    assert_eq!(store.read().await.newest_audit_at().await, Ok(None));
     for at in [5, 9, 7] {
-        append(fresh, entry(at)).await;
+        append(store, entry(at)).await;
     }
-    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(Some(Timestamp(9))));
+    assert_eq!(store.read().await.newest_audit_at().await, Ok(Some(Timestamp(9))));
 }
 
 /// The findings of a verification.
-async fn faults(fresh: &TestStore) -> Vec<String> {
-    let mut tx = fresh.read().await;
+async fn faults(store: &TestStore) -> Vec<String> {
+    let mut tx = store.read().await;
     let heads = tx.audit_heads().await.expect("readable");
     let mut verifier = Verifier::new(|bytes: &[u8]| hex(&Sha256::digest(bytes)), heads, SignedHashes::new());
     for entry in tx.audit_after("", 0, 100).await.expect("readable") {
@@ -57,24 +57,24 @@ async fn faults(fresh: &TestStore) -> Vec<String> {
     verifier.into_report().faults.into_iter().map(|(_, fault)| fault.to_string()).collect()
 }
 
-async fn audit_log_is_chained(fresh: &TestStore) {
+async fn audit_log_is_chained(store: &TestStore) {
     for n in 1..=3 {
-        append(fresh, entry(n)).await;
+        append(store, entry(n)).await;
     }
-    let audit_log = fresh.read().await.audit_of_target("w_1").await.expect("readable");
+    let audit_log = store.read().await.audit_of_target("w_1").await.expect("readable");
     assert_eq!(audit_log.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(audit_log[0].previous, "");
     assert!(audit_log.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
     let first = &audit_log[0];
     assert_eq!((first.action.as_str(), first.at, first.actor.as_str()), ("worker.created", Timestamp(1), "admin"));
-    assert_eq!(faults(fresh).await, Vec::<String>::new());
-    let heads = fresh.read().await.audit_heads().await.expect("readable");
+    assert_eq!(faults(store).await, Vec::<String>::new());
+    let heads = store.read().await.audit_heads().await.expect("readable");
     let newest = EntryRef { seq: 3, hash: audit_log[2].hash.clone() };
     assert_eq!(heads, [("c_test".to_owned(), ChainHead { newest, removed: EntryRef::default() })].into());
 }
 
-async fn hash_covers_the_stored_entry(fresh: &TestStore) {
-    let odd = "a\0b\u{1}\r\n\u{feff}é\u{202e}\\'\"";
+async fn hash_covers_the_stored_entry(store: &TestStore) {
+    let special_characters = "a\0b\u{1}\r\n\u{feff}é\u{202e}\\'\"";
     let texts = |text: &str| AuditEvent {
         actor: text.to_owned(),
         target: text.to_owned(),
@@ -82,21 +82,21 @@ async fn hash_covers_the_stored_entry(fresh: &TestStore) {
         request_id: Some(text.to_owned()),
         ..entry(1)
     };
-    append(fresh, texts(odd)).await;
-    append(fresh, texts("")).await;
-    append(fresh, AuditEvent { request_id: None, ..texts("") }).await;
-    assert_eq!(faults(fresh).await, Vec::<String>::new());
-    let entries = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
-    assert_eq!(entries[0].detail, odd.replace('\0', "\u{fffd}"));
+    append(store, texts(special_characters)).await;
+    append(store, texts("")).await;
+    append(store, AuditEvent { request_id: None, ..texts("") }).await;
+    assert_eq!(faults(store).await, Vec::<String>::new());
+    let entries = store.read().await.audit_after("", 0, 9).await.expect("readable");
+    assert_eq!(entries[0].detail, special_characters.replace('\0', "\u{fffd}"));
     assert_eq!((entries[1].request_id.as_deref(), entries[2].request_id.as_deref()), (Some(""), None));
 }
 
-async fn entries_are_filtered_by_each_field(fresh: &TestStore) {
-    append(fresh, entry(1)).await;
-    append(fresh, AuditEvent { actor: "eve".to_owned(), ..entry(2) }).await;
-    append(fresh, AuditEvent { action: AuditAction::JobSubmitted, ..entry(3) }).await;
-    append(fresh, AuditEvent { target: "w_2".to_owned(), ..entry(4) }).await;
-    append(fresh, AuditEvent { request_id: Some("r".to_owned()), ..entry(5) }).await;
+async fn entries_are_filtered_by_each_field(store: &TestStore) {
+    append(store, entry(1)).await;
+    append(store, AuditEvent { actor: "eve".to_owned(), ..entry(2) }).await;
+    append(store, AuditEvent { action: AuditAction::JobSubmitted, ..entry(3) }).await;
+    append(store, AuditEvent { target: "w_2".to_owned(), ..entry(4) }).await;
+    append(store, AuditEvent { request_id: Some("r".to_owned()), ..entry(5) }).await;
     let all = AuditFilter::default;
     let cases = [
         (all(), vec![5, 4, 3, 2, 1]),
@@ -111,43 +111,44 @@ async fn entries_are_filtered_by_each_field(fresh: &TestStore) {
         (AuditFilter { since: Some(Timestamp(2)), until: Some(Timestamp(4)), ..all() }, vec![3, 2]),
         (AuditFilter { actor: Some("eve".to_owned()), targets: vec!["w_2".to_owned()], ..all() }, vec![]),
     ];
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     for (filter, expected) in cases {
         let found = tx.audit_page(&filter, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
         assert_eq!(found.iter().map(|entry| entry.seq).collect::<Vec<_>>(), expected, "{filter:?}");
     }
 }
 
-async fn entries_are_paged_in_both_directions(fresh: &TestStore) {
+async fn entries_are_paged_in_both_directions(store: &TestStore) {
     for _ in 1..=2 {
-        append(fresh, entry(1)).await;
-        append(fresh, entry(2)).await;
+        append(store, entry(1)).await;
+        append(store, entry(2)).await;
     }
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     let all = AuditFilter::default();
-    let back = tx.audit_page(&all, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
-    let cursors: Vec<AuditCursor> = back.iter().map(StoredAuditEntry::cursor).collect();
+    let newest_first = tx.audit_page(&all, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
+    let cursors: Vec<AuditCursor> = newest_first.iter().map(StoredAuditEntry::cursor).collect();
     let in_order: Vec<(i64, i64)> = cursors.iter().map(|cursor| (cursor.at.0, cursor.seq)).collect();
     assert_eq!(in_order, [(2, 4), (2, 2), (1, 3), (1, 1)], "by time, then by number");
     let rest = tx.audit_page(&all, &AuditOrder::NewestFirst(Some(cursors[1].clone())), 1).await.expect("readable");
-    assert_eq!(rest, back[2..3]);
-    let forth = tx.audit_page(&all, &AuditOrder::OldestFirst(Some(cursors[2].clone())), 9).await.expect("readable");
-    assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 4]);
-    let under = AuditFilter { action: Some(ActionFilter::Prefix("worker.".to_owned())), ..all };
-    let forth = tx.audit_page(&under, &AuditOrder::OldestFirst(None), 9).await.expect("readable");
-    assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 3, 2, 4]);
+    assert_eq!(rest, newest_first[2..3]);
+    let oldest_first =
+        tx.audit_page(&all, &AuditOrder::OldestFirst(Some(cursors[2].clone())), 9).await.expect("readable");
+    assert_eq!(oldest_first.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 4]);
+    let filter = AuditFilter { action: Some(ActionFilter::Prefix("worker.".to_owned())), ..all };
+    let oldest_first = tx.audit_page(&filter, &AuditOrder::OldestFirst(None), 9).await.expect("readable");
+    assert_eq!(oldest_first.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 3, 2, 4]);
     let after = tx.audit_after("c_test", 2, 1).await.expect("readable");
     assert_eq!(after.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [3]);
 }
 
-async fn removed_beginning_is_recorded(fresh: &TestStore) {
+async fn removed_beginning_is_recorded(store: &TestStore) {
     for n in 1..=5 {
-        append(fresh, entry(n)).await;
+        append(store, entry(n)).await;
     }
-    let oldest = fresh.read().await.oldest_audit("c_test", 3).await.expect("readable");
-    assert_eq!(oldest.iter().map(|(at, mark)| (at.0, mark.seq)).collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3)]);
+    let oldest = store.read().await.oldest_audit("c_test", 3).await.expect("readable");
+    assert_eq!(oldest.iter().map(|(at, entry)| (at.0, entry.seq)).collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3)]);
     let remove = |through: EntryRef| {
-        fresh.write(move |tx| {
+        store.write(move |tx| {
             let through = through.clone();
             Box::pin(async move {
                 assert_eq!(tx.newest_audit().await?.seq, 5);
@@ -156,14 +157,18 @@ async fn removed_beginning_is_recorded(fresh: &TestStore) {
         })
     };
     let third = oldest[2].1.clone();
-    remove(third.clone()).await.expect("there");
+    remove(third.clone()).await.expect("it exists");
     assert_eq!(remove(oldest[1].1.clone()).await, Err(StoreError::Conflict), "it is already removed");
-    assert_eq!(remove(EntryRef { seq: 9, ..EntryRef::default() }).await, Err(StoreError::Conflict), "there is none");
-    append(fresh, entry(6)).await;
-    let left = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
-    assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4, 5, 6]);
-    assert_eq!(fresh.read().await.audit_heads().await.expect("readable")["c_test"].removed, third);
-    assert_eq!(faults(fresh).await, Vec::<String>::new());
-    let attempt = fresh.read().await.remove_audit("c_test", &EntryRef { seq: 4, ..EntryRef::default() }).await;
+    assert_eq!(
+        remove(EntryRef { seq: 9, ..EntryRef::default() }).await,
+        Err(StoreError::Conflict),
+        "it does not exist"
+    );
+    append(store, entry(6)).await;
+    let remaining = store.read().await.audit_after("", 0, 9).await.expect("readable");
+    assert_eq!(remaining.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4, 5, 6]);
+    assert_eq!(store.read().await.audit_heads().await.expect("readable")["c_test"].removed, third);
+    assert_eq!(faults(store).await, Vec::<String>::new());
+    let attempt = store.read().await.remove_audit("c_test", &EntryRef { seq: 4, ..EntryRef::default() }).await;
     assert!(matches!(attempt, Err(StoreError::Unavailable(_))), "a view for reading removes nothing");
 }

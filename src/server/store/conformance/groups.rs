@@ -1,4 +1,4 @@
-//! The writes of a group are flushed together at its end, and look as if made immediately.
+//! The writes of a group are flushed together at its end, and are visible to the group immediately.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ fn offer_job(before: &Job) -> Job {
     before.clone().offered(NOW, worker(1).id, vec!["gpu-0".to_owned()], NOW).expect("it waits")
 }
 
-async fn group_reads_its_own_writes(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn group_reads_its_own_writes(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             let (queued, offered) = (job(1), offer_job(&job(1)));
             let running = offered
@@ -71,13 +71,13 @@ async fn group_reads_its_own_writes(fresh: &TestStore) {
         })
     });
     write.await.expect("written");
-    let attempts = fresh.read().await.attempts(&job(1).id).await.expect("readable");
+    let attempts = store.read().await.attempts(&job(1).id).await.expect("readable");
     assert_eq!((attempts[0].started_at, attempts[0].ended_at), (Some(Timestamp(5)), Some(Timestamp(7))));
 }
 
-async fn many_rows_are_flushed_together(fresh: &TestStore) {
+async fn many_rows_are_flushed_together(store: &TestStore) {
     const MANY: u8 = 150;
-    let insert = fresh.write(|tx| {
+    let insert = store.write(|tx| {
         Box::pin(async move {
             for n in 1..=MANY {
                 tx.insert_job(&job(n)).await?;
@@ -86,7 +86,7 @@ async fn many_rows_are_flushed_together(fresh: &TestStore) {
         })
     });
     insert.await.expect("new");
-    let offer = fresh.write(|tx| {
+    let offer = store.write(|tx| {
         Box::pin(async move {
             for n in 1..=MANY {
                 tx.update_job(&job(n), &offer_job(&job(n))).await?;
@@ -96,7 +96,7 @@ async fn many_rows_are_flushed_together(fresh: &TestStore) {
         })
     });
     offer.await.expect("as it was read");
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     let leased = tx.leased_jobs(None).await.expect("readable");
     assert_eq!(leased, (1..=MANY).map(|n| offer_job(&job(n))).collect::<Vec<_>>());
     for n in [1, MANY / 2, MANY] {
@@ -105,9 +105,9 @@ async fn many_rows_are_flushed_together(fresh: &TestStore) {
     }
 }
 
-async fn stale_change_inside_a_group_is_a_conflict(fresh: &TestStore) {
-    fresh.insert_job(&job(1)).await;
-    let write = fresh.write(|tx| {
+async fn stale_change_inside_a_group_is_a_conflict(store: &TestStore) {
+    store.insert_job(&job(1)).await;
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(2)).await?;
             tx.update_job(&job(1), &offer_job(&job(1))).await?;
@@ -115,49 +115,52 @@ async fn stale_change_inside_a_group_is_a_conflict(fresh: &TestStore) {
         })
     });
     assert_eq!(write.await, Err(StoreError::Conflict));
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!(tx.job(&job(1).id).await, Ok(Some(job(1))));
     assert_eq!(tx.job(&job(2).id).await, Ok(None));
 }
 
-async fn change_of_a_missing_attempt_fails(fresh: &TestStore) {
-    let start = fresh.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, AttemptNumber(1), NOW).await }));
+async fn change_of_a_missing_attempt_fails(store: &TestStore) {
+    let start = store.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, AttemptNumber(1), NOW).await }));
     assert_eq!(start.await, Err(StoreError::Conflict));
 }
 
-async fn rejection_after_a_write_writes_nothing(fresh: &TestStore) {
-    let rejected = fresh.write(|tx| {
+async fn rejection_after_a_write_writes_nothing(store: &TestStore) {
+    let rejected = store.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(1)).await?;
             Err(StoreError::Rejected)
         })
     });
-    let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
+    let other = store.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
     let (rejected, other) = tokio::join!(rejected, other);
     assert_eq!((rejected, other), (Err(StoreError::Rejected), Ok(())));
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
 }
 
-async fn failed_statement_cannot_be_ignored(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "one").await.expect("new");
-    let write = |answer: Result<(), StoreError>| {
-        fresh.write(move |tx| {
-            let answer = answer.clone();
+async fn failed_statement_cannot_be_ignored(store: &TestStore) {
+    store.insert_worker(&worker(1), "one").await.expect("new");
+    let write = |result: Result<(), StoreError>| {
+        store.write(move |tx| {
+            let result = result.clone();
             Box::pin(async move {
                 tx.insert_job(&job(1)).await?;
-                let twin = app::domain::worker::Worker { id: worker(2).id, ..worker(1) };
-                assert_eq!(tx.insert_worker(&twin, &WorkerCredential::new("two")).await, Err(StoreError::Conflict));
-                answer
+                let same_name = app::domain::worker::Worker { id: worker(2).id, ..worker(1) };
+                assert_eq!(
+                    tx.insert_worker(&same_name, &WorkerCredential::new("two")).await,
+                    Err(StoreError::Conflict)
+                );
+                result
             })
         })
     };
     assert_eq!(write(Ok(())).await, Err(StoreError::Conflict));
     assert_eq!(write(Err(StoreError::Rejected)).await, Err(StoreError::Rejected));
-    let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
-    let (with_another, other) = tokio::join!(write(Err(StoreError::Rejected)), other);
-    assert_eq!((with_another, other), (Err(StoreError::Rejected), Ok(())));
-    let mut tx = fresh.read().await;
+    let other = store.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
+    let (rejected, other) = tokio::join!(write(Err(StoreError::Rejected)), other);
+    assert_eq!((rejected, other), (Err(StoreError::Rejected), Ok(())));
+    let mut tx = store.read().await;
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
     assert_eq!(tx.worker(&worker(2).id).await, Ok(None));
 }
@@ -180,35 +183,36 @@ async fn read_both(tx: &mut dyn Tx) -> (String, FleetState) {
 }
 
 /// Compares the state in memory with the one that a reader sees after its first statement.
-async fn assert_memory_is_right(fresh: &TestStore) {
-    let first =
-        async || fresh.recent().await.with_state(|known| known.workers().next().cloned()).await.expect("readable");
+async fn assert_memory_matches(store: &TestStore) {
+    let first = async || {
+        store.recent().await.with_state(|fleet_state| fleet_state.workers().next().cloned()).await.expect("readable")
+    };
     let first = async || first().await.expect("a worker");
-    assert!(Arc::ptr_eq(&first().await, &first().await), "two readers find one thing: it comes from memory");
-    let mut tx = fresh.recent().await;
-    let remembered = read_both(&mut *tx).await;
+    assert!(Arc::ptr_eq(&first().await, &first().await), "two readers get the same object, so it comes from memory");
+    let mut tx = store.recent().await;
+    let from_memory = read_both(&mut *tx).await;
     tx.setting("any").await.expect("readable");
-    assert_eq!(remembered, read_both(&mut *tx).await);
+    assert_eq!(from_memory, read_both(&mut *tx).await);
 }
 
-/// Has the writer read the whole state, as planning does.
-async fn read_all_state(fresh: &TestStore) {
-    fresh.write(|tx| Box::pin(async move { tx.read_state(&mut |_| {}).await })).await.expect("readable");
+/// Lets the writer load its state, as planning does.
+async fn read_all_state(store: &TestStore) {
+    store.write(|tx| Box::pin(async move { tx.read_state(&mut |_| {}).await })).await.expect("readable");
 }
 
-fn listening(worker: &Worker) -> Worker {
+fn with_stream(worker: &Worker) -> Worker {
     let registered = worker.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
     registered.stream_opened(NOW, "c_test/1").expect("registered")
 }
 
-async fn memory_equals_the_database(fresh: &TestStore) {
+async fn memory_equals_the_database(store: &TestStore) {
     for (n, digest) in [(1, "one"), (2, "two"), (3, "three")] {
-        fresh.insert_worker(&worker(n), digest).await.expect("new");
+        store.insert_worker(&worker(n), digest).await.expect("new");
     }
-    fresh.insert_job(&job(1)).await;
-    read_all_state(fresh).await;
-    assert_memory_is_right(fresh).await;
-    let changes = fresh.write(|tx| {
+    store.insert_job(&job(1)).await;
+    read_all_state(store).await;
+    assert_memory_matches(store).await;
+    let changes = store.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(2)).await?;
             tx.insert_job(&job(3)).await?;
@@ -217,11 +221,11 @@ async fn memory_equals_the_database(fresh: &TestStore) {
             tx.insert_worker(&worker(4), &WorkerCredential::new("four")).await?;
             tx.put_credential(&worker(2).id, &WorkerCredential::new("none")).await?;
             tx.delete_worker(&worker(3).id).await?;
-            let seen = |at| LastContact { at: Timestamp(at), from: None };
-            tx.flush_last_seen(&[(worker(1).id, seen(9)), (worker(2).id, seen(8))]).await?;
+            let contact = |at| LastContact { at: Timestamp(at), from: None };
+            tx.flush_last_seen(&[(worker(1).id, contact(9)), (worker(2).id, contact(8))]).await?;
             let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
             tx.update_worker(&worker(1), &drained).await?;
-            tx.update_worker(&worker(4), &listening(&worker(4))).await?;
+            tx.update_worker(&worker(4), &with_stream(&worker(4))).await?;
             tx.insert_user(&user(1)).await?;
             tx.insert_api_token(&token(1, 1), "one").await?;
             tx.insert_api_token(&token(2, 1), "two").await?;
@@ -239,29 +243,29 @@ async fn memory_equals_the_database(fresh: &TestStore) {
         })
     });
     changes.await.expect("as it was read");
-    assert_memory_is_right(fresh).await;
-    fresh.update_job(&offer_job(&job(1)), &job(1)).await.expect("as it was read");
-    assert_memory_is_right(fresh).await;
-    let full = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
-    fresh.update_job(&job(1), &full).await.expect("as it was read");
-    assert_memory_is_right(fresh).await;
-    let of_nobody = fresh.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
-    assert_eq!(of_nobody, Ok(None));
+    assert_memory_matches(store).await;
+    store.update_job(&offer_job(&job(1)), &job(1)).await.expect("as it was read");
+    assert_memory_matches(store).await;
+    let offered = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
+    store.update_job(&job(1), &offered).await.expect("as it was read");
+    assert_memory_matches(store).await;
+    let missing = store.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
+    assert_eq!(missing, Ok(None));
 }
 
-async fn rollback_clears_memory(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "one").await.expect("new");
-    fresh.insert_job(&job(1)).await;
-    read_all_state(fresh).await;
-    let late = fresh.write(|tx| {
+async fn rollback_clears_memory(store: &TestStore) {
+    store.insert_worker(&worker(1), "one").await.expect("new");
+    store.insert_job(&job(1)).await;
+    read_all_state(store).await;
+    let conflicting = store.write(|tx| {
         Box::pin(async move {
             tx.put_credential(&worker(1).id, &WorkerCredential::new("two")).await?;
             tx.insert_job(&job(2)).await?;
             tx.update_job(&offer_job(&job(1)), &job(1)).await
         })
     });
-    assert_eq!(late.await, Err(StoreError::Conflict));
-    assert_memory_is_right(fresh).await;
-    read_all_state(fresh).await;
-    assert_memory_is_right(fresh).await;
+    assert_eq!(conflicting.await, Err(StoreError::Conflict));
+    assert_memory_matches(store).await;
+    read_all_state(store).await;
+    assert_memory_matches(store).await;
 }

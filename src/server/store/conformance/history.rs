@@ -46,19 +46,19 @@ pub(super) fn attempt_end(at: Timestamp, outcome: &'static str) -> AttemptEnd {
     AttemptEnd { at, outcome, error: None, loss_code: None, exit_code: None }
 }
 
-pub(super) async fn insert(fresh: &TestStore, attempt: StoredAttempt, digest: &'static str) {
-    let write = fresh.write(move |tx| {
+pub(super) async fn insert(store: &TestStore, attempt: StoredAttempt, digest: &'static str) {
+    let write = store.write(move |tx| {
         let attempt = attempt.clone();
         Box::pin(async move { tx.insert_attempt(&attempt, digest).await })
     });
     write.await.expect("new");
 }
 
-async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
+async fn attempts_are_started_ended_and_reopened(store: &TestStore) {
     let id = job(1).id;
-    fresh.insert_job(&job(1)).await;
-    insert(fresh, attempt(&id, 1), "digest").await;
-    let write = fresh.write(|tx| {
+    store.insert_job(&job(1)).await;
+    insert(store, attempt(&id, 1), "digest").await;
+    let write = store.write(|tx| {
         Box::pin(async move {
             let id = job(1).id;
             tx.start_attempt(&id, AttemptNumber(1), Timestamp(5)).await?;
@@ -75,7 +75,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
             tx.end_attempt(&id, AttemptNumber(1), &end).await
         })
     });
-    write.await.expect("it is there");
+    write.await.expect("it exists");
     let ended = StoredAttempt {
         started_at: Some(Timestamp(5)),
         resumed_from_step: Some(500),
@@ -87,91 +87,95 @@ async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
         exit_code: Some(3),
         ..attempt(&id, 1)
     };
-    assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![ended]));
-    let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, AttemptNumber(1)).await }));
-    reopen.await.expect("it is there");
-    let open = StoredAttempt {
+    assert_eq!(store.read().await.attempts(&id).await, Ok(vec![ended]));
+    let reopen = store.write(|tx| Box::pin(async move { tx.recover_attempt(&job(1).id, AttemptNumber(1)).await }));
+    reopen.await.expect("it exists");
+    let reopened = StoredAttempt {
         started_at: Some(Timestamp(5)),
         resumed_from_step: Some(500),
         error_line: Some(1_234),
         ..attempt(&id, 1)
     };
-    assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![open]));
-    let found = fresh.read().await.attempt_by_token("digest").await;
+    assert_eq!(store.read().await.attempts(&id).await, Ok(vec![reopened]));
+    let found = store.read().await.attempt_by_token("digest").await;
     assert_eq!(found, Ok(Some((id, AttemptNumber(1), worker(1).id))));
-    assert_eq!(fresh.read().await.attempt_by_token("other").await, Ok(None));
+    assert_eq!(store.read().await.attempt_by_token("other").await, Ok(None));
 }
 
-async fn the_newest_attempts_are_found_together(fresh: &TestStore) {
+async fn the_newest_attempts_are_found_together(store: &TestStore) {
     for n in [1, 2, 3] {
         let offered = job(n).offered(NOW, worker(1).id, vec![], NOW).expect("waits");
-        fresh.insert_job(&job(n)).await;
-        fresh.update_job(&job(n), &offered).await.expect("as it was read");
+        store.insert_job(&job(n)).await;
+        store.update_job(&job(n), &offered).await.expect("as it was read");
     }
-    insert(fresh, attempt(&job(1).id, 1), "a").await;
-    insert(fresh, attempt(&job(1).id, 2), "b").await;
-    insert(fresh, attempt(&job(2).id, 1), "c").await;
-    let found = fresh.read().await.newest_attempts(&[job(1).id, job(2).id]).await;
+    insert(store, attempt(&job(1).id, 1), "a").await;
+    insert(store, attempt(&job(1).id, 2), "b").await;
+    insert(store, attempt(&job(2).id, 1), "c").await;
+    let found = store.read().await.newest_attempts(&[job(1).id, job(2).id]).await;
     assert_eq!(found, Ok(vec![attempt(&job(1).id, 1), attempt(&job(2).id, 1)]));
-    assert_eq!(fresh.read().await.newest_attempts(&[]).await, Ok(vec![]));
+    assert_eq!(store.read().await.newest_attempts(&[]).await, Ok(vec![]));
 }
 
-async fn a_workers_attempts_are_paged_and_counted(fresh: &TestStore) {
-    let (one, two, mine) = (job(1).id, job(2).id, worker(1).id);
-    fresh.insert_job(&job(1)).await;
-    fresh.insert_job(&Job { spec: JobSpec { config_name: "faces".to_owned(), ..job(2).spec }, ..job(2) }).await;
+async fn a_workers_attempts_are_paged_and_counted(store: &TestStore) {
+    let (first_job, second_job, worker_id) = (job(1).id, job(2).id, worker(1).id);
+    store.insert_job(&job(1)).await;
+    store.insert_job(&Job { spec: JobSpec { config_name: "faces".to_owned(), ..job(2).spec }, ..job(2) }).await;
     let at = |seconds| NOW + Millis::from_secs(seconds);
-    insert(fresh, StoredAttempt { offered_at: at(3), ..attempt(&one, 1) }, "a").await;
+    insert(store, StoredAttempt { offered_at: at(3), ..attempt(&first_job, 1) }, "a").await;
     // Two at one time, as planning creates them, and one on another worker.
-    insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&one, 2) }, "b").await;
-    insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&two, 1) }, "c").await;
-    insert(fresh, StoredAttempt { worker: worker(2).id, offered_at: at(9), ..attempt(&two, 2) }, "d").await;
-    let end = fresh.write(|tx| {
+    insert(store, StoredAttempt { offered_at: at(7), ..attempt(&first_job, 2) }, "b").await;
+    insert(store, StoredAttempt { offered_at: at(7), ..attempt(&second_job, 1) }, "c").await;
+    insert(store, StoredAttempt { worker: worker(2).id, offered_at: at(9), ..attempt(&second_job, 2) }, "d").await;
+    let end = store.write(|tx| {
         Box::pin(async move {
             let end = attempt_end(NOW + Millis::from_secs(8), "failed");
             tx.end_attempt(&job(1).id, AttemptNumber(2), &end).await
         })
     });
-    end.await.expect("it is there");
-    let mut tx = fresh.read().await;
-    let mut page = async |behind: Option<AttemptCursor>, limit| {
-        let page = tx.worker_attempts(&mine, behind.as_ref(), limit).await.expect("readable");
+    end.await.expect("it exists");
+    let mut tx = store.read().await;
+    let mut page = async |after: Option<AttemptCursor>, limit| {
+        let page = tx.worker_attempts(&worker_id, after.as_ref(), limit).await.expect("readable");
         let last = page.last().map(|(attempt, _)| attempt.cursor());
         let fields = |(attempt, config): (StoredAttempt, String)| (attempt.job, attempt.attempt.0, config);
         (page.into_iter().map(fields).collect::<Vec<_>>(), last)
     };
-    let all = [(two, 1, "faces".to_owned()), (one.clone(), 2, "digits".to_owned()), (one, 1, "digits".to_owned())];
+    let all = [
+        (second_job, 1, "faces".to_owned()),
+        (first_job.clone(), 2, "digits".to_owned()),
+        (first_job, 1, "digits".to_owned()),
+    ];
     assert_eq!(page(None, 9).await.0, all);
     let (first, last) = page(None, 1).await;
     assert_eq!(first, all[..1]);
-    assert_eq!(page(last, 9).await.0, all[1..], "of the same moment none is left out, and none comes twice");
-    let mut counted = async |since| {
-        let mut counted = tx.worker_outcomes(&mine, at(since)).await.expect("readable");
-        counted.sort();
-        counted
+    assert_eq!(page(last, 9).await.0, all[1..], "attempts offered at the same time are listed once each");
+    let mut outcomes = async |since| {
+        let mut outcomes = tx.worker_outcomes(&worker_id, at(since)).await.expect("readable");
+        outcomes.sort();
+        outcomes
     };
     let failed = (Some("failed".to_owned()), 1);
-    assert_eq!(counted(0).await, [(None, 2), failed.clone()]);
-    assert_eq!(counted(7).await, [(None, 1), failed]);
-    assert_eq!(counted(8).await, []);
+    assert_eq!(outcomes(0).await, [(None, 2), failed.clone()]);
+    assert_eq!(outcomes(7).await, [(None, 1), failed]);
+    assert_eq!(outcomes(8).await, []);
 }
 
 const MANY: PointLimit = PointLimit { max_points: 1_000, max_bytes: 1 << 20 };
 
-async fn points_beyond_the_limit_are_thinned_evenly(fresh: &TestStore) {
+async fn points_beyond_the_limit_are_thinned_evenly(store: &TestStore) {
     let id = job(1).id;
-    fresh.insert_job(&job(1)).await;
-    insert(fresh, attempt(&id, 1), "digest").await;
+    store.insert_job(&job(1)).await;
+    insert(store, attempt(&id, 1), "digest").await;
     let limit = PointLimit { max_points: 20, max_bytes: 1 << 20 };
     for from in (0..203).step_by(7) {
-        let write = fresh.write(move |tx| {
+        let write = store.write(move |tx| {
             let point = |step: i64| StoredPoint { step, point: format!("{step:0>5}") };
             let points: Vec<_> = (from..from + 7).map(point).collect();
             Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &points, limit).await })
         });
-        write.await.expect("it is there");
+        write.await.expect("it exists");
     }
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     let steps: Vec<i64> = tx
         .points(&id, AttemptNumber(1), 1_000)
         .await
@@ -181,36 +185,36 @@ async fn points_beyond_the_limit_are_thinned_evenly(fresh: &TestStore) {
         .collect();
     assert!((10..=20).contains(&steps.len()), "{steps:?}");
     assert_eq!((steps[0], steps[steps.len() - 1]), (0, 202));
-    let every = tx.point_stride(&id, AttemptNumber(1)).await.expect("readable");
-    assert_eq!(every, 16);
-    let spans: Vec<i64> = steps.windows(2).map(|two| two[1] - two[0]).collect();
+    let stride = tx.point_stride(&id, AttemptNumber(1)).await.expect("readable");
+    assert_eq!(stride, 16);
+    let spans: Vec<i64> = steps.windows(2).map(|window| window[1] - window[0]).collect();
     assert!(spans[..spans.len() - 1].iter().all(|span| *span == 16), "{steps:?}");
     drop(tx);
     // Also limited by bytes.
     let few = PointLimit { max_points: 1_000, max_bytes: 50 };
-    let write = fresh.write(move |tx| {
+    let write = store.write(move |tx| {
         let point = StoredPoint { step: 203, point: "00203".to_owned() };
         Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &[point], few).await })
     });
-    write.await.expect("it is there");
-    let texts = fresh.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
+    write.await.expect("it exists");
+    let texts = store.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
     assert!(texts.len() <= 10 && texts[0] == "00000" && texts[texts.len() - 1] == "00203", "{texts:?}");
 }
 
-async fn points_are_replaced_and_thinned(fresh: &TestStore) {
+async fn points_are_replaced_and_thinned(store: &TestStore) {
     let id = job(1).id;
-    fresh.insert_job(&job(1)).await;
-    insert(fresh, attempt(&id, 1), "digest").await;
+    store.insert_job(&job(1)).await;
+    insert(store, attempt(&id, 1), "digest").await;
     let put = |steps: std::ops::Range<i64>, prefix: &'static str| {
-        fresh.write(move |tx| {
+        store.write(move |tx| {
             let point = |step: i64| StoredPoint { step, point: format!("{prefix}{step}") };
             let points: Vec<_> = steps.clone().map(point).collect();
             Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &points, MANY).await })
         })
     };
-    put(0..10, "old").await.expect("it is there");
-    put(5..100, "new").await.expect("it is there");
-    let mut tx = fresh.read().await;
+    put(0..10, "old").await.expect("it exists");
+    put(5..100, "new").await.expect("it exists");
+    let mut tx = store.read().await;
     let all = tx.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
     assert_eq!((all.len(), all[4].as_str(), all[5].as_str()), (100, "old4", "new5"));
     let few = tx.points(&id, AttemptNumber(1), 10).await.expect("readable");
@@ -220,9 +224,9 @@ async fn points_are_replaced_and_thinned(fresh: &TestStore) {
     assert_eq!(tx.points(&id, AttemptNumber(2), 10).await, Ok(vec![]));
 }
 
-async fn newest_version_of_an_artifact_counts(fresh: &TestStore) {
+async fn newest_version_of_an_artifact_counts(store: &TestStore) {
     let id = job(1).id;
-    fresh.insert_job(&job(1)).await;
+    store.insert_job(&job(1)).await;
     let file = |path: &str, attempt: u32, size: u64| StoredArtifact {
         path: path.to_owned(),
         attempt: AttemptNumber(attempt),
@@ -232,7 +236,7 @@ async fn newest_version_of_an_artifact_counts(fresh: &TestStore) {
         created_at: NOW,
     };
     let files = [file("b", 1, 1), file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 3), file("b", 2, 4)];
-    let put = fresh.write(move |tx| {
+    let put = store.write(move |tx| {
         let files = files.clone();
         Box::pin(async move {
             for file in &files {
@@ -241,11 +245,11 @@ async fn newest_version_of_an_artifact_counts(fresh: &TestStore) {
             Ok(())
         })
     });
-    put.await.expect("it is there");
-    let mut tx = fresh.read().await;
+    put.await.expect("it exists");
+    let mut tx = store.read().await;
     assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
-    let of_first = tx.attempt_artifacts(&id, AttemptNumber(1)).await;
-    assert_eq!(of_first, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 1, 1)]));
+    let first_files = tx.attempt_artifacts(&id, AttemptNumber(1)).await;
+    assert_eq!(first_files, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 1, 1)]));
     let all = u64::from(u32::MAX) * 9 + 5;
     assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(2), "b")).await, Ok(all - 4));
     assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(9), "b")).await, Ok(all));
@@ -257,10 +261,10 @@ async fn newest_version_of_an_artifact_counts(fresh: &TestStore) {
     assert_eq!(tx.artifact(&id, "c").await, Ok(None));
 }
 
-async fn checkpoints_are_ordered_by_step(fresh: &TestStore) {
+async fn checkpoints_are_ordered_by_step(store: &TestStore) {
     let id = job(1).id;
-    fresh.insert_job(&job(1)).await;
-    fresh.insert_job(&job(2)).await;
+    store.insert_job(&job(1)).await;
+    store.insert_job(&job(2)).await;
     let checkpoint = |attempt, step: i64, files: &str| StoredCheckpoint {
         attempt: AttemptNumber(attempt),
         name: format!("checkpoint-{step}"),
@@ -270,21 +274,21 @@ async fn checkpoints_are_ordered_by_step(fresh: &TestStore) {
     };
     let all =
         [checkpoint(1, 900, "[]"), checkpoint(1, 1_000, "[1]"), checkpoint(2, 900, "[]"), checkpoint(1, 1_000, "[2]")];
-    let put = fresh.write(move |tx| {
+    let put = store.write(move |tx| {
         let all = all.clone();
         Box::pin(async move {
-            for one in &all {
-                tx.put_checkpoint(&job(1).id, one).await?;
+            for checkpoint in &all {
+                tx.put_checkpoint(&job(1).id, checkpoint).await?;
             }
             Ok(())
         })
     });
-    put.await.expect("it is there");
-    let found = fresh.read().await.checkpoints(&id).await;
+    put.await.expect("it exists");
+    let found = store.read().await.checkpoints(&id).await;
     assert_eq!(found, Ok(vec![checkpoint(1, 1_000, "[2]"), checkpoint(2, 900, "[]"), checkpoint(1, 900, "[]")]));
-    assert_eq!(fresh.read().await.checkpoints(&job(2).id).await, Ok(vec![]));
-    let give_up =
-        fresh.write(|tx| Box::pin(async move { tx.remove_retained(RetainedKind::Artifacts, &job(1).id).await }));
-    give_up.await.expect("it is there");
-    assert_eq!(fresh.read().await.checkpoints(&id).await, Ok(vec![]), "they go with their files");
+    assert_eq!(store.read().await.checkpoints(&job(2).id).await, Ok(vec![]));
+    let removal =
+        store.write(|tx| Box::pin(async move { tx.remove_retained(RetainedKind::Artifacts, &job(1).id).await }));
+    removal.await.expect("it exists");
+    assert_eq!(store.read().await.checkpoints(&id).await, Ok(vec![]), "checkpoints are deleted with their files");
 }

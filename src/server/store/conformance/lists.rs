@@ -22,13 +22,13 @@ on_every_engine!(
     waiting_jobs_are_listed_in_queue_order,
 );
 
-async fn jobs_are_paged_and_counted(fresh: &TestStore) {
+async fn jobs_are_paged_and_counted(store: &TestStore) {
     for n in 1..=5 {
-        fresh.insert_job(&job(n)).await;
+        store.insert_job(&job(n)).await;
     }
     let cancelled = job(4).cancelled(NOW).expect("waits");
-    fresh.update_job(&job(4), &cancelled).await.expect("as it was read");
-    let mut tx = fresh.read().await;
+    store.update_job(&job(4), &cancelled).await.expect("as it was read");
+    let mut tx = store.read().await;
     let page = |states: &[&'static str], before: Option<&JobId>, limit| JobFilter {
         states: states.to_vec(),
         order: JobListOrder::Newest(before.map(ToString::to_string)),
@@ -56,10 +56,10 @@ fn value_of(property: JobProperty, job: &Job) -> String {
     }
 }
 
-async fn jobs_are_filtered_by_each_property(fresh: &TestStore) {
-    fresh.insert_job(&job(1)).await;
-    fresh.insert_job(&Job { submitted_by: "bob".to_owned(), spec: JobSpec::new("faces", 1), ..job(2) }).await;
-    let mut tx = fresh.read().await;
+async fn jobs_are_filtered_by_each_property(store: &TestStore) {
+    store.insert_job(&job(1)).await;
+    store.insert_job(&Job { submitted_by: "bob".to_owned(), spec: JobSpec::new("faces", 1), ..job(2) }).await;
+    let mut tx = store.read().await;
     for property in JobProperty::ALL {
         for (value, expected) in [(value_of(property, &job(1)), vec![job(1).id]), ("none".to_owned(), vec![])] {
             let filter = JobFilter { equal: vec![(property, value)], limit: 9, ..JobFilter::default() };
@@ -71,15 +71,15 @@ async fn jobs_are_filtered_by_each_property(fresh: &TestStore) {
     }
 }
 
-async fn jobs_are_filtered_by_user_and_label(fresh: &TestStore) {
+async fn jobs_are_filtered_by_user_and_label(store: &TestStore) {
     let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
-    let of_bob = Job { submitted_by: "bob".to_owned(), ..job(1) };
-    fresh.insert_job(&of_bob).await;
-    fresh.insert_job(&job(2)).await;
+    let bobs_job = Job { submitted_by: "bob".to_owned(), ..job(1) };
+    store.insert_job(&bobs_job).await;
+    store.insert_job(&job(2)).await;
     let mut plain = job(3);
     plain.spec.demand.labels = Labels::default();
-    fresh.insert_job(&plain).await;
-    let mut tx = fresh.read().await;
+    store.insert_job(&plain).await;
+    let mut tx = store.read().await;
     let filters = [
         (Some("bob"), None, vec![1]),
         (Some("eve"), None, vec![]),
@@ -98,20 +98,20 @@ async fn jobs_are_filtered_by_user_and_label(fresh: &TestStore) {
     }
 }
 
-async fn jobs_are_filtered_by_worker_and_time(fresh: &TestStore) {
+async fn jobs_are_filtered_by_worker_and_time(store: &TestStore) {
     for n in 1..=4 {
-        fresh.insert_job(&job(n)).await;
+        store.insert_job(&job(n)).await;
     }
     // Cancelled while waiting, held by a worker, and requeued by it.
     let at = |n: u8| job(n).submitted_at;
     let offer = |n: u8| job(n).offered(at(n), worker(1).id, vec![], at(n)).expect("waits");
-    fresh.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
-    fresh.update_job(&job(2), &offer(2)).await.expect("as it was read");
-    fresh.update_job(&job(3), &offer(3)).await.expect("as it was read");
+    store.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
+    store.update_job(&job(2), &offer(2)).await.expect("as it was read");
+    store.update_job(&job(3), &offer(3)).await.expect("as it was read");
     let lost = offer(3).lost(at(3), AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout), LEASE);
-    fresh.update_job(&offer(3), &lost).await.expect("as it was read");
-    insert(fresh, attempt(&job(2).id, 1), "two").await;
-    insert(fresh, attempt(&job(3).id, 1), "three").await;
+    store.update_job(&offer(3), &lost).await.expect("as it was read");
+    insert(store, attempt(&job(2).id, 1), "two").await;
+    insert(store, attempt(&job(3).id, 1), "three").await;
     let all = JobFilter { limit: 9, ..JobFilter::default() };
     let filters = [
         (JobFilter { worker: Some(worker(1).id), ..all.clone() }, vec![3, 2]),
@@ -126,7 +126,7 @@ async fn jobs_are_filtered_by_worker_and_time(fresh: &TestStore) {
         (JobFilter { ended_since: Some(at(3)), ..all.clone() }, vec![1]),
         (JobFilter { ended_since: Some(at(4)), ..all.clone() }, vec![]),
     ];
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     for (filter, expected) in filters {
         let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
         assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
@@ -135,38 +135,38 @@ async fn jobs_are_filtered_by_worker_and_time(fresh: &TestStore) {
     }
 }
 
-async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
+async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
     let named = |n: u8, config: &str| {
         let mut job = job(n);
         config.clone_into(&mut job.spec.config_name);
         job
     };
-    fresh.insert_job(&named(1, "Needle-in-Haystack")).await;
+    store.insert_job(&named(1, "Needle-in-Haystack")).await;
     for n in 2..=200 {
-        fresh.insert_job(&named(n, if n % 2 == 0 { "hay" } else { "hay_2" })).await;
+        store.insert_job(&named(n, if n % 2 == 0 { "hay" } else { "hay_2" })).await;
     }
     let all = JobFilter { limit: 500, ..JobFilter::default() };
-    let called = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
+    let with_name = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
     let config = |name: &str| JobFilter { equal: vec![(JobProperty::Config, name.to_owned())], ..all.clone() };
-    let of_eve = vec![(JobProperty::Config, "hay".to_owned()), (JobProperty::User, "eve".to_owned())];
+    let eves_jobs = vec![(JobProperty::Config, "hay".to_owned()), (JobProperty::User, "eve".to_owned())];
     let id = job(7).id.to_string();
     let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
     let filters = [
-        (called("NEEDLE"), vec![1]),
-        (called("in-hay"), vec![1]),
-        (called("haystack%"), vec![]),
-        (called("_2"), odd.clone()),
-        (called("hay"), (1..=200).rev().collect()),
-        (JobFilter { limit: 2, ..called("hay_") }, vec![199, 197]),
-        (called("needles"), vec![]),
+        (with_name("NEEDLE"), vec![1]),
+        (with_name("in-hay"), vec![1]),
+        (with_name("haystack%"), vec![]),
+        (with_name("_2"), odd.clone()),
+        (with_name("hay"), (1..=200).rev().collect()),
+        (JobFilter { limit: 2, ..with_name("hay_") }, vec![199, 197]),
+        (with_name("needles"), vec![]),
         (config("hay_2"), odd),
         (config("needle-in-haystack"), vec![]),
-        (JobFilter { equal: of_eve, ..all.clone() }, vec![]),
-        (called(&id), vec![7]),
-        (JobFilter { limit: 1, ..called(&id[..4]) }, vec![200]),
-        (called("j_zzz"), vec![]),
+        (JobFilter { equal: eves_jobs, ..all.clone() }, vec![]),
+        (with_name(&id), vec![7]),
+        (JobFilter { limit: 1, ..with_name(&id[..4]) }, vec![200]),
+        (with_name("j_zzz"), vec![]),
     ];
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     for (filter, expected) in filters {
         let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
         assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
@@ -175,7 +175,7 @@ async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
     }
 }
 
-async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
+async fn oldest_of_ten_thousand_jobs_is_found_by_name(store: &TestStore) {
     let named = |n: i64| {
         let at = Timestamp(NOW.0 + n);
         let mut job = Job { id: JobId::new(at, [1; 10]), submitted_at: at, ..job(1) };
@@ -185,7 +185,7 @@ async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
     };
     let jobs: Vec<Job> = (0..10_000).map(named).collect();
     let oldest = jobs[0].id.clone();
-    let write = fresh.write(move |tx| {
+    let write = store.write(move |tx| {
         let jobs = jobs.clone();
         Box::pin(async move {
             for job in &jobs {
@@ -195,7 +195,7 @@ async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
         })
     });
     write.await.expect("new ids");
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     let all: u64 = tx.count_jobs(&JobFilter::default()).await.expect("readable").iter().map(|(_, number)| number).sum();
     assert_eq!(all, 10_000);
     for text in ["Needle", "in-hay", oldest.as_str()] {
@@ -205,11 +205,12 @@ async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
     }
 }
 
-async fn waiting_jobs_are_listed_in_queue_order(fresh: &TestStore) {
-    let with = |n: u8, priority| Job { priority, ..job(n) };
-    let jobs = [with(1, 20), with(2, 50), with(3, 20), with(4, 0), with(5, 50)];
+async fn waiting_jobs_are_listed_in_queue_order(store: &TestStore) {
+    let with_priority = |n: u8, priority| Job { priority, ..job(n) };
+    let jobs =
+        [with_priority(1, 20), with_priority(2, 50), with_priority(3, 20), with_priority(4, 0), with_priority(5, 50)];
     for job in &jobs {
-        fresh.insert_job(job).await;
+        store.insert_job(job).await;
     }
     let page = |after: Option<&Job>, limit| JobFilter {
         states: vec!["queued", "offered"],
@@ -217,15 +218,15 @@ async fn waiting_jobs_are_listed_in_queue_order(fresh: &TestStore) {
         limit,
         ..JobFilter::default()
     };
-    let listed = async |filter: JobFilter| fresh.read().await.jobs(&filter).await.expect("readable");
-    let turns = [2, 5, 1, 3, 4].map(|n: usize| jobs[n - 1].clone());
-    assert_eq!(listed(page(None, 9)).await, turns);
+    let listed = async |filter: JobFilter| store.read().await.jobs(&filter).await.expect("readable");
+    let queue_order = [2, 5, 1, 3, 4].map(|n: usize| jobs[n - 1].clone());
+    assert_eq!(listed(page(None, 9)).await, queue_order);
     let first = listed(page(None, 2)).await;
-    assert_eq!(first, turns[..2]);
-    // The page continues at its position, though the job at its end is gone.
-    fresh.update_job(&first[1], &first[1].clone().cancelled(NOW).expect("waits")).await.expect("as it was read");
-    assert_eq!(listed(page(first.last(), 2)).await, turns[2..4]);
-    assert_eq!(listed(page(Some(&turns[3]), 9)).await, turns[4..]);
-    fresh.execute_raw("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
-    assert_eq!(listed(page(None, 3)).await, [turns[0].clone(), turns[3].clone(), turns[4].clone()]);
+    assert_eq!(first, queue_order[..2]);
+    // The page continues at its position, although the last job of the previous page was cancelled.
+    store.update_job(&first[1], &first[1].clone().cancelled(NOW).expect("waits")).await.expect("as it was read");
+    assert_eq!(listed(page(first.last(), 2)).await, queue_order[2..4]);
+    assert_eq!(listed(page(Some(&queue_order[3]), 9)).await, queue_order[4..]);
+    store.execute_raw("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
+    assert_eq!(listed(page(None, 3)).await, [queue_order[0].clone(), queue_order[3].clone(), queue_order[4].clone()]);
 }

@@ -41,8 +41,8 @@ async fn sqlite_migration_takes_config_owners_from_the_audit_log() {
     ] {
         raw_sql(script).execute(&mut connection).await.expect("a script");
     }
-    let known: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
-    assert_eq!(known, expected());
+    let revisions: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
+    assert_eq!(revisions, expected());
 }
 
 #[tokio::test]
@@ -56,8 +56,8 @@ async fn postgres_migration_takes_config_owners_from_the_audit_log() {
     ] {
         raw_sql(script).execute(&mut connection).await.expect("a script");
     }
-    let known: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
-    assert_eq!(known, expected());
+    let revisions: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
+    assert_eq!(revisions, expected());
 }
 
 /// A silent worker whose agent reported an unhealthy host with an unavailable GPU, in the terms of migration 10.
@@ -93,8 +93,8 @@ async fn sqlite_migration_renames_what_agents_reported() {
     migrations_to(10, &sqlite::MIGRATIONS).run(&mut connection).await.expect("the old schema");
     raw_sql(EARLIER_WORKER).execute(&mut connection).await.expect("a row");
     sqlite::MIGRATIONS.run(&mut connection).await.expect("the new schema");
-    let known: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
-    assert_eq!(known, expected_worker());
+    let row: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(row, expected_worker());
 }
 
 #[tokio::test]
@@ -103,6 +103,6 @@ async fn postgres_migration_renames_what_agents_reported() {
     migrations_to(10, &postgres::MIGRATIONS).run(&mut connection).await.expect("the old schema");
     raw_sql(EARLIER_WORKER).execute(&mut connection).await.expect("a row");
     postgres::MIGRATIONS.run(&mut connection).await.expect("the new schema");
-    let known: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
-    assert_eq!(known, expected_worker());
+    let row: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(row, expected_worker());
 }

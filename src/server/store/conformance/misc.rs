@@ -35,25 +35,25 @@ fn config(revision: u32) -> StoredConfig {
     }
 }
 
-async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
-    assert_eq!(fresh.read().await.newest_revision("digits").await, Ok(0));
+async fn revisions_stay_after_a_configuration_is_deleted(store: &TestStore) {
+    assert_eq!(store.read().await.newest_revision("digits").await, Ok(0));
     for revision in [1, 2] {
-        let write = fresh.write(move |tx| Box::pin(async move { tx.insert_config(&config(revision)).await }));
+        let write = store.write(move |tx| Box::pin(async move { tx.insert_config(&config(revision)).await }));
         write.await.expect("new");
     }
-    assert_eq!(fresh.read().await.configs().await, Ok(vec![config(2)]));
-    let mut tx = fresh.read().await;
-    let of_one = tx.config_bytes(Some("eve")).await.expect("readable");
-    assert!(of_one > 30, "{of_one}");
-    assert_eq!((tx.config_bytes(None).await, tx.config_bytes(Some("nobody")).await), (Ok(2 * of_one), Ok(0)));
+    assert_eq!(store.read().await.configs().await, Ok(vec![config(2)]));
+    let mut tx = store.read().await;
+    let eves_bytes = tx.config_bytes(Some("eve")).await.expect("readable");
+    assert!(eves_bytes > 30, "{eves_bytes}");
+    assert_eq!((tx.config_bytes(None).await, tx.config_bytes(Some("nobody")).await), (Ok(2 * eves_bytes), Ok(0)));
     drop(tx);
-    assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
-    fresh.insert_job(&job(1)).await;
-    let used = RevisionUsage { revision: 2, state: "queued".to_owned(), jobs: 1 };
+    assert_eq!(store.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
+    store.insert_job(&job(1)).await;
+    let usage = RevisionUsage { revision: 2, state: "queued".to_owned(), jobs: 1 };
     let owner = job(1).submitted_by;
-    let mut tx = fresh.read().await;
-    assert_eq!(tx.revision_usage("digits", None).await, Ok(vec![used.clone()]));
-    assert_eq!(tx.revision_usage("digits", Some(&owner)).await, Ok(vec![used]));
+    let mut tx = store.read().await;
+    assert_eq!(tx.revision_usage("digits", None).await, Ok(vec![usage.clone()]));
+    assert_eq!(tx.revision_usage("digits", Some(&owner)).await, Ok(vec![usage]));
     assert_eq!(
         (tx.revision_usage("digits", Some("nobody")).await, tx.revision_usage("other", None).await),
         (Ok(vec![]), Ok(vec![]))
@@ -63,10 +63,10 @@ async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
         (Ok(Some(2)), Ok(None))
     );
     drop(tx);
-    fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
-    let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
-    assert_eq!(again, Err(StoreError::Conflict));
-    let mut tx = fresh.read().await;
+    store.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("it exists");
+    let second_removal = store.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
+    assert_eq!(second_removal, Err(StoreError::Conflict));
+    let mut tx = store.read().await;
     assert_eq!(tx.config("digits").await, Ok(None));
     assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
@@ -78,87 +78,89 @@ async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
     assert_eq!(tx.revisions("other").await, Ok(vec![]));
 }
 
-async fn rejection_writes_nothing_and_affects_no_others(fresh: &TestStore) {
-    let rejected = fresh.write(|_| Box::pin(async { Err(StoreError::Rejected) }));
+async fn rejection_writes_nothing_and_affects_no_others(store: &TestStore) {
+    let rejected = store.write(|_| Box::pin(async { Err(StoreError::Rejected) }));
     let new_worker = worker(1);
-    let accepted = fresh.insert_worker(&new_worker, "digest");
+    let accepted = store.insert_worker(&new_worker, "digest");
     let (rejected, accepted) = tokio::join!(rejected, accepted);
     assert_eq!((rejected, accepted), (Err(StoreError::Rejected), Ok(())));
-    assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
+    assert_eq!(store.read().await.workers().await.map(|all| all.len()), Ok(1));
 }
 
-async fn conflict_undoes_earlier_writes(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "digest").await.expect("new");
-    let half = fresh.write(|tx| {
+async fn conflict_undoes_earlier_writes(store: &TestStore) {
+    store.insert_worker(&worker(1), "digest").await.expect("new");
+    let conflicting = store.write(|tx| {
         Box::pin(async move {
             tx.put_setting("half", Some("written")).await?;
             tx.insert_worker(&worker(1), &WorkerCredential::new("digest")).await
         })
     });
-    let other = fresh.write(|tx| Box::pin(async move { tx.put_setting("other", Some("written")).await }));
-    let (half, other) = tokio::join!(half, other);
-    assert_eq!((half, other), (Err(StoreError::Conflict), Ok(())));
-    assert_eq!(fresh.read().await.setting("half").await, Ok(None));
-    assert_eq!(fresh.read().await.setting("other").await, Ok(Some("written".to_owned())));
+    let other = store.write(|tx| Box::pin(async move { tx.put_setting("other", Some("written")).await }));
+    let (conflicting, other) = tokio::join!(conflicting, other);
+    assert_eq!((conflicting, other), (Err(StoreError::Conflict), Ok(())));
+    assert_eq!(store.read().await.setting("half").await, Ok(None));
+    assert_eq!(store.read().await.setting("other").await, Ok(Some("written".to_owned())));
 }
 
-async fn concurrent_writers_all_complete(fresh: &TestStore) {
-    fresh.insert_job(&job(1)).await;
+async fn concurrent_writers_all_complete(store: &TestStore) {
+    store.insert_job(&job(1)).await;
     let runs = Arc::new(AtomicU32::new(0));
-    let one = |n: u32| {
+    let write = |n: u32| {
         let runs = Arc::clone(&runs);
-        fresh.write(move |tx| {
+        store.write(move |tx| {
             runs.fetch_add(1, Ordering::SeqCst);
             let key = format!("key-{n}");
             Box::pin(async move { tx.put_setting(&key, Some("x")).await })
         })
     };
-    let answers = futures_util::future::join_all((0..300).map(one)).await;
-    assert!(answers.iter().all(Result::is_ok));
+    let results = futures_util::future::join_all((0..300).map(write)).await;
+    assert!(results.iter().all(Result::is_ok));
     assert_eq!(runs.load(Ordering::SeqCst), 300);
-    assert_eq!(fresh.read().await.setting("key-299").await, Ok(Some("x".to_owned())));
+    assert_eq!(store.read().await.setting("key-299").await, Ok(Some("x".to_owned())));
 }
 
-async fn readers_see_one_snapshot_and_cannot_write(fresh: &TestStore) {
-    let mut early = fresh.read().await;
-    assert_eq!(early.setting("key").await, Ok(None));
-    fresh.write(|tx| Box::pin(async move { tx.put_setting("key", Some("x")).await })).await.expect("written");
-    assert_eq!(early.setting("key").await, Ok(None));
-    assert_eq!(fresh.read().await.setting("key").await, Ok(Some("x".to_owned())));
-    let attempt = fresh.read().await.put_setting("key", Some("y")).await;
+async fn readers_see_one_snapshot_and_cannot_write(store: &TestStore) {
+    let mut snapshot = store.read().await;
+    assert_eq!(snapshot.setting("key").await, Ok(None));
+    store.write(|tx| Box::pin(async move { tx.put_setting("key", Some("x")).await })).await.expect("written");
+    assert_eq!(snapshot.setting("key").await, Ok(None));
+    assert_eq!(store.read().await.setting("key").await, Ok(Some("x".to_owned())));
+    let attempt = store.read().await.put_setting("key", Some("y")).await;
     assert!(matches!(attempt, Err(StoreError::Unavailable(_))));
 }
 
-async fn schema_is_at_the_newest_migration(fresh: &TestStore) {
-    let version = fresh.read().await.schema_version().await.expect("readable");
-    assert!(version > 0 && version == fresh.store.newest_schema(), "{version}");
+async fn schema_is_at_the_newest_migration(store: &TestStore) {
+    let version = store.read().await.schema_version().await.expect("readable");
+    assert!(version > 0 && version == store.store.newest_schema(), "{version}");
 }
 
-async fn leader_is_known_during_its_term(fresh: &TestStore) {
-    fresh
+async fn leader_is_known_during_its_term(store: &TestStore) {
+    store
         .write(|tx| Box::pin(async move { tx.try_lead(Millis::from_secs(60)).await.map(drop) }))
         .await
         .expect("written");
-    assert_eq!(fresh.read().await.has_leader().await, Ok(true));
-    fresh.write(|tx| Box::pin(async move { tx.remove_server().await })).await.expect("written");
-    let known = fresh.read().await.has_leader().await.expect("readable");
-    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
-    assert_eq!(known, alone, "where several servers are possible, none leads now");
+    assert_eq!(store.read().await.has_leader().await, Ok(true));
+    store.write(|tx| Box::pin(async move { tx.remove_server().await })).await.expect("written");
+    let has_leader = store.read().await.has_leader().await.expect("readable");
+    let is_single_server =
+        store.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
+    assert_eq!(has_leader, is_single_server, "on a shared database, no server leads now");
 }
 
-async fn servers_that_share_a_database_share_its_clock(fresh: &TestStore) {
-    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
-    let mut tx = fresh.read().await;
+async fn servers_that_share_a_database_share_its_clock(store: &TestStore) {
+    let is_single_server =
+        store.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|servers| servers.len() == 1);
+    let mut tx = store.read().await;
     let first = tx.database_time().await.expect("readable");
-    assert_eq!(first.is_none(), alone, "{first:?}");
+    assert_eq!(first.is_none(), is_single_server, "{first:?}");
     let Some(first) = first else { return };
     assert!((SystemClock.now() - first).0.abs() < 60_000, "the time is in ms: {first:?}");
     // The clock advances, also within a transaction.
     while tx.database_time().await.expect("readable") <= Some(first) {}
 }
 
-async fn closed_store_reports_an_error(fresh: &TestStore) {
-    fresh.store.close().await;
-    let late = fresh.write(|_| Box::pin(async { Ok(()) })).await;
-    assert!(matches!(late, Err(StoreError::Unavailable(_))));
+async fn closed_store_reports_an_error(store: &TestStore) {
+    store.store.close().await;
+    let result = store.write(|_| Box::pin(async { Ok(()) })).await;
+    assert!(matches!(result, Err(StoreError::Unavailable(_))));
 }

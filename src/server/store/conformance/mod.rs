@@ -40,7 +40,7 @@ pub async fn fresh_database() -> String {
         .expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server; scripts/test starts one");
     let name = format!("t_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
     let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
-    Postgres::create_database(&address).await.expect("the server lets us make a database of a new name");
+    Postgres::create_database(&address).await.expect("the server can create a database");
     address
 }
 

@@ -36,8 +36,8 @@ fn challenge(owner: u8, state: &str, at: i64) -> PasskeyChallenge {
     }
 }
 
-async fn add_users(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn add_users(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
             tx.insert_user(&user(2)).await
@@ -46,9 +46,9 @@ async fn add_users(fresh: &TestStore) {
     write.await.expect("new");
 }
 
-async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
-    add_users(fresh).await;
-    let write = fresh.write(|tx| {
+async fn passkeys_are_added_used_and_removed(store: &TestStore) {
+    add_users(store).await;
+    let write = store.write(|tx| {
         Box::pin(async move {
             for (owner, number) in [(1, 2), (1, 1), (2, 3)] {
                 tx.insert_passkey(&passkey(owner, number)).await?;
@@ -56,33 +56,33 @@ async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
             tx.record_passkey_use(&passkey(1, 2).id, "{\"counter\":1}", Timestamp(7)).await
         })
     });
-    write.await.expect("there");
+    write.await.expect("it exists");
     let used = StoredPasskey { credential: "{\"counter\":1}".to_owned(), used_at: Some(Timestamp(7)), ..passkey(1, 2) };
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!(tx.passkeys(&user(1).id).await, Ok(vec![passkey(1, 1), used.clone()]));
     assert_eq!((tx.has_credential("c3").await, tx.has_credential("c4").await), (Ok(true), Ok(false)));
     drop(tx);
     // The credential id is unique.
-    let twice = StoredPasskey { id: PasskeyId::new(NOW, [9; 10]), ..passkey(2, 1) };
-    let again = fresh.write(move |tx| {
-        let twice = twice.clone();
-        Box::pin(async move { tx.insert_passkey(&twice).await })
+    let duplicate = StoredPasskey { id: PasskeyId::new(NOW, [9; 10]), ..passkey(2, 1) };
+    let second_insert = store.write(move |tx| {
+        let duplicate = duplicate.clone();
+        Box::pin(async move { tx.insert_passkey(&duplicate).await })
     });
-    assert_eq!(again.await, Err(StoreError::Conflict));
-    let remove = || fresh.write(|tx| Box::pin(async move { tx.delete_passkey(&passkey(1, 1).id).await }));
+    assert_eq!(second_insert.await, Err(StoreError::Conflict));
+    let remove = || store.write(|tx| Box::pin(async move { tx.delete_passkey(&passkey(1, 1).id).await }));
     assert_eq!((remove().await, remove().await), (Ok(()), Err(StoreError::Conflict)));
-    let update = fresh.write(|tx| Box::pin(async move { tx.record_passkey_use(&passkey(1, 1).id, "{}", NOW).await }));
+    let update = store.write(|tx| Box::pin(async move { tx.record_passkey_use(&passkey(1, 1).id, "{}", NOW).await }));
     assert_eq!(update.await, Err(StoreError::Conflict));
-    let all = fresh.write(|tx| Box::pin(async move { tx.delete_factors(&user(1).id).await }));
-    all.await.expect("there");
-    let mut tx = fresh.read().await;
+    let removal = store.write(|tx| Box::pin(async move { tx.delete_factors(&user(1).id).await }));
+    removal.await.expect("it exists");
+    let mut tx = store.read().await;
     assert_eq!(tx.passkeys(&user(1).id).await, Ok(Vec::new()));
     assert_eq!(tx.passkeys(&user(2).id).await, Ok(vec![passkey(2, 3)]));
 }
 
-async fn challenges_are_answered_once(fresh: &TestStore) {
-    add_users(fresh).await;
-    let write = fresh.write(|tx| {
+async fn challenges_are_answered_once(store: &TestStore) {
+    add_users(store).await;
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.put_challenge(ChallengePurpose::Login, "a", &challenge(1, "old", 0)).await?;
             tx.put_challenge(ChallengePurpose::Login, "a", &challenge(1, "new", 1)).await?;
@@ -90,10 +90,10 @@ async fn challenges_are_answered_once(fresh: &TestStore) {
             tx.put_challenge(ChallengePurpose::Login, "b", &challenge(2, "b", 3)).await
         })
     });
-    write.await.expect("there");
-    assert_eq!(fresh.read().await.challenge(ChallengePurpose::Login, "a").await, Ok(Some(challenge(1, "new", 1))));
+    write.await.expect("it exists");
+    assert_eq!(store.read().await.challenge(ChallengePurpose::Login, "a").await, Ok(Some(challenge(1, "new", 1))));
     let take = |expected: Option<PasskeyChallenge>| {
-        fresh.write(move |tx| {
+        store.write(move |tx| {
             let expected = expected.clone();
             Box::pin(async move {
                 let found = tx.take_challenge(ChallengePurpose::Login, "a").await?;
@@ -104,18 +104,18 @@ async fn challenges_are_answered_once(fresh: &TestStore) {
     assert_eq!(take(Some(challenge(1, "new", 1))).await, Ok(()));
     assert_eq!(take(None).await, Ok(()));
     // The next challenge removes expired ones.
-    let later = fresh.write(|tx| {
+    let later = store.write(|tx| {
         Box::pin(async move { tx.put_challenge(ChallengePurpose::Registration, "s", &challenge(1, "later", 12)).await })
     });
-    later.await.expect("there");
-    let mut tx = fresh.read().await;
+    later.await.expect("it exists");
+    let mut tx = store.read().await;
     assert_eq!(tx.challenge(ChallengePurpose::Reauthentication, "a").await, Ok(None));
     assert_eq!(tx.challenge(ChallengePurpose::Login, "b").await, Ok(Some(challenge(2, "b", 3))));
     assert_eq!(tx.challenge(ChallengePurpose::Registration, "s").await, Ok(Some(challenge(1, "later", 12))));
 }
 
-async fn users_with_factors_are_known(fresh: &TestStore) {
-    add_users(fresh).await;
+async fn users_with_factors_are_known(store: &TestStore) {
+    add_users(store).await;
     let totp = |confirmed_at| StoredTotp {
         user: user(1).id,
         sealed: Sealed { key_id: "k".to_owned(), text: "00".to_owned() },
@@ -123,7 +123,7 @@ async fn users_with_factors_are_known(fresh: &TestStore) {
         confirmed_at,
         last_step: None,
     };
-    let unconfirmed = fresh.write(move |tx| {
+    let unconfirmed = store.write(move |tx| {
         let unconfirmed = totp(None);
         Box::pin(async move {
             tx.insert_passkey(&passkey(2, 1)).await?;
@@ -131,15 +131,15 @@ async fn users_with_factors_are_known(fresh: &TestStore) {
             tx.put_totp(&unconfirmed).await
         })
     });
-    unconfirmed.await.expect("there");
-    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(2).id]), "an unfinished one does not count");
-    let confirmed = fresh.write(move |tx| {
+    unconfirmed.await.expect("it exists");
+    assert_eq!(store.read().await.users_with_factors().await, Ok(vec![user(2).id]), "an unfinished one does not count");
+    let confirmed = store.write(move |tx| {
         let confirmed = totp(Some(NOW));
         Box::pin(async move { tx.put_totp(&confirmed).await })
     });
-    confirmed.await.expect("there");
-    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(1).id, user(2).id]));
-    let removed = fresh.write(|tx| Box::pin(async move { tx.delete_totp(&user(1).id).await }));
-    removed.await.expect("there");
-    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(2).id]));
+    confirmed.await.expect("it exists");
+    assert_eq!(store.read().await.users_with_factors().await, Ok(vec![user(1).id, user(2).id]));
+    let removed = store.write(|tx| Box::pin(async move { tx.delete_totp(&user(1).id).await }));
+    removed.await.expect("it exists");
+    assert_eq!(store.read().await.users_with_factors().await, Ok(vec![user(2).id]));
 }

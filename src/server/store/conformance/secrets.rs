@@ -20,21 +20,21 @@ fn secret(owner: &str, name: &str, text: &str) -> StoredSecret {
     }
 }
 
-async fn secrets_are_personal_or_shared(fresh: &TestStore) {
-    let write = fresh.write(|tx| {
+async fn secrets_are_personal_or_shared(store: &TestStore) {
+    let write = store.write(|tx| {
         Box::pin(async move {
             for (owner, name, text) in
                 [("ada", "B_KEY", "1"), ("", "B_KEY", "2"), ("", "A_KEY", "3"), ("eve", "C_KEY", "4")]
             {
                 tx.put_secret(&secret(owner, name, text)).await?;
             }
-            tx.record_given("", "B_KEY", Timestamp(7)).await?;
-            tx.record_given("ada", "A_KEY", Timestamp(7)).await
+            tx.record_delivery("", "B_KEY", Timestamp(7)).await?;
+            tx.record_delivery("ada", "A_KEY", Timestamp(7)).await
         })
     });
     write.await.expect("new");
     let delivered = StoredSecret { delivered_at: Some(Timestamp(7)), ..secret("", "B_KEY", "2") };
-    let mut tx = fresh.read().await;
+    let mut tx = store.read().await;
     assert_eq!(
         tx.secrets_for("ada").await,
         Ok(vec![secret("", "A_KEY", "3"), delivered.clone(), secret("ada", "B_KEY", "1")])
@@ -42,14 +42,14 @@ async fn secrets_are_personal_or_shared(fresh: &TestStore) {
     assert_eq!(tx.secrets_for("").await, Ok(vec![secret("", "A_KEY", "3"), delivered]));
     drop(tx);
 
-    let write = fresh.write(|tx| {
+    let write = store.write(|tx| {
         Box::pin(async move {
             tx.put_secret(&secret("", "B_KEY", "5")).await?;
             tx.delete_secret("", "A_KEY").await
         })
     });
-    write.await.expect("there");
-    assert_eq!(fresh.read().await.secrets_for("").await, Ok(vec![secret("", "B_KEY", "5")]));
-    let again = fresh.write(|tx| Box::pin(async move { tx.delete_secret("eve", "B_KEY").await }));
+    write.await.expect("it exists");
+    assert_eq!(store.read().await.secrets_for("").await, Ok(vec![secret("", "B_KEY", "5")]));
+    let again = store.write(|tx| Box::pin(async move { tx.delete_secret("eve", "B_KEY").await }));
     assert_eq!(again.await, Err(StoreError::Conflict));
 }

@@ -73,13 +73,13 @@ fn capability() -> Capability {
     }
 }
 
-async fn reload(fresh: &TestStore, worker: &Worker) -> Worker {
-    fresh.read().await.worker(&worker.id).await.expect("readable").expect("there").worker
+async fn reload(store: &TestStore, worker: &Worker) -> Worker {
+    store.read().await.worker(&worker.id).await.expect("readable").expect("it exists").worker
 }
 
-async fn workers_round_trip(fresh: &TestStore) {
+async fn workers_round_trip(store: &TestStore) {
     let initial = worker(1);
-    fresh.insert_worker(&initial, "digest").await.expect("new");
+    store.insert_worker(&initial, "digest").await.expect("new");
     let connecting = initial.clone().registered(Timestamp(NOW.0 + 1), capability(), WorkerKind::Persistent);
     let online = connecting.clone().stream_opened(Timestamp(NOW.0 + 2), "s").expect("registered");
     let lost = online.clone().stream_closed(Timestamp(NOW.0 + 3), "s");
@@ -99,14 +99,14 @@ async fn workers_round_trip(fresh: &TestStore) {
     let with_lost_job = silent.clone().with_lost_job(Some(job(1).id));
     let returned = with_lost_job.clone().registered(Timestamp(NOW.0 + 5), capability(), WorkerKind::Persistent);
     let mut before = initial.clone();
-    assert_eq!(reload(fresh, &initial).await, initial);
+    assert_eq!(reload(store, &initial).await, initial);
     let retired = silent.clone().job_ended(Timestamp(NOW.0 + 6));
     let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..retired }.job_ended(Timestamp(NOW.0 + 7));
     let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("a network")).to_vec();
-    let pinned = ephemeral.clone().edited(WorkerEdit { networks: Some(networks), ..WorkerEdit::default() });
-    let contended = pinned.clone().token_contended(Timestamp(NOW.0 + 8), "other");
-    let settled = contended.clone().token_rotated();
-    let unassigned = Worker { unassigned_run: Some(job(1).id), lease_duration: Some(LEASE), ..settled.clone() };
+    let restricted = ephemeral.clone().edited(WorkerEdit { networks: Some(networks), ..WorkerEdit::default() });
+    let contended = restricted.clone().token_contended(Timestamp(NOW.0 + 8), "other");
+    let resolved = contended.clone().token_rotated();
+    let unassigned = Worker { unassigned_run: Some(job(1).id), lease_duration: Some(LEASE), ..resolved.clone() };
     let finishing = Worker { finishing_since: Some(Timestamp(NOW.0 + 9)), ..unassigned.clone() };
     for after in [
         connecting,
@@ -122,68 +122,68 @@ async fn workers_round_trip(fresh: &TestStore) {
         returned,
         silent,
         ephemeral,
-        pinned,
+        restricted,
         contended,
-        settled,
+        resolved,
         unassigned,
         finishing,
     ] {
-        fresh.update_worker(&before, &after).await.expect("as it was read");
-        assert_eq!(reload(fresh, &initial).await, after);
+        store.update_worker(&before, &after).await.expect("as it was read");
+        assert_eq!(reload(store, &initial).await, after);
         before = after;
     }
 }
 
-async fn token_is_valid_until_replaced(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "digest").await.expect("new");
+async fn token_is_valid_until_replaced(store: &TestStore) {
+    store.insert_worker(&worker(1), "digest").await.expect("new");
     let credential = async |digest: &'static str| {
-        let stored = fresh.read().await.worker_by_token(digest).await.expect("readable");
+        let stored = store.read().await.worker_by_token(digest).await.expect("readable");
         stored.map(|stored| WorkerCredential::clone(&stored.credential))
     };
     assert_eq!((credential("digest").await, credential("other").await), (Some(WorkerCredential::new("digest")), None));
     let old = Some(PreviousSecret { digest: "digest".to_owned(), expires_at: Timestamp(NOW.0 + 5) });
     let unused_ends_at = Some(Timestamp(NOW.0 + 5));
-    let both = WorkerCredential {
+    let rotated = WorkerCredential {
         expires_at: Some(Timestamp(NOW.0 + 9)),
         expires_unused_at: unused_ends_at,
         previous: old,
         ..WorkerCredential::issued("next", NOW, "ada/ci")
     };
-    let put = fresh.write({
-        let both = both.clone();
+    let put = store.write({
+        let rotated = rotated.clone();
         move |tx| {
-            let both = both.clone();
-            Box::pin(async move { tx.put_credential(&worker(1).id, &both).await })
+            let rotated = rotated.clone();
+            Box::pin(async move { tx.put_credential(&worker(1).id, &rotated).await })
         }
     });
-    put.await.expect("it is there");
-    assert_eq!((credential("digest").await, credential("next").await), (Some(both.clone()), Some(both)));
-    let rotate = fresh
+    put.await.expect("it exists");
+    assert_eq!((credential("digest").await, credential("next").await), (Some(rotated.clone()), Some(rotated)));
+    let rotate = store
         .write(|tx| Box::pin(async move { tx.put_credential(&worker(1).id, &WorkerCredential::new("new")).await }));
-    rotate.await.expect("it is there");
+    rotate.await.expect("it exists");
     assert_eq!((credential("digest").await, credential("next").await), (None, None));
     assert_eq!(credential("new").await, Some(WorkerCredential::new("new")));
 }
 
-async fn names_and_tokens_are_unique(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "one").await.expect("new");
+async fn names_and_tokens_are_unique(store: &TestStore) {
+    store.insert_worker(&worker(1), "one").await.expect("new");
     let same_name = Worker { name: "worker-1".to_owned(), ..worker(2) };
-    assert_eq!(fresh.insert_worker(&same_name, "two").await, Err(StoreError::Conflict));
-    assert_eq!(fresh.insert_worker(&worker(3), "one").await, Err(StoreError::Conflict));
-    assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
+    assert_eq!(store.insert_worker(&same_name, "two").await, Err(StoreError::Conflict));
+    assert_eq!(store.insert_worker(&worker(3), "one").await, Err(StoreError::Conflict));
+    assert_eq!(store.read().await.workers().await.map(|all| all.len()), Ok(1));
 }
 
-async fn worker_update_is_guarded(fresh: &TestStore) {
+async fn worker_update_is_guarded(store: &TestStore) {
     let initial = worker(1);
-    fresh.insert_worker(&initial, "digest").await.expect("new");
+    store.insert_worker(&initial, "digest").await.expect("new");
     let registered = initial.clone().registered(NOW, capability(), WorkerKind::Ephemeral);
-    fresh.update_worker(&initial, &registered).await.expect("as it was read");
-    let late = initial.clone().drained(NOW, None, None);
-    assert_eq!(fresh.update_worker(&initial, &late).await, Err(StoreError::Conflict));
-    assert_eq!(reload(fresh, &initial).await, registered);
+    store.update_worker(&initial, &registered).await.expect("as it was read");
+    let stale = initial.clone().drained(NOW, None, None);
+    assert_eq!(store.update_worker(&initial, &stale).await, Err(StoreError::Conflict));
+    assert_eq!(reload(store, &initial).await, registered);
 }
 
-async fn only_absent_workers_are_deleted(fresh: &TestStore) {
+async fn only_absent_workers_are_deleted(store: &TestStore) {
     let registered = |n| worker(n).registered(NOW, capability(), WorkerKind::Ephemeral);
     let online = |n| registered(n).stream_opened(NOW, "s").expect("registered");
     let lost = online(3).stream_closed(NOW, "s");
@@ -196,35 +196,40 @@ async fn only_absent_workers_are_deleted(fresh: &TestStore) {
         (4, "four", offline, Ok(())),
     ] {
         let initial = worker(n);
-        fresh.insert_worker(&initial, digest).await.expect("new");
-        fresh.update_worker(&initial, &after).await.expect("as it was read");
+        store.insert_worker(&initial, digest).await.expect("new");
+        store.update_worker(&initial, &after).await.expect("as it was read");
         let id = initial.id.clone();
-        let deleted = fresh.write(move |tx| {
+        let deleted = store.write(move |tx| {
             let id = id.clone();
             Box::pin(async move { tx.delete_worker(&id).await })
         });
         assert_eq!(deleted.await, expected, "{after:?}");
-        assert_eq!(fresh.read().await.worker(&initial.id).await.map(|left| left.is_none()), Ok(expected.is_ok()));
+        assert_eq!(
+            store.read().await.worker(&initial.id).await.map(|deleted_worker| deleted_worker.is_none()),
+            Ok(expected.is_ok())
+        );
     }
 }
 
-async fn last_seen_is_flushed_in_batches(fresh: &TestStore) {
-    fresh.insert_worker(&worker(1), "one").await.expect("new");
-    fresh.insert_worker(&worker(2), "two").await.expect("new");
-    let seen =
-        |at, from: Option<&str>| LastContact { at: Timestamp(at), from: from.map(|from| from.parse().expect("one")) };
+async fn last_seen_is_flushed_in_batches(store: &TestStore) {
+    store.insert_worker(&worker(1), "one").await.expect("new");
+    store.insert_worker(&worker(2), "two").await.expect("new");
+    let contact = |at, from: Option<&str>| LastContact {
+        at: Timestamp(at),
+        from: from.map(|from| from.parse().expect("an address")),
+    };
     let all = [
-        (worker(1).id, seen(5, Some("2001:db8::1"))),
-        (worker(2).id, seen(6, None)),
-        (worker(9).id, seen(7, Some("192.0.2.1"))),
+        (worker(1).id, contact(5, Some("2001:db8::1"))),
+        (worker(2).id, contact(6, None)),
+        (worker(9).id, contact(7, Some("192.0.2.1"))),
     ];
-    let flush = fresh.write(move |tx| {
+    let flush = store.write(move |tx| {
         let all = all.clone();
         Box::pin(async move { tx.flush_last_seen(&all).await })
     });
     flush.await.expect("a deleted one does not matter");
-    let times: Vec<_> = fresh.read().await.workers().await.expect("readable").iter().map(|w| w.last_seen).collect();
-    assert_eq!(times, [Some(seen(5, Some("2001:db8::1"))), Some(seen(6, None))]);
+    let times: Vec<_> = store.read().await.workers().await.expect("readable").iter().map(|w| w.last_seen).collect();
+    assert_eq!(times, [Some(contact(5, Some("2001:db8::1"))), Some(contact(6, None))]);
 }
 
 /// Jobs with the transitions that lead to them: each way in which an attempt ends.
@@ -303,82 +308,83 @@ fn jobs_in_each_status() -> impl Iterator<Item = Vec<Job>> {
     })
 }
 
-async fn every_job_state_round_trips(fresh: &TestStore) {
-    for (n, mut life) in (10..).zip(job_lifecycles().into_iter().chain(jobs_in_each_status())) {
-        for step in &mut life {
+async fn every_job_state_round_trips(store: &TestStore) {
+    for (n, mut lifecycle) in (10..).zip(job_lifecycles().into_iter().chain(jobs_in_each_status())) {
+        for step in &mut lifecycle {
             step.id = job(n).id;
         }
         // A life cycle that begins in the middle is written over a row in the state before.
-        let seed = Job { spec: life[0].spec.clone(), ..job(n) };
-        fresh.insert_job(&seed).await;
-        fresh.update_job(&seed, &life[0]).await.expect("as it was read");
-        for pair in life.windows(2) {
-            fresh.update_job(&pair[0], &pair[1]).await.expect("as it was read");
-            let read = fresh.read().await.job(&pair[1].id).await.expect("readable").expect("there");
-            assert_eq!(read, Job { submitted_at: seed.submitted_at, ..pair[1].clone() });
+        let initial = Job { spec: lifecycle[0].spec.clone(), ..job(n) };
+        store.insert_job(&initial).await;
+        store.update_job(&initial, &lifecycle[0]).await.expect("as it was read");
+        for pair in lifecycle.windows(2) {
+            store.update_job(&pair[0], &pair[1]).await.expect("as it was read");
+            let read = store.read().await.job(&pair[1].id).await.expect("readable").expect("it exists");
+            assert_eq!(read, Job { submitted_at: initial.submitted_at, ..pair[1].clone() });
         }
     }
 }
 
-async fn job_update_is_guarded(fresh: &TestStore) {
+async fn job_update_is_guarded(store: &TestStore) {
     let queued = job(1);
-    fresh.insert_job(&queued).await;
+    store.insert_job(&queued).await;
     let offered = queued.clone().offered(NOW, worker(1).id, vec![], NOW).expect("waits");
-    fresh.update_job(&queued, &offered).await.expect("as it was read");
-    let rival = queued.clone().offered(NOW, worker(2).id, vec![], NOW).expect("waits");
-    assert_eq!(fresh.update_job(&queued, &rival).await, Err(StoreError::Conflict));
+    store.update_job(&queued, &offered).await.expect("as it was read");
+    let other_offer = queued.clone().offered(NOW, worker(2).id, vec![], NOW).expect("waits");
+    assert_eq!(store.update_job(&queued, &other_offer).await, Err(StoreError::Conflict));
     let other_attempt = Job { attempt: AttemptNumber(7), ..offered.clone() };
-    assert_eq!(fresh.update_job(&other_attempt, &rival).await, Err(StoreError::Conflict));
-    assert_eq!(fresh.read().await.job(&queued.id).await, Ok(Some(offered)));
+    assert_eq!(store.update_job(&other_attempt, &other_offer).await, Err(StoreError::Conflict));
+    assert_eq!(store.read().await.job(&queued.id).await, Ok(Some(offered)));
 }
 
-async fn queue_positions_match_planning(fresh: &TestStore) {
-    let with = |n: u8, priority| Job { priority, ..job(n) };
-    let jobs = [with(1, 5), with(2, 20), with(3, 20), with(4, 50), with(5, 0)];
+async fn queue_positions_match_planning(store: &TestStore) {
+    let with_priority = |n: u8, priority| Job { priority, ..job(n) };
+    let jobs =
+        [with_priority(1, 5), with_priority(2, 20), with_priority(3, 20), with_priority(4, 50), with_priority(5, 0)];
     for job in &jobs {
-        fresh.insert_job(job).await;
+        store.insert_job(job).await;
     }
     let raised = jobs[4].clone().prioritized(50).expect("waits");
-    fresh.update_job(&jobs[4], &raised).await.expect("as it was read");
+    store.update_job(&jobs[4], &raised).await.expect("as it was read");
     let mut waiting = [jobs[0].clone(), jobs[1].clone(), jobs[2].clone(), jobs[3].clone(), raised];
     waiting.sort_by_key(|job| (Reverse(urgency(job)), job.submitted_at, job.id.clone()));
     for (position, job) in (1..).zip(&waiting) {
-        let mut tx = fresh.recent().await;
+        let mut tx = store.recent().await;
         let by_memory = tx.queue_position(job).await;
         tx.setting("begins").await.expect("readable");
         assert_eq!((by_memory, tx.queue_position(job).await), (Ok(position), Ok(position)), "{}", job.id);
     }
 }
 
-async fn leases_are_found_by_worker(fresh: &TestStore) {
+async fn leases_are_found_by_worker(store: &TestStore) {
     for n in [1, 2, 3] {
-        fresh.insert_job(&job(n)).await;
+        store.insert_job(&job(n)).await;
     }
     let offer = |n: u8, to: u8| job(n).offered(NOW, worker(to).id, vec![], NOW).expect("waits");
-    fresh.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
-    fresh.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
+    store.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
+    store.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
     let lost = offer(3, 1).lost(NOW, SILENT, LEASE);
-    fresh.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
-    fresh.update_job(&offer(3, 1), &lost).await.expect("as it was read");
-    let mut tx = fresh.read().await;
+    store.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
+    store.update_job(&offer(3, 1), &lost).await.expect("as it was read");
+    let mut tx = store.read().await;
     assert_eq!(tx.leased_jobs(None).await, Ok(vec![offer(1, 1), offer(2, 2)]));
     assert_eq!(tx.leased_jobs(Some(&worker(1).id)).await, Ok(vec![offer(1, 1)]));
     assert_eq!(tx.leased_jobs(Some(&worker(9).id)).await, Ok(vec![]));
 }
 
-async fn idempotency_key_is_known_until_swept(fresh: &TestStore) {
-    fresh.insert_job(&job(1)).await;
+async fn idempotency_key_is_known_until_swept(store: &TestStore) {
+    store.insert_job(&job(1)).await;
     let insert =
-        || fresh.write(|tx| Box::pin(async move { tx.insert_idempotency_key("ada", "k", "digest", &job(1)).await }));
+        || store.write(|tx| Box::pin(async move { tx.insert_idempotency_key("ada", "k", "digest", &job(1)).await }));
     insert().await.expect("new");
     assert_eq!(insert().await, Err(StoreError::Conflict));
-    let known = async |actor: &str| fresh.read().await.idempotency_key(actor, "k").await.expect("readable");
-    assert_eq!(known("ada").await, Some((job(1).id, "digest".to_owned())));
-    assert_eq!(known("bob").await, None);
+    let stored_key = async |actor: &str| store.read().await.idempotency_key(actor, "k").await.expect("readable");
+    assert_eq!(stored_key("ada").await, Some((job(1).id, "digest".to_owned())));
+    assert_eq!(stored_key("bob").await, None);
     let submitted = job(1).submitted_at;
-    let sweep = |before| fresh.write(move |tx| Box::pin(async move { tx.sweep_idempotency_keys(before).await }));
+    let sweep = |before| store.write(move |tx| Box::pin(async move { tx.sweep_idempotency_keys(before).await }));
     sweep(submitted).await.expect("written");
-    assert!(known("ada").await.is_some());
+    assert!(stored_key("ada").await.is_some());
     sweep(Timestamp(submitted.0 + 1)).await.expect("written");
-    assert_eq!(known("ada").await, None);
+    assert_eq!(stored_key("ada").await, None);
 }

@@ -99,14 +99,14 @@ pub trait AttemptQueries {
     async fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) -> Result<()>;
     /// Records that the worker has accepted it. Only the first time counts.
     async fn start_attempt(&mut self, job: &JobId, attempt: AttemptNumber, at: Timestamp) -> Result<()>;
-    /// Records its end; a later outcome replaces an earlier one (a lost attempt that was re-adopted and completed).
+    /// Records its end; a later outcome replaces an earlier one (a lost attempt that was recovered and completed).
     async fn end_attempt(&mut self, job: &JobId, attempt: AttemptNumber, end: &AttemptEnd) -> Result<()>;
     /// Records the step of the checkpoint from which it resumed.
     async fn set_resumed_from(&mut self, job: &JobId, attempt: AttemptNumber, step: i64) -> Result<()>;
     /// Records the line of its log with the error.
     async fn set_error_line(&mut self, job: &JobId, attempt: AttemptNumber, line: i64) -> Result<()>;
-    /// Removes its end: the attempt was re-adopted.
-    async fn reopen_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()>;
+    /// Removes its end: the attempt was recovered.
+    async fn recover_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()>;
     /// Inserts points; replaces those of existing steps.
     async fn add_points(
         &mut self,

@@ -1,7 +1,7 @@
 //! Retention of ended jobs.
 //!
-//! Files are marked in the transaction that deletes their records, and removed after it: a crash in between leaves a mark, and
-//! never a record of a missing file.
+//! Files are marked in the transaction that deletes their records, and removed after it: a crash in between leaves a
+//! mark, and never a record of a missing file.
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;

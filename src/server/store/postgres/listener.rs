@@ -34,8 +34,8 @@ pub struct NotificationListener {
     task: JoinHandle<()>,
 }
 
-/// Starts to listen; notifications by this server (by its `chain`) are left out. `None` if nothing arrives within `timeout`: a
-/// pooler that gives each transaction another connection cannot pass notifications on.
+/// Starts to listen; notifications by this server (by its `chain`) are left out. `None` if nothing arrives within
+/// `timeout`: a pooler that gives each transaction another connection cannot pass notifications on.
 pub async fn listen(pool: &PgPool, chain: &str, timeout: Duration) -> sqlx::Result<Option<NotificationListener>> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
@@ -95,10 +95,10 @@ async fn receive(mut listener: PgListener, chain: Arc<str>, sender: mpsc::Unboun
 }
 
 /// Parses `<chain> <generation> <topic> <topic>…`, or `<chain> <generation> *` if there were too many topics.
-fn parse_payload(payload: &str, own: &str) -> Option<PeerNotification> {
+fn parse_payload(payload: &str, own_chain: &str) -> Option<PeerNotification> {
     let (chain, rest) = payload.split_once(' ')?;
     let (generation, topics) = rest.split_once(' ')?;
-    if chain == own {
+    if chain == own_chain {
         return None;
     }
     let change = match topics {
@@ -121,6 +121,6 @@ mod tests {
         assert_eq!(parse_payload("c_2 7 *", "c_1"), notification(ExternalChange::Unknown));
         assert_eq!(parse_payload("nonsense", "c_1"), None);
         assert_eq!(PROBE, format!("NOTIFY {CHANNEL}, 'listening'"));
-        assert_eq!(parse_payload("listening", "c_1"), None, "another server tries whether it hears itself");
+        assert_eq!(parse_payload("listening", "c_1"), None, "the loopback check of another server");
     }
 }

@@ -1,9 +1,9 @@
 //! The store on PostgreSQL: one database, several servers.
 //!
-//! Every server commits in groups, as on SQLite, and a group holds the lock of one row from its first statement to its commit:
-//! groups of all servers are serialized. So what a use case has read cannot change until it has written, and two planners
-//! cannot assign one worker twice; a lock shared by many short transactions costs less here than repeating those that conflict.
-//! Other servers are notified through `NOTIFY`, which PostgreSQL delivers with the commit.
+//! Every server commits in groups, as on SQLite, and a group holds the lock of one row from its first statement to its
+//! commit: groups of all servers are serialized. So what a use case has read cannot change until it has written, and
+//! two planners cannot assign one worker twice; a lock shared by many short transactions costs less here than repeating
+//! those that conflict. Other servers are notified through `NOTIFY`, which PostgreSQL delivers with the commit.
 
 mod listener;
 
@@ -30,16 +30,16 @@ pub static MIGRATIONS: LazyLock<Migrator> =
 const MAX_READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Settings of every connection, set after connecting: poolers reject settings in the start-up packet. A transaction that holds
-/// the lock and is idle is aborted after 5 s; one that waits for it gives up slightly later. All statements here are short, so
-/// that JIT compilation takes longer than running them.
+/// Settings of every connection, set after connecting: poolers reject settings in the start-up packet. A transaction
+/// that holds the lock and is idle is aborted after 5 s; one that waits for it gives up slightly later. All statements
+/// here are short, so that JIT compilation takes longer than running them.
 const CONNECTION_SETTINGS: &str =
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET jit = off";
-/// The writer finds rows by their keys. Without this, a plan cached while a table was small would read the whole table for
-/// ever.
+/// The writer finds rows by their keys. Without this, a plan cached while a table was small would read the whole table
+/// forever.
 const WRITER_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
-/// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has lost the
-/// database, and then others may have changed anything.
+/// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has
+/// lost the database, and then others may have changed anything.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(5);
 /// Takes the lock that serializes groups, and shows whether another server has written meanwhile.
 const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
@@ -67,15 +67,15 @@ impl PostgresStore {
         // First: a pooler that does not pass notifications on does not keep sessions either, which the rest relies on.
         let listener = listener::listen(&readers, chain, ACQUIRE_TIMEOUT).await?.with_context(|| {
             format!(
-                "the database at {} is behind a pooler in transaction mode: servers would not hear of each other's changes; \
+                "the database at {} is behind a pooler in transaction mode: servers would not be notified of each other's changes; \
                  use session mode (PgBouncer: pool_mode = session), or connect to PostgreSQL itself",
                 describe_address(&options)
             )
         })?;
         MIGRATIONS.run(&readers).await?;
         let shared = StoreContext::new(chain, CommittedSnapshot::with_max_age(SNAPSHOT_MAX_AGE));
-        let writing = pool_options(1, &[CONNECTION_SETTINGS, WRITER_SETTINGS]).connect_with(options).await?;
-        let engine = PostgresEngine { pool: writing, shared: Arc::clone(&shared) };
+        let writer_pool = pool_options(1, &[CONNECTION_SETTINGS, WRITER_SETTINGS]).connect_with(options).await?;
+        let engine = PostgresEngine { pool: writer_pool, shared: Arc::clone(&shared) };
         let writer = WriterHandle::start(engine, Arc::clone(&shared));
         Ok(Self { writer, readers, shared, listener })
     }
@@ -83,8 +83,8 @@ impl PostgresStore {
 
 /// Parses an address to connection options.
 pub fn connect_options(url: &str) -> anyhow::Result<PgConnectOptions> {
-    let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
-    anyhow::ensure!(named, "--database-url must be a postgres:// URL; omit it to use SQLite");
+    let is_postgres_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
+    anyhow::ensure!(is_postgres_url, "--database-url must be a postgres:// URL; omit it to use SQLite");
     let options = PgConnectOptions::from_str(url).context("invalid postgres:// URL in --database-url")?;
     // Floats are sent in binary.
     Ok(options.application_name("simpletuner").extra_float_digits(None).disable_statement_logging())
@@ -92,8 +92,10 @@ pub fn connect_options(url: &str) -> anyhow::Result<PgConnectOptions> {
 
 pub async fn reader_pool(options: &PgConnectOptions) -> anyhow::Result<PgPool> {
     pool_options(MAX_READERS, &[CONNECTION_SETTINGS]).connect_with(options.clone()).await.with_context(|| {
-        let at = describe_address(options);
-        format!("failed to connect to the database at {at}; check --database-url, and that the database is running")
+        let address = describe_address(options);
+        format!(
+            "failed to connect to the database at {address}; check --database-url, and that the database is running"
+        )
     })
 }
 
@@ -182,11 +184,11 @@ impl WriteEngine for PostgresEngine {
             let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(store_error)?;
             group.cache.begin_generation(next, &self.shared.snapshot);
             let ending = group.run(DbConnection::Postgres(&mut transaction)).await?;
-            let ended = match &ending {
+            let result = match &ending {
                 GroupEnding::Commit(_) => transaction.commit().await,
                 GroupEnding::RollBack(_) => transaction.rollback().await,
             };
-            ended.map_err(store_error).map(|()| ending)
+            result.map_err(store_error).map(|()| ending)
         })
     }
 

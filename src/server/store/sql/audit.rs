@@ -42,9 +42,9 @@ impl AuditQueries for SqlSession<'_> {
 
     // This server is its only writer.
     async fn newest_audit(&mut self) -> Result<EntryRef> {
-        let known = self.head.clone().or_else(|| self.cache.as_ref().and_then(|mirror| mirror.head.clone()));
-        if let Some(known) = known {
-            return Ok(known);
+        let head = self.head.clone().or_else(|| self.cache.as_ref().and_then(|cache| cache.head.clone()));
+        if let Some(head) = head {
+            return Ok(head);
         }
         let chain = self.shared.chain.clone();
         let head = self.fetch_first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
@@ -129,8 +129,8 @@ impl AuditQueries for SqlSession<'_> {
 }
 
 impl SqlSession<'_> {
-    /// A page of all actions with a prefix: a query for each action, because the index orders the entries of one action by
-    /// time.
+    /// A page of all actions with a prefix: a query for each action, because the index orders the entries of one action
+    /// by time.
     async fn page_by_prefix(
         &mut self,
         filter: &AuditFilter,
@@ -140,8 +140,8 @@ impl SqlSession<'_> {
     ) -> Result<Vec<StoredAuditEntry>> {
         let mut entries = Vec::new();
         for action in AuditAction::ALL.iter().map(|action| action.as_str()).filter(|action| action.starts_with(start)) {
-            let one = AuditFilter { action: Some(ActionFilter::Is(action.to_owned())), ..filter.clone() };
-            entries.extend(self.audit_page(&one, from, limit).await?);
+            let single_action = AuditFilter { action: Some(ActionFilter::Is(action.to_owned())), ..filter.clone() };
+            entries.extend(self.audit_page(&single_action, from, limit).await?);
         }
         entries.sort_by(|a, b| (b.at, &b.chain, b.seq).cmp(&(a.at, &a.chain, a.seq)));
         entries.truncate(limit as usize);
@@ -149,11 +149,11 @@ impl SqlSession<'_> {
     }
 
     fn audit_conditions(&self, filter: &AuditFilter) -> Vec<SqlCondition> {
-        let among = match self.placeholder_style() {
+        let target_condition = match self.placeholder_style() {
             PlaceholderStyle::Anonymous => "target IN (SELECT value FROM json_each(?))",
             PlaceholderStyle::Numbered => "target IN (SELECT json_array_elements_text(?::json))",
         };
-        conditions(filter, among)
+        conditions(filter, target_condition)
     }
 
     /// Writes the head of the chain, once for all appended entries.
@@ -163,8 +163,8 @@ impl SqlSession<'_> {
         let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
              ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
         self.execute_one(put.bind(&*chain).bind(head.seq).bind(&head.hash)).await?;
-        if let Some(mirror) = &mut self.cache {
-            mirror.head = Some(head);
+        if let Some(cache) = &mut self.cache {
+            cache.head = Some(head);
         }
         Ok(())
     }
@@ -177,12 +177,14 @@ fn actor_condition(actor: &str) -> SqlCondition {
 }
 
 /// Each filter is a condition of its own, so that an index can be used for it.
-fn conditions(filter: &AuditFilter, among: &'static str) -> Vec<SqlCondition> {
-    let one = |text, value: &Option<String>| value.as_ref().map(|value| -> SqlCondition { (text, vec![value.into()]) });
+fn conditions(filter: &AuditFilter, target_condition: &'static str) -> Vec<SqlCondition> {
+    let equals =
+        |text, value: &Option<String>| value.as_ref().map(|value| -> SqlCondition { (text, vec![value.into()]) });
     let action = filter.action.as_ref().map(|action| -> SqlCondition {
         match action {
             ActionFilter::Is(name) => ("action = ?", vec![name.into()]),
-            // In byte order, the slash follows the dot. Not by the index of actions, which would have to sort all of them by time.
+            // In byte order, the slash follows the dot. Not by the index of actions, which would have to sort all of
+            // them by time.
             ActionFilter::Prefix(start) => {
                 let end = format!("{}/", start.trim_end_matches('.'));
                 ("(action || '') >= ? AND (action || '') < ?", vec![start.into(), end.into()])
@@ -192,13 +194,13 @@ fn conditions(filter: &AuditFilter, among: &'static str) -> Vec<SqlCondition> {
     let target = match filter.targets.as_slice() {
         [] => None,
         [target] => Some(("target = ?", vec![target.into()])),
-        several => Some((among, vec![to_json(&several).into()])),
+        targets => Some((target_condition, vec![to_json(&targets).into()])),
     };
     let conditions = [
         filter.actor.as_deref().map(actor_condition),
         action,
         target,
-        one("request_id = ?", &filter.request_id),
+        equals("request_id = ?", &filter.request_id),
         filter.since.map(|at| -> SqlCondition { ("at >= ?", vec![at.0.into()]) }),
         filter.until.map(|at| -> SqlCondition { ("at < ?", vec![at.0.into()]) }),
     ];

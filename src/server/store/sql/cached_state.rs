@@ -38,8 +38,8 @@ impl<'c> SqlSession<'c> {
     /// Fails for a reader.
     pub(super) fn require_writer(&mut self) -> Result<()> {
         self.writes += 1;
-        let reads = || StoreError::Unavailable("this snapshot is read-only".to_owned());
-        self.cache.as_ref().map(|_| ()).ok_or_else(reads)
+        let read_only = || StoreError::Unavailable("this snapshot is read-only".to_owned());
+        self.cache.as_ref().map(|_| ()).ok_or_else(read_only)
     }
 
     /// The newest revision of a configuration, if cached.
@@ -56,8 +56,8 @@ impl<'c> SqlSession<'c> {
 
     async fn load_state(&mut self) -> Result<FleetState> {
         let workers = self.fetch_valid(sql("SELECT * FROM workers"), worker_from).await?;
-        let live = sql(concat!("SELECT * FROM jobs WHERE state IN ", live_states!()));
-        let jobs = self.fetch_valid(live, job_from).await?;
+        let select = sql(concat!("SELECT * FROM jobs WHERE state IN ", live_states!()));
+        let jobs = self.fetch_valid(select, job_from).await?;
         let access = self.load_access().await?;
         Ok(FleetState::new(workers, jobs, access))
     }

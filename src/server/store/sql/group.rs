@@ -24,7 +24,7 @@ impl SqlSession<'_> {
     /// Notifies other servers when this transaction is committed; returns the topics to notify here.
     pub(super) async fn notify_peers(&mut self) -> Result<Vec<String>> {
         let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
-        let (generation, changed) = self.cache.as_ref().map_or((0, false), |mirror| mirror.pending_generation());
+        let (generation, changed) = self.cache.as_ref().map_or((0, false), |cache| cache.pending_generation());
         // A change without a topic invalidates the snapshots of other servers too.
         if !self.is_single_server() && (changed || !topics.is_empty()) {
             let sender = format!("{} {generation}", self.shared.chain);

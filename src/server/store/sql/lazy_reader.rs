@@ -1,5 +1,5 @@
-//! A read transaction that begins with the first statement: a reader that finds everything in memory does not access the
-//! database.
+//! A read transaction that begins with the first statement: a reader that finds everything in memory does not access
+//! the database.
 
 use sqlx::{Database, Pool, Transaction};
 

@@ -1,7 +1,7 @@
 //! The statements, written once for both engines.
 //!
-//! They use the SQL that SQLite and PostgreSQL share: `$1` for parameters, `ON CONFLICT (…)`, `IS NOT DISTINCT FROM`. Columns
-//! are text, 64-bit integers (times in milliseconds, booleans as 0 and 1) and floats, on both.
+//! They use the SQL that SQLite and PostgreSQL share: `$1` for parameters, `ON CONFLICT (…)`, `IS NOT DISTINCT FROM`.
+//! Columns are text, 64-bit integers (times in milliseconds, booleans as 0 and 1) and floats, on both.
 
 mod access;
 mod artifacts;
@@ -106,13 +106,13 @@ impl crate::store::Tx for SqlSession<'_> {}
 
 impl<'c> SqlSession<'c> {
     pub fn new(db: DbConnection<'c>, shared: Arc<StoreContext>) -> Self {
-        let (pending, topics) = (WriteBatch::default(), BTreeSet::new());
+        let (batch, topics) = (WriteBatch::default(), BTreeSet::new());
         Self {
             db,
             shared,
             uses_snapshot: false,
             cache: None,
-            batch: pending,
+            batch,
             writes: 0,
             has_failed: false,
             planning_requested: false,
@@ -143,16 +143,18 @@ impl<'c> SqlSession<'c> {
     }
 
     /// Passes on each row as it arrives: a row takes several times the memory of its value.
-    async fn for_each_row(&mut self, statement: Statement, take: impl FnMut(SqlRow) + Send) -> Result<()> {
+    async fn for_each_row(&mut self, statement: Statement, handle_row: impl FnMut(SqlRow) + Send) -> Result<()> {
         self.flush().await?;
-        let ended = match &mut self.db {
-            DbConnection::Sqlite(connection) => sqlite_rows(connection, statement, take).await,
-            DbConnection::SqliteReader(reader) => sqlite_rows(reader.connection().await?, statement, take).await,
-            DbConnection::Postgres(connection) => postgres_rows(connection, statement, take).await,
-            DbConnection::PostgresReader(reader) => postgres_rows(reader.connection().await?, statement, take).await,
+        let result = match &mut self.db {
+            DbConnection::Sqlite(connection) => sqlite_rows(connection, statement, handle_row).await,
+            DbConnection::SqliteReader(reader) => sqlite_rows(reader.connection().await?, statement, handle_row).await,
+            DbConnection::Postgres(connection) => postgres_rows(connection, statement, handle_row).await,
+            DbConnection::PostgresReader(reader) => {
+                postgres_rows(reader.connection().await?, statement, handle_row).await
+            }
         };
-        self.has_failed |= ended.is_err();
-        ended
+        self.has_failed |= result.is_err();
+        result
     }
 
     /// Converts every row.
@@ -180,10 +182,10 @@ impl<'c> SqlSession<'c> {
     /// Returns the first row, if there is one.
     async fn fetch_first(&mut self, statement: Statement) -> Result<Option<SqlRow>> {
         let mut first = None;
-        let take = |row| {
+        let keep_first = |row| {
             first.get_or_insert(row);
         };
-        self.for_each_row(statement, take).await?;
+        self.for_each_row(statement, keep_first).await?;
         Ok(first)
     }
 
@@ -195,15 +197,15 @@ impl<'c> SqlSession<'c> {
 
     /// Runs a statement without flushing the batch.
     async fn execute_unflushed(&mut self, statement: Statement) -> Result<u64> {
-        let run = match &mut self.db {
+        let result = match &mut self.db {
             DbConnection::Sqlite(connection) => sqlite_execute(connection, statement).await,
             DbConnection::SqliteReader(reader) => sqlite_execute(reader.connection().await?, statement).await,
             DbConnection::Postgres(connection) => postgres_execute(connection, statement).await,
             DbConnection::PostgresReader(reader) => postgres_execute(reader.connection().await?, statement).await,
         };
-        self.has_failed |= run.is_err();
-        self.writes += run.as_ref().copied().unwrap_or_default();
-        run
+        self.has_failed |= result.is_err();
+        self.writes += result.as_ref().copied().unwrap_or_default();
+        result
     }
 
     /// Runs a statement that must write exactly one row; otherwise another transaction was first.
@@ -220,11 +222,11 @@ fn valid_or_log<T>(result: Result<T>) -> Option<T> {
 async fn sqlite_rows(
     connection: &mut SqliteConnection,
     statement: Statement,
-    mut take: impl FnMut(SqlRow),
+    mut handle_row: impl FnMut(SqlRow),
 ) -> Result<()> {
-    let mut portions = bound!(statement).fetch(connection).try_chunks(SQLITE_ROW_BATCH);
-    while let Some(portion) = portions.try_next().await.map_err(|error| store_error(error.1))? {
-        portion.into_iter().map(SqlRow::Sqlite).for_each(&mut take);
+    let mut chunks = bound!(statement).fetch(connection).try_chunks(SQLITE_ROW_BATCH);
+    while let Some(chunk) = chunks.try_next().await.map_err(|error| store_error(error.1))? {
+        chunk.into_iter().map(SqlRow::Sqlite).for_each(&mut handle_row);
     }
     Ok(())
 }
@@ -236,11 +238,11 @@ async fn sqlite_execute(connection: &mut SqliteConnection, statement: Statement)
 async fn postgres_rows(
     connection: &mut PgConnection,
     statement: Statement,
-    mut take: impl FnMut(SqlRow),
+    mut handle_row: impl FnMut(SqlRow),
 ) -> Result<()> {
     let mut rows = bound!(statement.without_nul()).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(store_error)? {
-        take(SqlRow::Postgres(row));
+        handle_row(SqlRow::Postgres(row));
     }
     Ok(())
 }
@@ -249,12 +251,13 @@ async fn postgres_execute(connection: &mut PgConnection, statement: Statement) -
     Ok(bound!(statement.without_nul()).execute(connection).await.map_err(store_error)?.rows_affected())
 }
 
-/// The number of SQLite rows buffered at a time. Its thread allocates them and ours frees them: one by one, each waits for the
-/// other all the time, and reading takes twice as long.
+/// The number of SQLite rows that are passed on together. SQLite's thread allocates them and the reading one frees
+/// them; if they were passed on one by one, both threads would wait for each other, and reading would take twice as
+/// long.
 const SQLITE_ROW_BATCH: usize = 2_500;
 
 /// Converts an error of the driver.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` requires")]
 pub fn store_error(error: sqlx::Error) -> StoreError {
     match error.as_database_error() {
         Some(database) if database.is_unique_violation() => StoreError::Conflict,

@@ -30,9 +30,9 @@ impl SecretQueries for SqlSession<'_> {
         self.execute_one(sql("DELETE FROM secrets WHERE owner = $1 AND name = $2").bind(owner).bind(name)).await
     }
 
-    async fn record_given(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()> {
-        let note = sql("UPDATE secrets SET delivered_at = $1 WHERE owner = $2 AND name = $3");
-        self.execute(note.bind(at.0).bind(owner).bind(name)).await.map(drop)
+    async fn record_delivery(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()> {
+        let update = sql("UPDATE secrets SET delivered_at = $1 WHERE owner = $2 AND name = $3");
+        self.execute(update.bind(at.0).bind(owner).bind(name)).await.map(drop)
     }
 }
 

@@ -166,8 +166,8 @@ impl From<u8> for SqlValue {
 }
 
 impl From<bool> for SqlValue {
-    fn from(switch: bool) -> Self {
-        Self::Int(Some(switch.into()))
+    fn from(value: bool) -> Self {
+        Self::Int(Some(value.into()))
     }
 }
 
@@ -206,15 +206,15 @@ mod tests {
         let rows = vec![vec![SqlValue::from(1_u8), SqlValue::from(2_u8)]];
         let text = insert(PlaceholderStyle::Numbered, "t", &["a", "b"], rows).text;
         assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
-        let all: fn(PlaceholderStyle) -> String =
+        let without_conditions: fn(PlaceholderStyle) -> String =
             |style| select(style, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
         assert_eq!(
-            (all(PlaceholderStyle::Numbered), all(PlaceholderStyle::Anonymous)),
+            (without_conditions(PlaceholderStyle::Numbered), without_conditions(PlaceholderStyle::Anonymous)),
             ("SELECT 1 LIMIT $1".into(), "SELECT 1 LIMIT ?".into())
         );
-        let some: Vec<SqlCondition> =
+        let two_conditions: Vec<SqlCondition> =
             vec![("a = ?", vec![1_u8.into()]), ("b < ? AND b > ?", vec![2_u8.into(), 3_u8.into()])];
-        let text = select(PlaceholderStyle::Numbered, "SELECT 1", some, " LIMIT ?").text;
+        let text = select(PlaceholderStyle::Numbered, "SELECT 1", two_conditions, " LIMIT ?").text;
         assert_eq!(text.as_str(), "SELECT 1 WHERE a = $1 AND b < $2 AND b > $3 LIMIT $4");
     }
 }

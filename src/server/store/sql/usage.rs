@@ -85,15 +85,16 @@ impl UsageQueries for SqlSession<'_> {
         worker: Option<&WorkerId>,
     ) -> Result<Vec<FailingWorker>> {
         let recent: SqlCondition = ("ended_at >= ?", vec![streak.since.0.into()]);
-        let only = worker.map(|worker| -> SqlCondition { ("worker_id = ?", vec![worker.as_str().into()]) });
+        let by_worker = worker.map(|worker| -> SqlCondition { ("worker_id = ?", vec![worker.as_str().into()]) });
         let from = "SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed";
-        let at_once = " AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < ?
+        let streak_condition = " AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < ?
                AND NOT EXISTS (SELECT 1 FROM attempts AS later
                    WHERE later.worker_id = failed.worker_id AND later.offered_at > failed.offered_at
                      AND (later.outcome = 'completed'
                           OR coalesce(later.ended_at, ?) - coalesce(later.started_at, ?) >= ?))
              GROUP BY worker_id HAVING count(*) >= ? ORDER BY since LIMIT 100";
-        let select = select(self.placeholder_style(), from, only.into_iter().chain([recent]).collect(), at_once);
+        let select =
+            select(self.placeholder_style(), from, by_worker.into_iter().chain([recent]).collect(), streak_condition);
         let select =
             select.bind(streak.quick_failure.0).bind(streak.now.0).bind(streak.now.0).bind(streak.quick_failure.0);
         let select = select.bind(i64::try_from(streak.min_failures).unwrap_or(i64::MAX));

@@ -22,20 +22,21 @@ impl WorkerQueries for SqlSession<'_> {
 
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
         // A corrupt row is not in memory, and must be an error.
-        if let Some(Some(known)) =
-            self.try_read_state(|known| known.worker(id).map(|stored| StoredWorker::clone(stored)))
+        if let Some(Some(stored)) =
+            self.try_read_state(|fleet_state| fleet_state.worker(id).map(|stored| StoredWorker::clone(stored)))
         {
-            return Ok(Some(known));
+            return Ok(Some(stored));
         }
         let select = sql("SELECT * FROM workers WHERE id = $1").bind(id.as_str());
         self.fetch_first(select).await?.as_ref().map(from_row).transpose()
     }
 
     async fn worker_by_token(&mut self, digest: &str) -> Result<Option<StoredWorker>> {
-        let known =
-            self.try_read_state(|known| known.worker_by_token(digest).map(|stored| StoredWorker::clone(stored)));
-        if let Some(Some(known)) = known {
-            return Ok(Some(known));
+        let cached = self.try_read_state(|fleet_state| {
+            fleet_state.worker_by_token(digest).map(|stored| StoredWorker::clone(stored))
+        });
+        if let Some(Some(stored)) = cached {
+            return Ok(Some(stored));
         }
         let select =
             sql("SELECT * FROM workers WHERE token_digest = $1 OR old_token_digest = $1 OR session_digest = $1");
@@ -110,10 +111,12 @@ impl WorkerQueries for SqlSession<'_> {
         Ok(())
     }
 
-    async fn flush_last_seen(&mut self, seen: &[(WorkerId, LastContact)]) -> Result<()> {
-        let from = |seen: &LastContact| seen.from.map(|from| from.to_string());
-        let row = |(id, seen): &(WorkerId, LastContact)| vec![id.as_str().into(), seen.at.0.into(), from(seen).into()];
-        let rows = seen.iter().map(row).collect();
+    async fn flush_last_seen(&mut self, contacts: &[(WorkerId, LastContact)]) -> Result<()> {
+        let from = |contact: &LastContact| contact.from.map(|from| from.to_string());
+        let row = |(id, contact): &(WorkerId, LastContact)| {
+            vec![id.as_str().into(), contact.at.0.into(), from(contact).into()]
+        };
+        let rows = contacts.iter().map(row).collect();
         // Another server may have recorded a later contact, and the worker may be deleted.
         let key = "workers.id = v.id AND (workers.last_seen IS NULL OR workers.last_seen < v.seen)";
         let (placeholders, columns) = (self.placeholder_style(), ["id", "seen", "seen_from"]);
@@ -123,8 +126,8 @@ impl WorkerQueries for SqlSession<'_> {
         for (statement, _) in batched(rows, statement) {
             self.execute(statement).await?;
         }
-        for (id, seen) in seen {
-            self.record_change(StateChange::Seen(id.clone(), *seen));
+        for (id, contact) in contacts {
+            self.record_change(StateChange::Contact(id.clone(), *contact));
         }
         Ok(())
     }

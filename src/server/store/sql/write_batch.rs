@@ -1,11 +1,11 @@
 //! Writes of a group that are not flushed yet.
 //!
-//! Jobs, attempts and audit entries are what nearly every use case writes. They are collected here and written with many rows
-//! per statement: at the end of the group, or before the first statement that could read them. A statement costs a round trip
-//! to another thread or host; another row in it costs next to nothing.
+//! Jobs, attempts and audit entries are what nearly every use case writes. They are collected here and written with
+//! many rows per statement: at the end of the group, or before the first statement that could read them. A statement
+//! costs a round trip to another thread or host; another row in it costs next to nothing.
 //!
-//! A change is still guarded by the state it was based on: the guard becomes part of the row in the statement, and a row that
-//! has changed fails the group, as it would have failed immediately.
+//! A change is still guarded by the state it was based on: the guard becomes part of the row in the statement, and a
+//! row that has changed fails the group, as it would have failed immediately.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
 
 /// The maximum number of rows in a statement. Statements come in sizes of powers of two, so that few are prepared.
-const MOST_ROWS: usize = 64;
+const MAX_ROWS: usize = 64;
 
 const ATTEMPT_COLUMNS: [&str; 7] =
     ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "gpus", "offered_at"];
@@ -62,7 +62,7 @@ struct AttemptPatch {
 enum EndPatch {
     #[default]
     Unchanged,
-    /// The attempt was re-adopted.
+    /// The attempt was recovered.
     Cleared,
     Ended(AttemptEnd),
 }
@@ -109,7 +109,7 @@ impl WriteBatch {
         self.patch(job, attempt).end = EndPatch::Ended(end);
     }
 
-    pub fn reopen_attempt(&mut self, job: &JobId, attempt: AttemptNumber) {
+    pub fn recover_attempt(&mut self, job: &JobId, attempt: AttemptNumber) {
         self.patch(job, attempt).end = EndPatch::Cleared;
     }
 
@@ -142,9 +142,9 @@ impl WriteBatch {
 
 fn job_statements(placeholders: PlaceholderStyle, jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
     let (mut new, mut changed) = (Vec::new(), Vec::new());
-    for PendingJob { guard: was, job } in jobs {
+    for PendingJob { guard, job } in jobs {
         let values = mutable_values(&job).into_iter();
-        match was {
+        match guard {
             None => new.push(immutable_values(&job).into_iter().chain(values).collect()),
             Some((state, attempt)) => changed.push(values.chain([state.into(), attempt.0.into()]).collect()),
         }
@@ -207,7 +207,7 @@ pub(super) fn batched(
 ) -> Vec<(Statement, u64)> {
     let mut statements = Vec::new();
     while !rows.is_empty() {
-        let size = MOST_ROWS.min(1 << rows.len().ilog2());
+        let size = MAX_ROWS.min(1 << rows.len().ilog2());
         let rest = rows.split_off(size);
         statements.push((statement(rows), size as u64));
         rows = rest;

@@ -1,8 +1,8 @@
 //! The only writer. Use cases that wait at the same time share one transaction, and so one flush to disk.
 //!
-//! A rejection inside a group has usually written nothing (use cases decide before they write), and the others continue. If it
-//! has, or a statement failed, or a guarded write finds a changed row, the group is rolled back and its members are run again
-//! one by one, so that one cannot fail the others.
+//! A rejection inside a group has usually written nothing (use cases decide before they write), and the others
+//! continue. If it has, or a statement failed, or a guarded write finds a changed row, the group is rolled back and its
+//! members are run again one by one, so that one cannot fail the others.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -66,27 +66,27 @@ impl WriteGroup<'_> {
     /// Runs the members one after another inside an open transaction.
     pub async fn run(self, db: DbConnection<'_>) -> Result<GroupEnding> {
         let mut session = SqlSession::for_writer(db, Arc::clone(self.shared), self.cache);
-        let alone = self.members.len() == 1;
+        let is_single = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
         for member in self.members {
             let before = session.writes;
             let outcome = (member.work)(&mut session).await;
             // Its earlier writes must not be committed in part, nor by a transaction with a failed statement.
-            let late = outcome == Err(StoreError::Conflict);
-            let undo = late || session.has_failed || (outcome.is_err() && session.writes > before);
+            let is_conflict = outcome == Err(StoreError::Conflict);
+            let must_roll_back = is_conflict || session.has_failed || (outcome.is_err() && session.writes > before);
             match outcome {
                 Err(error @ (StoreError::Unavailable(_) | StoreError::CorruptRow { .. })) => return Err(error),
-                outcome if undo && alone => {
+                outcome if must_roll_back && is_single => {
                     return Ok(GroupEnding::RollBack(outcome.err().unwrap_or(StoreError::Conflict)));
                 }
-                _ if undo => return Err(StoreError::Conflict),
+                _ if must_roll_back => return Err(StoreError::Conflict),
                 outcome => outcomes.push(outcome),
             }
         }
         match Self::finish(&mut session, self.hooks).await {
-            Err(StoreError::Conflict) if alone => Ok(GroupEnding::RollBack(StoreError::Conflict)),
-            finished => {
-                let topics = finished?;
+            Err(StoreError::Conflict) if is_single => Ok(GroupEnding::RollBack(StoreError::Conflict)),
+            result => {
+                let topics = result?;
                 Ok(GroupEnding::Commit(CommittedGroup { outcomes, topics, has_writes: session.writes > 0 }))
             }
         }
@@ -115,8 +115,8 @@ impl WriterHandle {
     pub fn start(engine: impl WriteEngine, shared: Arc<StoreContext>) -> Self {
         let (queue, members) = mpsc::channel(QUEUE_CAPACITY);
         let hooks = Arc::new(OnceLock::new());
-        let writing = WriterTask { engine, shared, cache: WriterCache::default(), hooks: Arc::clone(&hooks) };
-        let task = tokio::spawn(writing.run(members));
+        let writer = WriterTask { engine, shared, cache: WriterCache::default(), hooks: Arc::clone(&hooks) };
+        let task = tokio::spawn(writer.run(members));
         Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), hooks }
     }
 
@@ -170,8 +170,8 @@ impl<E: WriteEngine> WriterTask<E> {
                         "database writer: a group commit failed; running its members one by one"
                     );
                     for member in members.drain(..) {
-                        let alone = self.commit_group(std::slice::from_ref(&member)).await;
-                        self.reply(vec![member], alone);
+                        let outcome = self.commit_group(std::slice::from_ref(&member)).await;
+                        self.reply(vec![member], outcome);
                     }
                 }
                 outcome => self.reply(std::mem::take(&mut members), outcome),
@@ -212,7 +212,7 @@ impl<E: WriteEngine> WriterTask<E> {
         }
     }
 
-    /// Notifies the topics of a commit, then answers each member.
+    /// Notifies the topics of a commit, then sends each member its result.
     fn reply(&self, members: Vec<QueuedWork>, outcome: Result<CommittedGroup>) {
         let outcomes = match outcome {
             Ok(CommittedGroup { outcomes, topics, .. }) => {
@@ -224,7 +224,7 @@ impl<E: WriteEngine> WriterTask<E> {
             Err(error) => members.iter().map(|_| Err(error.clone())).collect(),
         };
         for (member, outcome) in members.into_iter().zip(outcomes) {
-            // The caller may be gone; what was written stays.
+            // The caller may have stopped waiting; what was written stays.
             let _ = member.reply.send(outcome);
         }
     }

@@ -1,7 +1,7 @@
 //! The store on SQLite: one file, one writer, several readers, one server.
 //!
-//! WAL with `synchronous=FULL`: what was acknowledged survives a power failure. A lock file beside the database prevents a
-//! second server, because a second writer would not know the first one's memory.
+//! WAL with `synchronous=FULL`: what was acknowledged survives a power failure. A lock file beside the database
+//! prevents a second server, because a second writer would not know the first one's memory.
 
 #[cfg(test)]
 mod tests;
@@ -35,8 +35,8 @@ pub static MIGRATIONS: LazyLock<Migrator> =
 const MAX_READERS: u32 = 4;
 /// 32 MiB for the pages that the writer changes all the time, so that it does not read them again.
 const WRITER_CACHE_SIZE: &str = "-32768";
-/// The WAL is checkpointed every 32 MiB (in pages of 4 KiB), not every 4: a page that many commits change is written once, with
-/// fewer waits for the disk.
+/// The WAL is checkpointed every 32 MiB (in pages of 4 KiB), not every 4: a page that many commits change is written
+/// once, with fewer waits for the disk.
 const WAL_AUTOCHECKPOINT: &str = "8192";
 
 /// The embedded database of one server.
@@ -65,9 +65,9 @@ impl SqliteStore {
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .disable_statement_logging();
-        let writing =
+        let writer_options =
             options.clone().pragma("cache_size", WRITER_CACHE_SIZE).pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT);
-        let mut connection = writing.connect().await?;
+        let mut connection = writer_options.connect().await?;
         require_recent_sqlite(&mut connection).await?;
         MIGRATIONS.run(&mut connection).await?;
         let readers = SqlitePoolOptions::new()
@@ -123,11 +123,11 @@ impl WriteEngine for SqliteEngine {
         Box::pin(async move {
             let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(store_error)?;
             let ending = group.run(DbConnection::Sqlite(&mut transaction)).await?;
-            let ended = match &ending {
+            let result = match &ending {
                 GroupEnding::Commit(_) => transaction.commit().await,
                 GroupEnding::RollBack(_) => transaction.rollback().await,
             };
-            ended.map_err(store_error).map(|()| ending)
+            result.map_err(store_error).map(|()| ending)
         })
     }
 
@@ -145,7 +145,7 @@ pub struct DirectoryLock(File);
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing it is not enough: a child process that is being started has a copy of it for a moment.
+        // Closing it is not enough: a child process that is being started briefly has a copy of it.
         if let Err(error) = self.0.unlock() {
             tracing::warn!(%error, "failed to unlock the data directory; it stays locked until this process exits");
         }

@@ -10,8 +10,8 @@ use crate::store::Result;
 static SHARED_MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/migrations");
 
 /// Returns the migrations of one engine, with the shared ones.
-pub fn with_shared_migrations(own: &Migrator) -> Migrator {
-    Migrator::with_migrations(own.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect())
+pub fn with_shared_migrations(engine: &Migrator) -> Migrator {
+    Migrator::with_migrations(engine.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect())
 }
 
 /// The number of the newest migration.

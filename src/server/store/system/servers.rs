@@ -20,8 +20,8 @@ pub struct RegisteredServer {
 pub trait ServerQueries {
     /// Records a sign of life of this server; returns the servers with one within `duration`, including itself.
     async fn heartbeat_server(&mut self, duration: Millis) -> Result<Vec<String>>;
-    /// Acquires or renews the leadership for `duration` from now by the database's clock; returns whether this server is the
-    /// leader.
+    /// Acquires or renews the leadership for `duration` from now by the database's clock; returns whether this server
+    /// is the leader.
     async fn try_lead(&mut self, duration: Millis) -> Result<bool>;
     /// Returns whether there is a leader.
     async fn has_leader(&mut self) -> Result<bool>;

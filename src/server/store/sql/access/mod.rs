@@ -38,11 +38,11 @@ impl AccessQueries for SqlSession<'_> {
     }
 
     async fn user_activity(&mut self) -> Result<Vec<UserActivity>> {
-        let used = sql("SELECT user_id, MAX(at) AS at, COUNT(token_id) AS tokens FROM (
+        let select = sql("SELECT user_id, MAX(at) AS at, COUNT(token_id) AS tokens FROM (
                 SELECT user_id, id AS token_id, used_at AS at FROM api_tokens
                 UNION ALL SELECT user_id, NULL AS token_id, seen_at AS at FROM sessions
             ) AS used GROUP BY user_id ORDER BY user_id");
-        self.fetch_all(used, activity_from).await
+        self.fetch_all(select, activity_from).await
     }
 
     async fn insert_user(&mut self, user: &StoredUser) -> Result<()> {
@@ -71,8 +71,8 @@ impl AccessQueries for SqlSession<'_> {
     }
 
     async fn resolve_token(&mut self, digest: &str) -> Result<Option<ResolvedCredential>> {
-        if let Some(Some(known)) = self.try_read_state(|known| known.access().resolve_token(digest)) {
-            return Ok(Some(known));
+        if let Some(Some(resolved)) = self.try_read_state(|fleet_state| fleet_state.access().resolve_token(digest)) {
+            return Ok(Some(resolved));
         }
         let row = self.fetch_first(sql("SELECT * FROM api_tokens WHERE digest = $1").bind(digest)).await?;
         let Some(token) = row.as_ref().map(token_from).transpose()? else { return Ok(None) };
@@ -81,8 +81,8 @@ impl AccessQueries for SqlSession<'_> {
     }
 
     async fn resolve_cookie(&mut self, digest: &str) -> Result<Option<ResolvedCredential>> {
-        if let Some(Some(known)) = self.try_read_state(|known| known.access().resolve_cookie(digest)) {
-            return Ok(Some(known));
+        if let Some(Some(resolved)) = self.try_read_state(|fleet_state| fleet_state.access().resolve_cookie(digest)) {
+            return Ok(Some(resolved));
         }
         let row = self.fetch_first(sql("SELECT * FROM sessions WHERE digest = $1").bind(digest)).await?;
         let Some(session) = row.as_ref().map(session_from).transpose()? else { return Ok(None) };
@@ -175,9 +175,9 @@ impl AccessQueries for SqlSession<'_> {
     }
 
     async fn record_last_used(&mut self, used: &[LastUsed]) -> Result<()> {
-        for used in used {
+        for last_used in used {
             // Another server may have recorded a later use.
-            let update = match used {
+            let update = match last_used {
                 LastUsed::Token(id, at) => {
                     sql("UPDATE api_tokens SET used_at = $1 WHERE id = $2 AND (used_at IS NULL OR used_at < $1)")
                         .bind(at.0)
@@ -188,7 +188,7 @@ impl AccessQueries for SqlSession<'_> {
                 }
             };
             self.execute(update).await?;
-            self.record_access_change(AccessChange::Used(used.clone()));
+            self.record_access_change(AccessChange::Used(last_used.clone()));
         }
         Ok(())
     }

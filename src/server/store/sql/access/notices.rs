@@ -51,13 +51,13 @@ impl NoticeQueries for SqlSession<'_> {
         user: &UserId,
         network: &str,
         at: Timestamp,
-        forget: Timestamp,
+        forget_before: Timestamp,
     ) -> Result<()> {
         let put = sql("INSERT INTO login_networks (user_id, network, last_login_at) VALUES ($1, $2, $3)
              ON CONFLICT (user_id, network) DO UPDATE SET last_login_at = excluded.last_login_at");
         self.execute_one(put.bind(user.as_str()).bind(network).bind(at.0)).await?;
         let old = sql("DELETE FROM login_networks WHERE user_id = $1 AND last_login_at < $2");
-        self.execute(old.bind(user.as_str()).bind(forget.0)).await.map(drop)
+        self.execute(old.bind(user.as_str()).bind(forget_before.0)).await.map(drop)
     }
 }
 

@@ -46,8 +46,8 @@ impl PasskeyQueries for SqlSession<'_> {
         holder: &str,
         challenge: &PasskeyChallenge,
     ) -> Result<()> {
-        let ended = sql("DELETE FROM passkey_challenges WHERE ends_at <= $1").bind(challenge.created_at.0);
-        self.execute(ended).await?;
+        let delete_expired = sql("DELETE FROM passkey_challenges WHERE ends_at <= $1").bind(challenge.created_at.0);
+        self.execute(delete_expired).await?;
         let put = sql("INSERT INTO passkey_challenges
                (purpose, holder, user_id, origin, options, state, created_at, ends_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -38,13 +38,13 @@ impl AttemptQueries for SqlSession<'_> {
         limit: u32,
     ) -> Result<Vec<(StoredAttempt, String)>> {
         let by_worker: SqlCondition = ("attempts.worker_id = ?", vec![worker.as_str().into()]);
-        let behind = after.map(|cursor| -> SqlCondition {
+        let after_cursor = after.map(|cursor| -> SqlCondition {
             let values = vec![cursor.offered_at.0.into(), cursor.job.as_str().into(), cursor.attempt.0.into()];
             ("(attempts.offered_at, attempts.job_id, attempts.attempt) < (?, ?, ?)", values)
         });
         let from = "SELECT attempts.*, jobs.config_name FROM attempts JOIN jobs ON jobs.id = attempts.job_id";
         let order = " ORDER BY attempts.offered_at DESC, attempts.job_id DESC, attempts.attempt DESC LIMIT ?";
-        let conditions = [Some(by_worker), behind].into_iter().flatten().collect();
+        let conditions = [Some(by_worker), after_cursor].into_iter().flatten().collect();
         let select = select(self.placeholder_style(), from, conditions, order).bind(limit);
         self.fetch_all(select, |row| Ok((from_row(row)?, row.get("config_name")?))).await
     }
@@ -83,9 +83,9 @@ impl AttemptQueries for SqlSession<'_> {
         Ok(())
     }
 
-    async fn reopen_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()> {
+    async fn recover_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()> {
         self.require_writer()?;
-        self.batch.reopen_attempt(job, attempt);
+        self.batch.recover_attempt(job, attempt);
         Ok(())
     }
 
@@ -114,8 +114,8 @@ impl AttemptQueries for SqlSession<'_> {
             stats.number -= i64::try_from(dropped).unwrap_or(i64::MAX);
         }
         for point in points {
-            let is_on_stride = stats.seen % stats.stride == 0;
-            stats.seen += 1;
+            let is_on_stride = stats.received % stats.stride == 0;
+            stats.received += 1;
             let is_tail = !is_on_stride && std::ptr::eq(point, newest);
             if is_tail {
                 stats.tail = Some(point.step);
@@ -133,7 +133,7 @@ impl AttemptQueries for SqlSession<'_> {
         }
         let update = sql("UPDATE attempts SET progress = $1, points_seen = $2, points_kept = $3, points_bytes = $4,
                  points_every = $5, points_tail = $6 WHERE job_id = $7 AND attempt = $8");
-        let update = update.bind(&newest.point).bind(stats.seen).bind(stats.number).bind(stats.bytes);
+        let update = update.bind(&newest.point).bind(stats.received).bind(stats.number).bind(stats.bytes);
         self.execute_one(update.bind(stats.stride).bind(stats.tail).bind(job.as_str()).bind(attempt.0)).await
     }
 
@@ -151,10 +151,10 @@ impl AttemptQueries for SqlSession<'_> {
     }
 }
 
-/// What is known of an attempt's points without reading them. The numbers are upper limits: a point that is sent again is
-/// counted again, until the points are thinned.
+/// What is known of an attempt's points without reading them. The numbers are upper limits: a point that is sent again
+/// is counted again, until the points are thinned.
 struct PointStats {
-    seen: i64,
+    received: i64,
     number: i64,
     bytes: i64,
     stride: i64,
@@ -166,9 +166,9 @@ impl SqlSession<'_> {
         let select = sql("SELECT points_seen, points_kept, points_bytes, points_every, points_tail FROM attempts
              WHERE job_id = $1 AND attempt = $2");
         let row = self.fetch_first(select.bind(job.as_str()).bind(attempt.0)).await?;
-        let Some(row) = row else { return Ok(PointStats { seen: 0, number: 0, bytes: 0, stride: 1, tail: None }) };
+        let Some(row) = row else { return Ok(PointStats { received: 0, number: 0, bytes: 0, stride: 1, tail: None }) };
         Ok(PointStats {
-            seen: row.get("points_seen")?,
+            received: row.get("points_seen")?,
             number: row.get("points_kept")?,
             bytes: row.get("points_bytes")?,
             stride: row.get::<i64>("points_every")?.max(1),
@@ -220,7 +220,7 @@ fn from_row(row: &SqlRow) -> Result<StoredAttempt> {
 }
 
 fn loss_code_from(row: &NamedRow<'_>) -> Result<Option<LossCode>> {
-    let word: Option<String> = row.get("loss_code")?;
-    let code = |word: String| LossCode::parse(&word).ok_or_else(|| row.corrupt(format!("loss_code is {word:?}")));
-    word.map(code).transpose()
+    let name: Option<String> = row.get("loss_code")?;
+    let code = |name: String| LossCode::parse(&name).ok_or_else(|| row.corrupt(format!("loss_code is {name:?}")));
+    name.map(code).transpose()
 }

@@ -20,14 +20,14 @@ use crate::store::cache::state::StateChange;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, JobQueries, QueueCursor};
 use crate::store::sql::rows::job::{ended_states, leased_states};
 
-/// The maximum difference between a job's id and its submit: ids are created before the transaction, by the clock of any
-/// server.
+/// The maximum difference between a job's id and its submit: ids are created before the transaction, by the clock of
+/// any server.
 const MAX_ID_SKEW: Millis = Millis::from_secs(3_600);
 
 #[async_trait]
 impl JobQueries for SqlSession<'_> {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>> {
-        if let Some(Some(job)) = self.try_read_state(|known| known.job(id).map(|job| Job::clone(job))) {
+        if let Some(Some(job)) = self.try_read_state(|fleet_state| fleet_state.job(id).map(|job| Job::clone(job))) {
             return Ok(Some(job));
         }
         let select = sql("SELECT * FROM jobs WHERE id = $1").bind(id.as_str());
@@ -40,7 +40,7 @@ impl JobQueries for SqlSession<'_> {
         loop {
             let missing = filter.limit.saturating_sub(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
             let rows = self.job_rows(filter, &order, missing).await?;
-            let more = rows.len() == missing as usize;
+            let has_more = rows.len() == missing as usize;
             if let Some(last) = rows.last().map(|(cursor, _)| cursor.clone()) {
                 order = match order {
                     JobListOrder::Newest(_) => JobListOrder::Newest(Some(last.id)),
@@ -48,7 +48,7 @@ impl JobQueries for SqlSession<'_> {
                 };
             }
             jobs.extend(rows.into_iter().filter_map(|(_, job)| valid_or_log(job)));
-            if !more || jobs.len() == filter.limit as usize {
+            if !has_more || jobs.len() == filter.limit as usize {
                 return Ok(jobs);
             }
         }
@@ -62,7 +62,7 @@ impl JobQueries for SqlSession<'_> {
     }
 
     async fn queue_position(&mut self, job: &Job) -> Result<u64> {
-        if let Some(position) = self.try_read_state(|known| known.queue_position(job)) {
+        if let Some(position) = self.try_read_state(|fleet_state| fleet_state.queue_position(job)) {
             return Ok(position);
         }
         let before = sql("SELECT count(*) AS number FROM jobs
@@ -72,7 +72,7 @@ impl JobQueries for SqlSession<'_> {
     }
 
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
-        let leased = self.try_read_state(|known| known.leased_jobs(worker).into_iter().cloned().collect());
+        let leased = self.try_read_state(|fleet_state| fleet_state.leased_jobs(worker).into_iter().cloned().collect());
         if let Some(leased) = leased {
             return Ok(leased);
         }
@@ -151,8 +151,7 @@ impl SqlSession<'_> {
 
     /// The conditions of the filter, without states.
     fn job_conditions(&self, filter: &JobFilter) -> Vec<SqlCondition> {
-        let JobFilter { states: _, worker, since, until, ended_since, equal, label, name: called, order: _, limit: _ } =
-            filter;
+        let JobFilter { states: _, worker, since, until, ended_since, equal, label, name, order: _, limit: _ } = filter;
         // An id begins with about the time of the submit, so that distant ids need not be read.
         let id_near = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
         let worker = worker.as_ref().map(|worker| -> SqlCondition {
@@ -162,7 +161,7 @@ impl SqlSession<'_> {
         let ended = concat!("state IN ", ended_states!(), " AND state_since >= ?");
         let equal = equal.iter().map(|(property, value)| -> SqlCondition { (equals(*property), vec![value.into()]) });
         let others = [
-            called.as_ref().map(Self::name_condition),
+            name.as_ref().map(Self::name_condition),
             label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),
             worker,
             since.map(|at| {
@@ -174,10 +173,10 @@ impl SqlSession<'_> {
         equal.chain(others.into_iter().flatten()).collect()
     }
 
-    /// A part of a configuration's name, in SQL of both engines, or the beginning of an id. Jobs have few different names: the
-    /// index leads from each to the next.
-    fn name_condition(called: &JobNameFilter) -> SqlCondition {
-        match called {
+    /// A part of a configuration's name, in SQL of both engines, or the beginning of an id. Jobs have few different
+    /// names: the index leads from each to the next.
+    fn name_condition(filter: &JobNameFilter) -> SqlCondition {
+        match filter {
             // `~` sorts after every character of an id.
             JobNameFilter::Id(begin) => ("id >= ? AND id < ?", vec![begin.into(), format!("{begin}~").into()]),
             JobNameFilter::Config(part) => (

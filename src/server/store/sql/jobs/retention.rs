@@ -127,7 +127,7 @@ impl RetentionQueries for SqlSession<'_> {
     }
 
     async fn marked_files(&mut self, limit: u32) -> Result<Vec<(JobId, RemovedFiles)>> {
-        let marked = |row: &SqlRow| {
+        let marked_file = |row: &SqlRow| {
             let row = NamedRow::new(row, "removals", "job_id")?;
             let kind: String = row.get("files")?;
             let files = match kind.as_str() {
@@ -138,7 +138,7 @@ impl RetentionQueries for SqlSession<'_> {
             Ok((row.job_id("job_id")?, files))
         };
         let select = sql("SELECT * FROM removals ORDER BY job_id, files, attempt, path LIMIT $1");
-        self.fetch_all(select.bind(limit), marked).await
+        self.fetch_all(select.bind(limit), marked_file).await
     }
 
     async fn is_marked(&mut self, job: &JobId, files: &RemovedFiles) -> Result<bool> {
@@ -171,8 +171,8 @@ impl RetentionQueries for SqlSession<'_> {
             " ORDER BY jobs.state_since, jobs.id LIMIT $1"
         ));
         let job_bytes = |row: &SqlRow| {
-            let named = NamedRow::new(row, "jobs", "id")?;
-            Ok((named.job_id("id")?, row.get::<i64>("bytes")?.unsigned_abs()))
+            let bytes_row = NamedRow::new(row, "jobs", "id")?;
+            Ok((bytes_row.job_id("id")?, row.get::<i64>("bytes")?.unsigned_abs()))
         };
         self.fetch_all(select.bind(limit), job_bytes).await
     }

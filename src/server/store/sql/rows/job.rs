@@ -198,7 +198,7 @@ fn state_columns(job: &Job) -> StateColumns {
         JobState::Offered { until, .. } => (Some(until.0), None, None),
         JobState::Queued(waiting) => {
             let failure = waiting.loss().map(|loss| failure_text(&JobFailure::Lost(loss.clone())));
-            (None, waiting.not_before.map(|moment| moment.0), failure)
+            (None, waiting.not_before.map(|at| at.0), failure)
         }
         JobState::Failed { failure, .. } => (None, None, Some(failure_text(failure))),
         JobState::Starting { .. }
@@ -284,26 +284,28 @@ fn spec_from(row: &NamedRow<'_>) -> Result<JobSpec> {
 
 fn state_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<JobState> {
     let since = row.timestamp("state_since")?;
-    let last = lease_from(row, attempt)?;
+    let lease = lease_from(row, attempt)?;
     let until = row.optional_timestamp("offer_until")?;
     let name: String = row.get("state")?;
     let status = JobStatus::parse(&name).ok_or_else(|| row.corrupt(format!("state is {name:?}")))?;
-    let held = || row.required("worker_id", last.clone());
+    let required_lease = || row.required("worker_id", lease.clone());
     Ok(match status {
-        JobStatus::Queued => JobState::Queued(waiting_from(row, since, last)?),
-        JobStatus::Offered => JobState::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
-        JobStatus::Starting => JobState::Starting { lease: held()?, since },
-        JobStatus::Running => JobState::Running { lease: held()?, since },
-        JobStatus::Cancelling => JobState::Cancelling { lease: held()?, since },
-        JobStatus::Completed => JobState::Completed { at: since, lease: held()? },
-        JobStatus::Failed => JobState::Failed { at: since, lease: held()?, failure: failure_from(row)? },
-        JobStatus::Cancelled => JobState::Cancelled { at: since, lease: last },
+        JobStatus::Queued => JobState::Queued(waiting_from(row, since, lease)?),
+        JobStatus::Offered => {
+            JobState::Offered { lease: required_lease()?, since, until: row.required("offer_until", until)? }
+        }
+        JobStatus::Starting => JobState::Starting { lease: required_lease()?, since },
+        JobStatus::Running => JobState::Running { lease: required_lease()?, since },
+        JobStatus::Cancelling => JobState::Cancelling { lease: required_lease()?, since },
+        JobStatus::Completed => JobState::Completed { at: since, lease: required_lease()? },
+        JobStatus::Failed => JobState::Failed { at: since, lease: required_lease()?, failure: failure_from(row)? },
+        JobStatus::Cancelled => JobState::Cancelled { at: since, lease },
     })
 }
 
-fn waiting_from(row: &NamedRow<'_>, since: Timestamp, last: Option<Lease>) -> Result<Waiting> {
+fn waiting_from(row: &NamedRow<'_>, since: Timestamp, last_lease: Option<Lease>) -> Result<Waiting> {
     let loss = loss_from(row)?;
-    let previous = last.map(|lease| PreviousAttempt { lease, loss });
+    let previous = last_lease.map(|lease| PreviousAttempt { lease, loss });
     Ok(Waiting { since, not_before: row.optional_timestamp("not_before")?, previous })
 }
 

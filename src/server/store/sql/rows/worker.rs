@@ -124,21 +124,21 @@ pub fn worker_from(row: &SqlRow) -> Result<StoredWorker> {
     Ok(StoredWorker { worker, credential: Arc::new(credential_from(&row)?), last_seen })
 }
 
-/// All columns of a credential except the newest digest: its expiry, the previous token, its creator, its expiry while unused,
-/// the session.
+/// All columns of a credential except the newest digest: its expiry, the previous token, its creator, its expiry while
+/// unused, the session.
 pub fn credential_columns(credential: &WorkerCredential) -> [SqlValue; 8] {
     let (old, session) = (credential.previous.as_ref(), credential.session.as_ref());
-    let of_session = |field: fn(&WorkerSession) -> &String| session.map(field).cloned().into();
-    let ends = |at: app::domain::time::Timestamp| at.0;
+    let session_field = |field: fn(&WorkerSession) -> &String| session.map(field).cloned().into();
+    let millis = |at: app::domain::time::Timestamp| at.0;
     [
-        credential.expires_at.map(ends).into(),
+        credential.expires_at.map(millis).into(),
         old.map(|old| old.digest.clone()).into(),
-        old.map(|old| old.expires_at).map(ends).into(),
-        credential.issued_at.map(ends).into(),
+        old.map(|old| old.expires_at).map(millis).into(),
+        credential.issued_at.map(millis).into(),
         credential.issued_by.clone().into(),
-        credential.expires_unused_at.map(ends).into(),
-        of_session(|session| &session.digest),
-        of_session(|session| &session.token_digest),
+        credential.expires_unused_at.map(millis).into(),
+        session_field(|session| &session.digest),
+        session_field(|session| &session.token_digest),
     ]
 }
 
@@ -261,7 +261,10 @@ fn gpu_json(gpu: &Gpu) -> GpuJson {
         vram_gb: gpu.vram_gb,
         memory: gpu.memory.map(|kind| kind.as_str().to_owned()),
         part_of: gpu.part_of.clone(),
-        unavailable: gpu.unavailable.as_ref().map(|why| (why.reason.as_str().to_owned(), why.detail.clone())),
+        unavailable: gpu
+            .unavailable
+            .as_ref()
+            .map(|unavailable| (unavailable.reason.as_str().to_owned(), unavailable.detail.clone())),
     }
 }
 

@@ -24,7 +24,7 @@ impl SchemaQueries for SqlSession<'_> {
                  NULL::text AS wal",
         );
         let Some(row) = self.fetch_first(select).await? else {
-            return Err(StoreError::Unavailable("no answer".to_owned()));
+            return Err(StoreError::Unavailable("it returned no version".to_owned()));
         };
         let wal: Option<String> = row.get("wal")?;
         Ok(DatabaseInfo {

@@ -26,11 +26,11 @@ impl ServerQueries for SqlSession<'_> {
             sql("INSERT INTO servers (id, seen_at) VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
              ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at");
         self.execute_one(put.bind(&*chain)).await?;
-        // A server without a sign of life for a day does not return: each process has its own name.
-        let forget = sql(
+        // A server that was silent for a day does not return: each process has its own name.
+        let delete_old = sql(
             "DELETE FROM servers WHERE seen_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 86400000",
         );
-        self.execute(forget).await?;
+        self.execute(delete_old).await?;
         let select =
             sql("SELECT id FROM servers WHERE seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1");
         self.fetch_all(select.bind(duration.0), |row| row.get("id")).await
@@ -41,20 +41,20 @@ impl ServerQueries for SqlSession<'_> {
             return Ok(true);
         }
         let chain = self.shared.chain.clone();
-        let take = sql("INSERT INTO leases (name, holder, until)
+        let acquire = sql("INSERT INTO leases (name, holder, until)
              VALUES ('leader', $1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2)
              ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
              WHERE leases.holder = excluded.holder OR leases.until < excluded.until - $2");
-        Ok(self.execute(take.bind(&*chain).bind(duration.0)).await? == 1)
+        Ok(self.execute(acquire.bind(&*chain).bind(duration.0)).await? == 1)
     }
 
     async fn has_leader(&mut self) -> Result<bool> {
         if self.is_single_server() {
             return Ok(true);
         }
-        let holds = sql("SELECT holder FROM leases
+        let select = sql("SELECT holder FROM leases
              WHERE name = 'leader' AND until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
-        Ok(self.fetch_first(holds).await?.is_some())
+        Ok(self.fetch_first(select).await?.is_some())
     }
 
     async fn database_time(&mut self) -> Result<Option<Timestamp>> {
@@ -74,11 +74,11 @@ impl ServerQueries for SqlSession<'_> {
              FROM servers LEFT JOIN leases ON leases.holder = servers.id AND leases.name = 'leader'
                   AND leases.until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
              WHERE servers.seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1 ORDER BY servers.id");
-        let known = |row: &SqlRow| {
+        let registered_server = |row: &SqlRow| {
             let (id, is_leader) = (row.get("id")?, row.get::<i64>("leads")? != 0);
             Ok(RegisteredServer { id, is_leader, seen_at: Some(Timestamp(row.get("seen_at")?)) })
         };
-        self.fetch_all(select.bind(duration.0), known).await
+        self.fetch_all(select.bind(duration.0), registered_server).await
     }
 
     async fn remove_server(&mut self) -> Result<()> {

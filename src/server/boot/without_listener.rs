@@ -18,7 +18,7 @@ use crate::service::{ServerPolicy, Services};
 use crate::store::sqlite;
 use crate::tokens;
 
-pub struct OfflineServer {
+pub struct ServerWithoutListener {
     services: Arc<Services>,
     /// The router that handles requests.
     pub router: Router,
@@ -26,7 +26,7 @@ pub struct OfflineServer {
     pub token: String,
 }
 
-impl OfflineServer {
+impl ServerWithoutListener {
     /// Returns whether the directory contains a server's database.
     pub fn has_database(data: &Path) -> bool {
         data.join(sqlite::DATABASE_FILE).is_file()
@@ -45,7 +45,7 @@ impl OfflineServer {
             )));
         }
         let services = Arc::new(open_services(open_parts(database_url, &ServerPolicy::default(), data).await?, data)?);
-        restore_marker::hold_if_restored(&services, data).await?;
+        restore_marker::delay_jobs_if_restored(&services, data).await?;
         let app = AppState::new(AppParts {
             services: Arc::clone(&services),
             mode: AuthMode::Accounts,
