@@ -2,5 +2,7 @@
 
 #[path = "../../src/server/http/edge/client_addr.rs"]
 pub mod client_addr;
-#[path = "../../src/server/http/edge/headers.rs"]
-pub mod headers;
+#[path = "../../src/server/http/edge/loopback_host.rs"]
+pub mod loopback_host;
+#[path = "../../src/server/http/edge/request_headers.rs"]
+pub mod request_headers;

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use crate::exit::ExitError;
 
 /// Returns the data directory, whether it exists or not.
-pub fn resolve_data_dir(named: Option<&Path>) -> Result<PathBuf, ExitError> {
-    let home = || {
+pub fn resolve_data_dir(explicit: Option<&Path>) -> Result<PathBuf, ExitError> {
+    let user_data_dir = || {
         let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))
     };
-    let chosen = named.map(Path::to_owned).or_else(|| Some(home()?.join("simpletuner")));
-    chosen.ok_or_else(|| ExitError::config("no data directory; set --data-dir".to_owned()))
+    let directory = explicit.map(Path::to_owned).or_else(|| Some(user_data_dir()?.join("simpletuner")));
+    directory.ok_or_else(|| ExitError::config("no data directory; set --data-dir".to_owned()))
 }
 
 /// Returns the data directory, created if it does not exist.
-pub fn create_data_dir(named: Option<&Path>) -> Result<PathBuf, ExitError> {
-    let data = resolve_data_dir(named)?;
+pub fn create_data_dir(explicit: Option<&Path>) -> Result<PathBuf, ExitError> {
+    let data = resolve_data_dir(explicit)?;
     std::fs::create_dir_all(&data).map_err(|error| {
         ExitError::config(format!(
             "cannot create the data directory {} ({error}); choose another with --data-dir",

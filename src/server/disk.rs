@@ -65,6 +65,6 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let DiskSpace { total, free } = PathDisk(directory.path().to_owned()).space().expect("a disk");
         assert!(total > 1 << 20 && free <= total, "{free} of {total}");
-        PathDisk(directory.path().join("none")).space().expect_err("no directory, no disk");
+        PathDisk(directory.path().join("none")).space().expect_err("the directory does not exist");
     }
 }

@@ -1,4 +1,4 @@
-//! Errors that end the server or a command: a sentence and an exit code (`sysexits.h`).
+//! Errors that end the server or a command: a message and an exit code (`sysexits.h`).
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -16,28 +16,28 @@ pub struct ExitError {
 
 impl ExitError {
     /// Any unexpected error: 1.
-    pub fn failed(sentence: String) -> Self {
-        Self { code: 1, message: sentence }
+    pub fn failed(message: String) -> Self {
+        Self { code: 1, message }
     }
 
     /// Incompatible flags: 2.
-    pub fn usage(sentence: String) -> Self {
-        Self { code: 2, message: sentence }
+    pub fn usage(message: String) -> Self {
+        Self { code: 2, message }
     }
 
     /// The address is unavailable: 69.
-    pub fn unavailable(sentence: String) -> Self {
-        Self { code: 69, message: sentence }
+    pub fn unavailable(message: String) -> Self {
+        Self { code: 69, message }
     }
 
     /// A temporary failure: 75.
-    pub fn temp_failure(sentence: String) -> Self {
-        Self { code: 75, message: sentence }
+    pub fn temp_failure(message: String) -> Self {
+        Self { code: 75, message }
     }
 
     /// Permission denied: 77.
-    pub fn no_permission(sentence: String) -> Self {
-        Self { code: 77, message: sentence }
+    pub fn no_permission(message: String) -> Self {
+        Self { code: 77, message }
     }
 
     /// Ctrl-C: 130, without a message.
@@ -51,13 +51,13 @@ impl ExitError {
     }
 
     /// An unusable directory, file or setting: 78.
-    pub fn config(sentence: String) -> Self {
-        Self { code: 78, message: sentence }
+    pub fn config(message: String) -> Self {
+        Self { code: 78, message }
     }
 
     /// A manipulated audit log: 65.
-    pub fn data_error(sentence: String) -> Self {
-        Self { code: 65, message: sentence }
+    pub fn data_error(message: String) -> Self {
+        Self { code: 65, message }
     }
 
     /// A use case failed at startup.

@@ -1,5 +1,5 @@
-//! Flash messages: shown once by the next page, with the input of a rejected form. They are in memory: after a restart of the
-//! server between form and page, the user sees the change, but not the message.
+//! Flash messages: shown once by the next page, with the input of a rejected form. They are in memory: after a restart
+//! of the server between form and page, the user sees the change, but not the message.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ const ENTRY_OVERHEAD: usize = 512;
 pub struct FlashLimits {
     /// All flashes.
     pub total: usize,
-    /// The flashes of one user. Users who are not logged in share a quarter of the total.
+    /// The flashes of one user. Users who are not signed in share a quarter of the total.
     pub per_user: usize,
 }
 
@@ -68,34 +68,34 @@ impl Flashes {
         Self { limits, queue: Mutex::default() }
     }
 
-    /// Stores a flash for a user, or for one who is not logged in; returns the secret for its cookie. One that is too large is
-    /// stored without the input.
+    /// Stores a flash for a user, or for one who is not signed in; returns the secret for its cookie. One that is too
+    /// large is stored without the input.
     pub fn insert(&self, flash: Flash, owner: Option<String>, now: Timestamp, random: &dyn Random) -> String {
         let id = tokens::generate("fl_", random);
-        let own = if owner.is_some() { self.limits.per_user } else { self.limits.total / 4 };
-        let own = own.min(self.limits.total);
-        let fits = |json: &Vec<u8>| json.len() + ENTRY_OVERHEAD <= own;
+        let owner_limit = if owner.is_some() { self.limits.per_user } else { self.limits.total / 4 };
+        let owner_limit = owner_limit.min(self.limits.total);
+        let fits = |json: &Vec<u8>| json.len() + ENTRY_OVERHEAD <= owner_limit;
         let json = Some(to_json(&flash)).filter(fits).or_else(|| Some(to_json(&without_fields(flash))).filter(fits));
         let Some(json) = json else { return id };
         let entry = FlashEntry { id: id.clone(), owner, expires_at: now + TTL, flash: json.into_boxed_slice() };
-        let mut waiting = self.queue.lock().expect("no panic while it is held");
-        waiting.sweep(now);
-        while let Some(oldest) = waiting.oldest_of(&entry, own - entry.size()) {
-            waiting.remove(oldest);
+        let mut queue = self.queue.lock().expect("no panic while it is held");
+        queue.sweep(now);
+        while let Some(oldest) = queue.oldest_over_limit(&entry, owner_limit - entry.size()) {
+            queue.remove(oldest);
         }
-        while waiting.bytes + entry.size() > self.limits.total {
-            let Some(oldest) = waiting.entries.keys().next().copied() else { break };
-            waiting.remove(oldest);
+        while queue.bytes + entry.size() > self.limits.total {
+            let Some(oldest) = queue.entries.keys().next().copied() else { break };
+            queue.remove(oldest);
         }
-        waiting.insert(entry);
+        queue.insert(entry);
         id
     }
 
     /// Takes a flash, once.
     pub fn take(&self, id: &str, now: Timestamp) -> Option<Flash> {
-        let mut waiting = self.queue.lock().expect("no panic while it is held");
-        let number = waiting.by_id.get(id).copied()?;
-        let entry = waiting.remove(number)?;
+        let mut queue = self.queue.lock().expect("no panic while it is held");
+        let number = queue.by_id.get(id).copied()?;
+        let entry = queue.remove(number)?;
         if entry.expires_at > now { serde_json::from_slice(&entry.flash).ok() } else { None }
     }
 
@@ -122,9 +122,9 @@ impl FlashQueue {
         let number = self.next_number;
         self.next_number += 1;
         self.bytes += entry.size();
-        let owned = self.owners.entry(entry.owner.clone()).or_default();
-        owned.bytes += entry.size();
-        owned.entries.insert(number);
+        let usage = self.owners.entry(entry.owner.clone()).or_default();
+        usage.bytes += entry.size();
+        usage.entries.insert(number);
         self.by_id.insert(entry.id.clone(), number);
         self.entries.insert(number, entry);
     }
@@ -133,10 +133,10 @@ impl FlashQueue {
         let entry = self.entries.remove(&number)?;
         self.by_id.remove(&entry.id);
         self.bytes -= entry.size();
-        if let Some(owned) = self.owners.get_mut(&entry.owner) {
-            owned.bytes -= entry.size();
-            owned.entries.remove(&number);
-            if owned.entries.is_empty() {
+        if let Some(usage) = self.owners.get_mut(&entry.owner) {
+            usage.bytes -= entry.size();
+            usage.entries.remove(&number);
+            if usage.entries.is_empty() {
                 self.owners.remove(&entry.owner);
             }
         }
@@ -144,8 +144,8 @@ impl FlashQueue {
     }
 
     /// The oldest flash of its owner, if theirs take more than this.
-    fn oldest_of(&self, entry: &FlashEntry, max: usize) -> Option<u64> {
-        self.owners.get(&entry.owner).filter(|owned| owned.bytes > max)?.entries.first().copied()
+    fn oldest_over_limit(&self, entry: &FlashEntry, max: usize) -> Option<u64> {
+        self.owners.get(&entry.owner).filter(|usage| usage.bytes > max)?.entries.first().copied()
     }
 
     fn sweep(&mut self, now: Timestamp) {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::random::CountingRandom;
 
-    const WORD: Flash = Flash::Notice { code: FlashNotice::Confirmed };
+    const NOTICE: Flash = Flash::Notice { code: FlashNotice::Confirmed };
     const START: Timestamp = Timestamp(1_000);
 
     fn draft(bytes: usize) -> Flash {
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn flash_is_taken_once_and_expires() {
         let (flashes, random) = (Flashes::default(), CountingRandom::default());
-        let put = || flashes.insert(WORD, None, START, &random);
+        let put = || flashes.insert(NOTICE, None, START, &random);
         let (first, second) = (put(), put());
-        assert_eq!((flashes.take(&first, START), flashes.take(&first, START)), (Some(WORD), None));
+        assert_eq!((flashes.take(&first, START), flashes.take(&first, START)), (Some(NOTICE), None));
         assert_eq!((flashes.take(&second, START + TTL), flashes.take("fl_other", START)), (None, None));
         assert_eq!(flashes.bytes(), 0);
     }
@@ -205,13 +205,13 @@ mod tests {
         let (flashes, random) =
             (Flashes::with_limits(FlashLimits { total: 100_000, per_user: 20_000 }), CountingRandom::default());
         let put = |owner: Option<&str>| flashes.insert(draft(8_000), owner.map(str::to_owned), START, &random);
-        let (bobs, unauthenticated) = (put(Some("bob")), put(None));
-        let hers: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
+        let (bob_id, anonymous_id) = (put(Some("bob")), put(None));
+        let ada_ids: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
         assert!(flashes.bytes() <= 40_000, "{}", flashes.bytes());
-        let remaining: Vec<_> = hers.iter().filter_map(|id| fields(flashes.take(id, START))).collect();
+        let remaining: Vec<_> = ada_ids.iter().filter_map(|id| fields(flashes.take(id, START))).collect();
         assert_eq!(remaining, [8_000, 8_000], "the newest");
         assert_eq!(
-            (fields(flashes.take(&bobs, START)), fields(flashes.take(&unauthenticated, START))),
+            (fields(flashes.take(&bob_id, START)), fields(flashes.take(&anonymous_id, START))),
             (Some(8_000), Some(8_000))
         );
     }
@@ -225,10 +225,10 @@ mod tests {
         assert!(flashes.bytes() <= 100_000, "{}", flashes.bytes());
         assert_eq!(fields(flashes.take(&ids[0], START)), None);
         assert_eq!(fields(flashes.take(&ids[999], START)), Some(8_000));
-        let many: Vec<_> = (0..1_000).map(|_| flashes.insert(WORD, None, START, &random)).collect();
+        let many: Vec<_> = (0..1_000).map(|_| flashes.insert(NOTICE, None, START, &random)).collect();
         assert!(flashes.bytes() <= 100_000, "unauthenticated clients have a quarter: {}", flashes.bytes());
-        assert_eq!(flashes.take(&many[999], START), Some(WORD));
-        assert_eq!(fields(flashes.take(&ids[998], START)), Some(8_000), "and take it from themselves");
+        assert_eq!(flashes.take(&many[999], START), Some(NOTICE));
+        assert_eq!(fields(flashes.take(&ids[998], START)), Some(8_000), "and replace only their own");
     }
 
     #[test]

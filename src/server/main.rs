@@ -1,7 +1,7 @@
 //! The orchestrator, `simpletuner server`, and the entry to the agent, `simpletuner worker`.
 //!
-//! `boot` sets everything up; `http` is the edge; `service` holds the use cases, which use the rules in `app::domain` and write
-//! through `store`; `change_notifier` sends change notifications; `loops` are background loops.
+//! `boot` sets everything up; `http` is the edge; `service` holds the use cases, which use the rules in `app::domain`
+//! and write through `store`; `change_notifier` sends change notifications; `loops` are background loops.
 
 // Pages are deeply nested types.
 #![recursion_limit = "512"]
@@ -39,8 +39,8 @@ use std::process::ExitCode;
 
 use nix::sys::stat::{Mode, umask};
 
-/// The system's allocator gives each thread an arena and keeps freed memory in it: with thousands of streams, a third of the
-/// server's memory. The settings of this one are in `.cargo/config.toml`.
+/// The system's allocator gives each thread an arena and keeps freed memory in it: with thousands of streams, a third
+/// of the server's memory. The settings of this one are in `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

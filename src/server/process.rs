@@ -20,8 +20,8 @@ pub fn current_usage() -> Option<ProcessUsage> {
     let pages: u64 = fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
     let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
     let files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
-    let (most_files, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-    Some(ProcessUsage { memory: pages * page, files, max_files: most_files })
+    let (max_files, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    Some(ProcessUsage { memory: pages * page, files, max_files })
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn process_usage_is_not_zero() {
-        let used = current_usage().expect("Linux");
-        assert!(used.memory > 1 << 20 && used.files > 2 && used.max_files >= used.files, "{used:?}");
+        let usage = current_usage().expect("Linux");
+        assert!(usage.memory > 1 << 20 && usage.files > 2 && usage.max_files >= usage.files, "{usage:?}");
     }
 }

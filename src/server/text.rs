@@ -13,8 +13,8 @@ pub fn percent_escaped(text: &str) -> String {
     escaped
 }
 
-/// Quotes a word for a shell command. Characters that a reader would not see, such as line ends or a change of direction, are
-/// escaped, which requires bash or zsh.
+/// Quotes a word for a shell command. Characters that a reader would not see, such as line ends or a change of
+/// direction, are escaped, which requires bash or zsh.
 pub fn shell_quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@,=".contains(&byte);
     if !text.is_empty() && !text.starts_with('=') && text.bytes().all(plain) {
@@ -23,15 +23,15 @@ pub fn shell_quoted(text: &str) -> String {
     if !text.contains(is_control_or_invisible) {
         return format!("'{}'", text.replace('\'', r"'\''"));
     }
-    let written = text.chars().fold(String::new(), |mut written, letter| {
+    let escaped = text.chars().fold(String::new(), |mut escaped, letter| {
         match letter {
-            '\'' | '\\' => written.extend(['\\', letter]),
-            letter if is_control_or_invisible(letter) => _ = write!(written, "\\U{:08x}", u32::from(letter)),
-            letter => written.push(letter),
+            '\'' | '\\' => escaped.extend(['\\', letter]),
+            letter if is_control_or_invisible(letter) => _ = write!(escaped, "\\U{:08x}", u32::from(letter)),
+            letter => escaped.push(letter),
         }
-        written
+        escaped
     });
-    format!("$'{written}'")
+    format!("$'{escaped}'")
 }
 
 /// Returns a path on this server for a redirect after a form; anything that could lead elsewhere becomes `/`.
@@ -40,7 +40,8 @@ pub fn local_path(text: &str) -> &str {
     if text.starts_with('/') && !is_external { text } else { "/" }
 }
 
-/// Returns whether a path stays below its directory: relative, without `..`, printable, and with no part too long to be stored.
+/// Returns whether a path stays below its directory: relative, without `..`, printable, and with no part too long to be
+/// stored.
 pub fn is_plain_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= 512
@@ -49,11 +50,11 @@ pub fn is_plain_path(path: &str) -> bool {
         && !path.split('/').any(str::is_empty)
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
         && !path.split('/').any(|part| part == "." || part == "..")
-        && path.split('/').all(|part| stored_length(part) <= LONGEST_PART)
+        && path.split('/').all(|part| stored_length(part) <= MAX_PART_BYTES)
 }
 
 /// File systems allow 255 bytes; some are for what a store adds to a name while it writes.
-const LONGEST_PART: usize = 240;
+const MAX_PART_BYTES: usize = 240;
 
 /// The length of a path's part in an object store, which writes special characters as `%` and two digits.
 fn stored_length(part: &str) -> usize {
@@ -95,10 +96,10 @@ mod tests {
         for deceiving in ["x\u{202e}gpj.exe", "a/b\u{200b}/c", "model\u{ad}.bin", "\u{61c}a", "a\u{e0041}"] {
             assert!(!is_plain_path(deceiving), "{deceiving:?}");
         }
-        // No store could write these, and clients that send them would retry for ever.
+        // No store could write these, and clients that send them would retry forever.
         let deep = |part: &str, times: usize| format!("samples/{}.png", part.repeat(times));
-        for (part, most) in [("x", 236), ("猫", 26)] {
-            assert!(is_plain_path(&deep(part, most)) && !is_plain_path(&deep(part, most + 1)), "{part}");
+        for (part, max_repeats) in [("x", 236), ("猫", 26)] {
+            assert!(is_plain_path(&deep(part, max_repeats)) && !is_plain_path(&deep(part, max_repeats + 1)), "{part}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Secrets of users and agents: a prefix, 256 random bits in base 62, and a checksum.
 //!
-//! Prefix and checksum let scanners find tokens, and reveal typing errors without a database query. Only the SHA-256 of a token
-//! is stored: with so much randomness, nothing slower is needed.
+//! Prefix and checksum let scanners find tokens, and reveal typing errors without a database query. Only the SHA-256 of
+//! a token is stored: with so much randomness, nothing slower is needed.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ use app::domain::time::Timestamp;
 
 use super::random::Random;
 
-/// Without look-alikes.
+/// Without characters that look alike.
 const CODE_ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -21,8 +21,8 @@ pub fn generate(prefix: &str, random: &dyn Random) -> String {
     encode_token(prefix, &random.bytes::<32>())
 }
 
-/// The token of one attempt, derived from the server's key, so that it can be computed again after a restart and is never
-/// stored.
+/// The token of one attempt, derived from the server's key, so that it can be computed again after a restart and is
+/// never stored.
 pub fn job_token(key: &[u8], job: &JobId, attempt: AttemptNumber) -> String {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
     mac.update(format!("{job}:{attempt}").as_bytes());
@@ -36,7 +36,7 @@ pub fn local_token(key: &[u8], worker: &WorkerId, rotation: &str) -> String {
     encode_token("wt_", &mac.finalize().into_bytes())
 }
 
-/// The cookie of a browser in which a user has logged in: `user.end.number.signature`. It authenticates nothing.
+/// The cookie of a browser in which a user has signed in: `user.end.number.signature`. It authenticates nothing.
 pub fn device_cookie(key: &[u8], user: &UserId, until: Timestamp, number: &[u8; 16]) -> String {
     let payload = format!("{user}.{}.{}", until.0, hex(number));
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
@@ -50,12 +50,12 @@ pub fn verify_device_cookie<'t>(key: &[u8], text: &'t str, now: Timestamp) -> Op
     let (user, until, number) = (parts.next()?, parts.next()?, parts.next()?);
     let (user, until) = (UserId::parse(user).ok()?, Timestamp(until.parse().ok()?));
     let bytes: [u8; 16] = from_hex(number)?.try_into().ok()?;
-    let same = device_cookie(key, &user, until, &bytes).as_bytes().ct_eq(text.as_bytes());
-    (bool::from(same) && until > now).then_some((user, number))
+    let has_valid_signature = device_cookie(key, &user, until, &bytes).as_bytes().ct_eq(text.as_bytes());
+    (bool::from(has_valid_signature) && until > now).then_some((user, number))
 }
 
-/// The cookie of a pending login: `user.end.signature`. The signature covers the hash of the password, so that a changed
-/// password invalidates it.
+/// The cookie of a pending sign-in: `user.end.signature`. The signature covers the hash of the password, so that a
+/// changed password invalidates it.
 pub fn pending_login_cookie(key: &[u8], user: &UserId, until: Timestamp, password: &str) -> String {
     let payload = format!("{user}.{}", until.0);
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
@@ -63,7 +63,7 @@ pub fn pending_login_cookie(key: &[u8], user: &UserId, until: Timestamp, passwor
     format!("{payload}.{}", hex(&mac.finalize().into_bytes()))
 }
 
-/// The claimed user and expiry of a pending login; [`verify_pending_login`] checks them.
+/// The claimed user and expiry of a pending sign-in; [`verify_pending_login`] checks them.
 pub fn pending_login_user(text: &str) -> Option<(UserId, Timestamp)> {
     let mut parts = text.split('.');
     Some((UserId::parse(parts.next()?).ok()?, Timestamp(parts.next()?.parse().ok()?)))
@@ -106,8 +106,10 @@ pub fn setup_code(random: &dyn Random) -> String {
 
 /// Returns whether prefix and checksum of a token are valid.
 pub fn has_valid_checksum(prefix: &str, token: &str) -> bool {
-    let Some((body, sum)) = token.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(43)) else { return false };
-    sum == checksum(prefix, body)
+    let Some((body, checksum_digits)) = token.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(43)) else {
+        return false;
+    };
+    checksum_digits == checksum(prefix, body)
 }
 
 fn checksum(prefix: &str, body: &str) -> String {
@@ -144,11 +146,11 @@ mod tests {
     #[test]
     fn tokens_are_unique_and_well_formed() {
         let random = CountingRandom::default();
-        let (one, two) = (generate("wt_", &random), generate("wt_", &random));
-        assert_ne!(one, two);
-        assert_eq!(one.len(), 3 + 43 + 6);
-        assert!(one[3..].bytes().all(|b| b.is_ascii_alphanumeric()));
-        assert_eq!(digest(&one).len(), 64);
+        let (first, second) = (generate("wt_", &random), generate("wt_", &random));
+        assert_ne!(first, second);
+        assert_eq!(first.len(), 3 + 43 + 6);
+        assert!(first[3..].bytes().all(|b| b.is_ascii_alphanumeric()));
+        assert_eq!(digest(&first).len(), 64);
     }
 
     #[test]

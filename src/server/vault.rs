@@ -1,5 +1,5 @@
-//! Encryption of job secrets: AES-256-GCM with a key beside the data directory, not in it, so that a copy of one does not
-//! reveal the other.
+//! Encryption of job secrets: AES-256-GCM with a key beside the data directory, not in it, so that a copy of one does
+//! not reveal the other.
 //!
 //! An encrypted value is bound to its owner and name: in another row, it cannot be decrypted.
 
@@ -87,7 +87,7 @@ impl Vault {
     }
 
     fn load_or_create_key(&self, random: &dyn Random) -> Result<&Key, VaultError> {
-        let _turn = self.creation_lock.lock().expect("no panic while it is held");
+        let _lock = self.creation_lock.lock().expect("no panic while it is held");
         if !self.path.exists() && self.key.get().is_none() {
             key_file::write_key_if_absent(&self.path, &random.bytes())
                 .map_err(|error| self.key_error(&error.to_string()))?;
@@ -176,8 +176,8 @@ mod tests {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data.key");
         fs::write(&path, "not a key")?;
-        let rejected = Vault::new(path.clone()).seal(&CountingRandom::default(), "", "A_KEY", "value");
-        assert!(matches!(rejected, Err(VaultError::NoKey { why, .. }) if why.contains("64 hexadecimal")));
+        let result = Vault::new(path.clone()).seal(&CountingRandom::default(), "", "A_KEY", "value");
+        assert!(matches!(result, Err(VaultError::NoKey { why, .. }) if why.contains("64 hexadecimal")));
         assert_eq!(fs::read_to_string(path)?, "not a key");
         Ok(())
     }

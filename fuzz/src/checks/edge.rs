@@ -10,7 +10,8 @@ use ipnet::IpNet;
 use url::Url;
 
 use crate::http::edge::client_addr::{ClientAddress, Scheme, resolve_client};
-use crate::http::edge::headers::{bearer_token, cookie, is_loopback};
+use crate::http::edge::loopback_host::is_loopback_host;
+use crate::http::edge::request_headers::{bearer_token, cookie};
 use crate::http::guards::session_cookie;
 use crate::prefs::{Prefs, Theme};
 use crate::safe_url::SafeUrl;
@@ -145,7 +146,7 @@ fn ansi_c(inside: &str) -> Option<String> {
 
 /// Whatever a browser takes for another machine is not this one.
 fn this_machine(host: &str) {
-    if let Some(url) = Url::parse(&format!("http://{host}/")).ok().filter(|_| is_loopback(host)) {
+    if let Some(url) = Url::parse(&format!("http://{host}/")).ok().filter(|_| is_loopback_host(host)) {
         let local = match url.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
             Some(url::Host::Ipv4(host)) => host.is_loopback(),

@@ -4,15 +4,15 @@
 pub fn exposed_flags(args: impl Iterator<Item = String>) -> Vec<(&'static str, &'static str)> {
     let args: Vec<String> = args.collect();
     let value = |flag: &str| {
-        let same = |arg: &String| arg.strip_prefix(flag)?.strip_prefix('=').map(str::to_owned);
-        let next = |pair: &[String]| (pair[0] == flag).then(|| pair[1].clone());
-        args.iter().find_map(same).or_else(|| args.windows(2).find_map(next))
+        let inline_value = |arg: &String| arg.strip_prefix(flag)?.strip_prefix('=').map(str::to_owned);
+        let following_value = |window: &[String]| (window[0] == flag).then(|| window[1].clone());
+        args.iter().find_map(inline_value).or_else(|| args.windows(2).find_map(following_value))
     };
-    let token = value("--bootstrap-admin-token").is_some();
-    let database = value("--database-url").is_some_and(|url| url_has_password(&url));
+    let has_token = value("--bootstrap-admin-token").is_some();
+    let has_password = value("--database-url").is_some_and(|url| url_has_password(&url));
     [
-        token.then_some(("--bootstrap-admin-token", "--bootstrap-admin-token-file")),
-        database.then_some(("--database-url", "SIMPLETUNER_DATABASE_URL")),
+        has_token.then_some(("--bootstrap-admin-token", "--bootstrap-admin-token-file")),
+        has_password.then_some(("--database-url", "SIMPLETUNER_DATABASE_URL")),
     ]
     .into_iter()
     .flatten()
@@ -20,8 +20,8 @@ pub fn exposed_flags(args: impl Iterator<Item = String>) -> Vec<(&'static str, &
 }
 
 fn url_has_password(url: &str) -> bool {
-    let user = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
-    user.is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
+    let userinfo = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+    userinfo.is_some_and(|(userinfo, _)| userinfo.contains(':')) || url.contains("password=")
 }
 
 #[cfg(test)]

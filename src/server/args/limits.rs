@@ -116,7 +116,7 @@ mod tests {
 
     const GUIDE: &str = include_str!("../../../docs/OPERATIONS.md");
     /// Limits that are documented among other settings.
-    const ELSEWHERE: [&str; 3] = ["max-running-jobs", "max-running-jobs-per-user", "log-max-size"];
+    const LIMITS_OF_OTHER_GROUPS: [&str; 3] = ["max-running-jobs", "max-running-jobs-per-user", "log-max-size"];
 
     /// Returns the rows with this number of cells in the section about limits.
     fn rows(cells: usize) -> Vec<Vec<&'static str>> {
@@ -126,12 +126,12 @@ mod tests {
     }
 
     /// Formats a number or size as the guide does: `100,000`, `64 MiB`.
-    fn as_documented(default: &str) -> String {
+    fn format_as_documented(default: &str) -> String {
         let digits = default.find(|c: char| !c.is_ascii_digit()).unwrap_or(default.len());
         let (number, unit) = default.split_at(digits);
         let mut text = String::new();
-        for (at, digit) in number.chars().enumerate() {
-            if at > 0 && (number.len() - at).is_multiple_of(3) {
+        for (index, digit) in number.chars().enumerate() {
+            if index > 0 && (number.len() - index).is_multiple_of(3) {
                 text.push(',');
             }
             text.push(digit);
@@ -139,17 +139,17 @@ mod tests {
         if unit.is_empty() { text } else { format!("{text} {unit}") }
     }
 
-    fn default_of(flag: &Arg) -> Option<String> {
-        flag.get_default_values().first().map(|value| as_documented(&value.to_string_lossy()))
+    fn documented_default(flag: &Arg) -> Option<String> {
+        flag.get_default_values().first().map(|value| format_as_documented(&value.to_string_lossy()))
     }
 
     #[test]
     fn guide_lists_exactly_all_limits_with_defaults() {
         let server = ServerArgs::augment_args(Command::new("server"));
-        let of_server = |name: &str| server.get_arguments().find(|flag| flag.get_long() == Some(name));
+        let find_server_flag = |name: &str| server.get_arguments().find(|flag| flag.get_long() == Some(name));
         let limits = LimitArgs::augment_args(Command::new("limits"));
         let mut flags: Vec<&Arg> = limits.get_arguments().collect();
-        flags.extend(ELSEWHERE.map(|name| of_server(name).expect("a flag")));
+        flags.extend(LIMITS_OF_OTHER_GROUPS.map(|name| find_server_flag(name).expect("a flag")));
         let rows = rows(4);
         for flag in flags {
             let name = flag.get_long().expect("a flag");
@@ -158,15 +158,19 @@ mod tests {
             assert!(defaults.peek().is_some(), "docs/OPERATIONS.md has no row for the limit {row}");
             for text in defaults {
                 let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
-                let is_default = default_of(flag).is_none_or(|default| {
+                let is_default = documented_default(flag).is_none_or(|default| {
                     text.starts_with(&default) && default.starts_with(number.trim_end_matches(','))
                 });
-                assert!(is_default, "docs/OPERATIONS.md says of {row}: {text:?}, and it is {:?}", default_of(flag));
+                assert!(
+                    is_default,
+                    "docs/OPERATIONS.md gives {text:?} for {row}; the default is {:?}",
+                    documented_default(flag)
+                );
             }
         }
         for cells in rows.iter().filter(|cells| cells[1].starts_with("`--")) {
             let name = cells[1].trim_matches('`').trim_start_matches("--");
-            assert!(of_server(name).is_some(), "docs/OPERATIONS.md names a limit that is no flag: {name}");
+            assert!(find_server_flag(name).is_some(), "docs/OPERATIONS.md lists {name}, which is not a flag");
         }
     }
 
@@ -174,7 +178,7 @@ mod tests {
     fn guide_lists_the_fixed_limits() {
         let rows = rows(3);
         let files = usize::try_from(ServerPolicy::default().max_artifacts).expect("a number");
-        for (label, most) in [
+        for (label, max) in [
             ("secrets of a user; shared secrets", secrets::MAX_SECRETS),
             ("passkeys of a user", passkey::MAX_PASSKEYS),
             ("notices about a user's account", notices::MAX_NOTICES as usize),
@@ -186,7 +190,7 @@ mod tests {
             ("allowed networks of a worker", network::MAX_NETWORKS),
         ] {
             let row = rows.iter().find(|cells| cells[0] == label).unwrap_or_else(|| panic!("no row for {label}"));
-            assert_eq!(row[1], as_documented(&most.to_string()), "{label}");
+            assert_eq!(row[1], format_as_documented(&max.to_string()), "{label}");
         }
         let size = rows.iter().find(|cells| cells[0] == "size of a configuration").expect("a row");
         assert_eq!(size[1], format!("{} MiB", configs::MAX_BUNDLE >> 20));
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn numbers_and_sizes_are_formatted() {
         assert_eq!(
-            ["7", "100", "1000", "100000", "64MiB"].map(as_documented),
+            ["7", "100", "1000", "100000", "64MiB"].map(format_as_documented),
             ["7", "100", "1,000", "100,000", "64 MiB"]
         );
     }

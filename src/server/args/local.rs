@@ -36,12 +36,12 @@ pub struct LocalArgs {
     /// Run those jobs as this user; requires root.
     #[arg(long, env = "SIMPLETUNER_LOCAL_USER", value_name = "USER")]
     pub local_user: Option<String>,
-    /// Work directory of those jobs [default: .local/share/simpletuner-local in that user's home; for this server's user,
-    /// local-agent in the data directory].
+    /// Work directory of those jobs [default: .local/share/simpletuner-local in that user's home; for this server's
+    /// user, local-agent in the data directory].
     #[arg(long, env = "SIMPLETUNER_LOCAL_WORK_DIR", value_name = "DIR")]
     pub local_work_dir: Option<PathBuf>,
-    /// Run those jobs as the server's own user, who owns its database, keys and operator token. Only the sandbox protects these
-    /// from trainers.
+    /// Run those jobs as the server's own user, who owns its database, keys and operator token. Only the sandbox
+    /// protects these from trainers.
     #[arg(long, env = "SIMPLETUNER_LOCAL_SHARES_USER", value_parser = BoolishValueParser::new())]
     pub local_shares_user: bool,
 }
@@ -63,8 +63,8 @@ impl LocalArgs {
         match (self.local, &self.local_user) {
             (LocalWorkerMode::Off, _) => Ok(None),
             (LocalWorkerMode::Auto | LocalWorkerMode::On, Some(_)) if self.local_shares_user => {
-                let sentence = "--local-user and --local-shares-user exclude each other; omit one of them";
-                Err(ExitError::config(sentence.to_owned()))
+                let message = "--local-user and --local-shares-user exclude each other; omit one of them";
+                Err(ExitError::config(message.to_owned()))
             }
             (LocalWorkerMode::Auto | LocalWorkerMode::On, Some(name)) => other_account(name).map(Some),
             (LocalWorkerMode::Auto | LocalWorkerMode::On, None) if self.local_shares_user => {
@@ -87,8 +87,8 @@ fn other_account(name: &str) -> Result<LocalAccount, ExitError> {
         Err(error) => return Err(ExitError::config(format!("--local-user: cannot look up {name:?}: {error}"))),
     };
     if user.uid == geteuid() {
-        let sentence = format!("--local-user: this server runs as {name} itself; set another user");
-        return Err(ExitError::config(sentence));
+        let message = format!("--local-user: this server runs as {name} itself; set another user");
+        return Err(ExitError::config(message));
     }
     if !geteuid().is_root() {
         return Err(ExitError::config(format!(
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn local_jobs_require_the_operators_consent() {
         let matches = LocalArgs::augment_args(Command::new("server")).get_matches_from(["server"]);
-        let args = LocalArgs::from_arg_matches(&matches).expect("no flags are fine");
+        let args = LocalArgs::from_arg_matches(&matches).expect("no flag is required");
         assert_eq!((args.local, args.local_shares_user), (LocalWorkerMode::Off, false));
         assert_eq!(args.account().map_err(|exit| exit.message().to_owned()), Ok(None));
     }
@@ -122,14 +122,17 @@ mod tests {
         let account = |args: LocalArgs| args.account().map_err(|exit| exit.message().to_owned());
         assert_eq!(account(args(LocalWorkerMode::Off, None, false)), Ok(None));
         for local in [LocalWorkerMode::Auto, LocalWorkerMode::On] {
-            let rejected = account(args(local, None, false)).expect_err("the server's own user");
-            assert!(rejected.contains("--local-shares-user"), "{rejected}");
+            let error = account(args(local, None, false)).expect_err("the server's own user");
+            assert!(error.contains("--local-shares-user"), "{error}");
             assert_eq!(account(args(local, None, true)), Ok(Some(LocalAccount::Server)));
-            let missing = account(args(local, Some("nobody-of-this-name"), false)).expect_err("no such user");
-            assert!(missing.contains("nobody-of-this-name"), "{missing}");
+            let error = account(args(local, Some("nobody-of-this-name"), false)).expect_err("no such user");
+            assert!(error.contains("nobody-of-this-name"), "{error}");
         }
-        assert!(account(args(LocalWorkerMode::On, Some("nobody"), true)).is_err(), "both");
-        let own = User::from_uid(geteuid()).expect("readable").expect("a user");
-        assert!(account(args(LocalWorkerMode::On, Some(&own.name), false)).is_err(), "the server's own user by name");
+        assert!(account(args(LocalWorkerMode::On, Some("nobody"), true)).is_err(), "both flags");
+        let current_user = User::from_uid(geteuid()).expect("readable").expect("a user");
+        assert!(
+            account(args(LocalWorkerMode::On, Some(&current_user.name), false)).is_err(),
+            "the server's own user by name"
+        );
     }
 }

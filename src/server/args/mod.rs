@@ -41,8 +41,8 @@ pub struct ServerArgs {
     /// Directory of the database, logs and artifacts [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Encryption key for job secrets, created on first use; must be shared by all servers [default: beside the data directory,
-    /// with `.key` after its name].
+    /// Encryption key for job secrets, created on first use; must be shared by all servers [default: beside the data
+    /// directory, with `.key` after its name].
     #[arg(long, env = "SIMPLETUNER_SECRET_KEY_FILE", value_name = "FILE")]
     pub secret_key_file: Option<PathBuf>,
     /// PostgreSQL database, which several servers can share [default: SQLite in the data directory].

@@ -18,8 +18,8 @@ pub struct OpsArgs {
     /// Also serve /metrics, /healthz and /readyz on this address, unauthenticated.
     #[arg(long, env = "SIMPLETUNER_METRICS_ADDR", value_name = "ADDR:PORT")]
     pub metrics_addr: Option<SocketAddr>,
-    /// Ship signed checkpoints of the audit log to a file on another host's mount, a syslog server or a webhook [default:
-    /// none].
+    /// Ship signed checkpoints of the audit log to a file on another host's mount, a syslog server or a webhook
+    /// [default: none].
     #[arg(
         long,
         env = "SIMPLETUNER_AUDIT_SHIP",
@@ -39,20 +39,22 @@ pub struct OpsArgs {
     /// Delete artifacts this many days after their job ends [default: never].
     #[arg(long, env = "SIMPLETUNER_ARTIFACT_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub artifact_retention_days: Option<u32>,
-    /// Limit the total size of artifacts, like 500GiB; those of the oldest ended jobs are deleted first [default: unlimited].
+    /// Limit the total size of artifacts, like 500GiB; those of the oldest ended jobs are deleted first [default:
+    /// unlimited].
     #[arg(long, env = "SIMPLETUNER_ARTIFACT_MAX_TOTAL", value_name = "SIZE", value_parser = parse_size)]
     pub artifact_max_total: Option<u64>,
     /// Limit the log size per attempt, including gaps.
     #[arg(long, env = "SIMPLETUNER_LOG_MAX_SIZE", value_name = "SIZE", default_value = "64GiB", value_parser = parse_size)]
     pub log_max_size: u64,
-    /// Reject new jobs below this free space on the data directory's disk: a size, or a percentage like 5%; 0 for never.
+    /// Reject new jobs below this free space on the data directory's disk: a size, or a percentage like 5%; 0 for
+    /// never.
     #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE", value_name = "SIZE", default_value = "2GiB", value_parser = DiskFloor::parse)]
     pub disk_min_free: DiskFloor,
     /// Accept configurations with code (.py, .so, .pkl …); workers run it only if started with --allow-code too.
     #[arg(long, env = "SIMPLETUNER_ALLOW_CODE", value_parser = clap::builder::BoolishValueParser::new())]
     pub allow_code: bool,
-    /// Reject logs, metric points and files of running jobs below this free space: a size, or a percentage like 1%; 0 for
-    /// never.
+    /// Reject logs, metric points and files of running jobs below this free space: a size, or a percentage like 1%; 0
+    /// for never.
     #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE_RUNNING", value_name = "SIZE", default_value = "512MiB", value_parser = DiskFloor::parse)]
     pub disk_min_free_running: DiskFloor,
 }

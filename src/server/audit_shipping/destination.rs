@@ -32,14 +32,14 @@ impl FromStr for AuditDestination {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || "write file:/PATH, syslog:, syslog:HOST[:PORT] or https://HOST/PATH".to_owned();
-        match text.split_once(':').ok_or_else(unknown)? {
+        let syntax_error = || "write file:/PATH, syslog:, syslog:HOST[:PORT] or https://HOST/PATH".to_owned();
+        match text.split_once(':').ok_or_else(syntax_error)? {
             ("file", path) if path.starts_with('/') => Ok(Self::File(path.into())),
             ("file", _) => Err("the path of file: must begin with a slash".to_owned()),
             ("syslog", "") => Ok(Self::LocalSyslog(LOCAL_SYSLOG_SOCKET.into())),
-            ("syslog", target) => parse_syslog(target).ok_or_else(unknown),
+            ("syslog", target) => parse_syslog(target).ok_or_else(syntax_error),
             ("http" | "https", _) => parse_webhook(text),
-            _ => Err(unknown()),
+            _ => Err(syntax_error()),
         }
     }
 }
@@ -103,12 +103,12 @@ impl AuditDestination {
             Self::Syslog { host, port } => {
                 let address = lookup_host((host.as_str(), *port)).await?.next();
                 let address = address.ok_or_else(|| io::Error::other("the host name has no address"))?;
-                let any: SocketAddr = if address.is_ipv4() {
+                let local_address: SocketAddr = if address.is_ipv4() {
                     (Ipv4Addr::UNSPECIFIED, 0).into()
                 } else {
                     (Ipv6Addr::UNSPECIFIED, 0).into()
                 };
-                let socket = UdpSocket::bind(any).await?;
+                let socket = UdpSocket::bind(local_address).await?;
                 socket.connect(address).await?;
                 for line in lines.lines() {
                     socket.send(format_message(line).as_bytes()).await?;
@@ -125,10 +125,10 @@ impl AuditDestination {
 }
 
 async fn post(url: &Url, lines: &str) -> reqwest::Result<StatusCode> {
-    // The operator has configured this URL and no other.
+    // Lines are sent to the configured URL only.
     let client = Client::builder().redirect(redirect::Policy::none()).build()?;
-    let sent = client.post(url.clone()).header(header::CONTENT_TYPE, "application/x-ndjson").body(lines.to_owned());
-    Ok(sent.send().await?.status())
+    let request = client.post(url.clone()).header(header::CONTENT_TYPE, "application/x-ndjson").body(lines.to_owned());
+    Ok(request.send().await?.status())
 }
 
 #[cfg(test)]
@@ -137,24 +137,24 @@ mod tests {
 
     #[test]
     fn destinations_are_parsed() {
-        let at = |host: &str, port| Ok(AuditDestination::Syslog { host: host.to_owned(), port });
+        let syslog = |host: &str, port| Ok(AuditDestination::Syslog { host: host.to_owned(), port });
         let url = "https://hooks.example/audit?key=1";
         for (text, expected) in [
             ("file:/mnt/audit/lines.jsonl", Ok(AuditDestination::File("/mnt/audit/lines.jsonl".into()))),
             ("syslog:", Ok(AuditDestination::LocalSyslog("/dev/log".into()))),
-            ("syslog:logs.example", at("logs.example", 514)),
-            ("syslog:logs.example:5514", at("logs.example", 5514)),
-            ("syslog:[2001:db8::1]:514", at("2001:db8::1", 514)),
-            ("syslog:2001:db8::1", at("2001:db8::1", 514)),
-            (url, Ok(AuditDestination::Webhook(Url::parse(url).expect("an address")))),
+            ("syslog:logs.example", syslog("logs.example", 514)),
+            ("syslog:logs.example:5514", syslog("logs.example", 5514)),
+            ("syslog:[2001:db8::1]:514", syslog("2001:db8::1", 514)),
+            ("syslog:2001:db8::1", syslog("2001:db8::1", 514)),
+            (url, Ok(AuditDestination::Webhook(Url::parse(url).expect("a URL")))),
         ] {
             assert_eq!(text.parse::<AuditDestination>(), expected, "{text}");
         }
-        for bad in
+        for invalid in
             ["", "lines.jsonl", "file:lines.jsonl", "syslog:a b", "syslog:a:b", "http://hooks.example", "ftp://x"]
         {
-            assert!(bad.parse::<AuditDestination>().is_err(), "{bad}");
+            assert!(invalid.parse::<AuditDestination>().is_err(), "{invalid}");
         }
-        assert_eq!(url.parse::<AuditDestination>().expect("an address").to_string(), "https://hooks.example");
+        assert_eq!(url.parse::<AuditDestination>().expect("a URL").to_string(), "https://hooks.example");
     }
 }

@@ -1,5 +1,5 @@
-//! Ships signed audit checkpoints as soon as they are signed. An attacker on the server's host can change its files and has its
-//! key, but cannot change what was shipped.
+//! Ships signed audit checkpoints as soon as they are signed. An attacker on the server's host can change its files and
+//! has its key, but cannot change what was shipped.
 //!
 //! The file of checkpoints with the position that was sent is the queue, so a restart loses nothing.
 
@@ -42,28 +42,28 @@ impl AuditShipper {
 
     /// Ships checkpoints until shutdown, with retries.
     pub async fn run(&self, shutdown: CancellationToken) {
-        let mut wait = MIN_RETRY_DELAY;
+        let mut retry_delay = MIN_RETRY_DELAY;
         loop {
-            let changed = self.services.audit.signer.files().appended().notified();
-            let next = match self.send_all().await {
+            let appended = self.services.audit.signer.files().appended().notified();
+            let retry_after = match self.send_all().await {
                 Ok(()) => {
-                    wait = MIN_RETRY_DELAY;
+                    retry_delay = MIN_RETRY_DELAY;
                     None
                 }
                 Err(error) => {
                     tracing::warn!(%error, target = %self.target, "audit shipping: failed to ship checkpoints");
-                    let now = wait;
-                    wait = MAX_RETRY_DELAY.min(wait * 2);
-                    Some(now)
+                    let delay = retry_delay;
+                    retry_delay = MAX_RETRY_DELAY.min(retry_delay * 2);
+                    Some(delay)
                 }
             };
-            let again = async {
-                match next {
-                    Some(wait) => tokio::time::sleep(wait).await,
-                    None => changed.await,
+            let wait_for_next = async {
+                match retry_after {
+                    Some(retry_delay) => tokio::time::sleep(retry_delay).await,
+                    None => appended.await,
                 }
             };
-            if shutdown.run_until_cancelled(again).await.is_none() {
+            if shutdown.run_until_cancelled(wait_for_next).await.is_none() {
                 return;
             }
         }
@@ -71,41 +71,42 @@ impl AuditShipper {
 
     /// Ships all waiting checkpoints in batches.
     pub async fn send_all(&self) -> io::Result<()> {
-        let sent = self.send_batches().await;
-        self.services.context.metrics.shipping.record_try(sent.is_ok(), self.services.context.now());
-        sent
+        let result = self.send_batches().await;
+        self.services.context.metrics.shipping.record_try(result.is_ok(), self.services.context.now());
+        result
     }
 
     async fn send_batches(&self) -> io::Result<()> {
-        let mut from = self.load_cursor().await?;
+        let mut position = self.load_cursor().await?;
         loop {
-            let text = self.next_batch(&mut from).await?;
+            let text = self.next_batch(&mut position).await?;
             if text.is_empty() {
                 return Ok(());
             }
-            let sending = self.target.send(&text);
-            let late = || io::Error::new(ErrorKind::TimedOut, "timed out");
-            tokio::time::timeout(self.timeout, sending).await.unwrap_or_else(|_| Err(late()))?;
-            from += text.len() as u64;
-            self.save_cursor(from).await?;
+            let request = self.target.send(&text);
+            let timeout_error = || io::Error::new(ErrorKind::TimedOut, "timed out");
+            tokio::time::timeout(self.timeout, request).await.unwrap_or_else(|_| Err(timeout_error()))?;
+            position += text.len() as u64;
+            self.save_cursor(position).await?;
             self.services.context.metrics.shipping.record_sent(text.lines().count() as u64);
         }
     }
 
-    /// Returns the next whole lines. If the file is shorter than the position, it was replaced and is sent from the start.
-    async fn next_batch(&self, from: &mut u64) -> io::Result<String> {
+    /// Returns the next whole lines. If the file is shorter than the position, it was replaced and is sent from the
+    /// start.
+    async fn next_batch(&self, position: &mut u64) -> io::Result<String> {
         let mut file = match fs::File::open(self.services.audit.signer.files().path()).await {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             file => file?,
         };
-        if file.metadata().await?.len() < *from {
-            *from = 0;
+        if file.metadata().await?.len() < *position {
+            *position = 0;
         }
-        file.seek(io::SeekFrom::Start(*from)).await?;
+        file.seek(io::SeekFrom::Start(*position)).await?;
         let mut bytes = Vec::new();
         file.take(MAX_BATCH_BYTES).read_to_end(&mut bytes).await?;
-        let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        bytes.truncate(complete);
+        let complete_length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        bytes.truncate(complete_length);
         String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
     }
 
@@ -116,9 +117,9 @@ impl AuditShipper {
         }
     }
 
-    async fn save_cursor(&self, sent: u64) -> io::Result<()> {
+    async fn save_cursor(&self, position: u64) -> io::Result<()> {
         let draft = self.cursor.with_extension("draft");
-        fs::write(&draft, format!("{sent}\n")).await?;
+        fs::write(&draft, format!("{position}\n")).await?;
         fs::rename(&draft, &self.cursor).await
     }
 }

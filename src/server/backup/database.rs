@@ -19,11 +19,11 @@ pub async fn dump(url: &str, to: &Path) -> Result<()> {
     run("pg_dump", url, arguments.into_iter().chain([to.as_os_str().to_owned()]).collect()).await
 }
 
-/// Restores the dump in one transaction. With `over`, existing tables are dropped first.
-pub async fn restore(url: &str, from: &Path, over: bool) -> Result<()> {
+/// Restores the dump in one transaction. With `replace_existing`, existing tables are dropped first.
+pub async fn restore(url: &str, from: &Path, replace_existing: bool) -> Result<()> {
     let mut arguments: Vec<OsString> =
         ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"].map(OsString::from).to_vec();
-    if over {
+    if replace_existing {
         arguments.extend(["--clean", "--if-exists"].map(OsString::from));
     }
     arguments.push(from.as_os_str().to_owned());
@@ -60,12 +60,14 @@ fn without_password(url: &str) -> (String, Option<String>) {
         Some((user, password)) => (format!("{user}@"), password.map(percent_encoding::decode)),
     };
     let (path, query) = path.split_once('?').map_or((path, ""), |(path, query)| (path, query));
-    let (secret, plain): (Vec<&str>, Vec<&str>) = query.split('&').partition(|pair| pair.starts_with("password="));
-    password =
-        password.or_else(|| secret.first().and_then(|pair| Some(percent_encoding::decode(pair.split_once('=')?.1))));
+    let (password_pairs, other_pairs): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|pair| pair.starts_with("password="));
+    password = password
+        .or_else(|| password_pairs.first().and_then(|pair| Some(percent_encoding::decode(pair.split_once('=')?.1))));
     // Parameters that only this program's driver supports.
-    let plain = plain.into_iter().filter(|pair| !pair.is_empty() && !pair.starts_with("statement-cache-capacity="));
-    let query = plain.collect::<Vec<_>>().join("&");
+    let other_pairs =
+        other_pairs.into_iter().filter(|pair| !pair.is_empty() && !pair.starts_with("statement-cache-capacity="));
+    let query = other_pairs.collect::<Vec<_>>().join("&");
     let query = if query.is_empty() { query } else { format!("?{query}") };
     (format!("{scheme}://{user}{host}{path}{query}"), password)
 }

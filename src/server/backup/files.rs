@@ -30,21 +30,23 @@ pub const ARTIFACTS_DIR: &str = "artifacts";
 
 /// Returns the paths to copy, relative to the data directory and sorted, and the links that are excluded.
 pub fn list_files(data: &Path, with_artifacts: bool) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let (mut waiting, mut files, mut links) = (vec![PathBuf::new()], Vec::new(), Vec::new());
-    while let Some(directory) = waiting.pop() {
+    let (mut pending_directories, mut files, mut links) = (vec![PathBuf::new()], Vec::new(), Vec::new());
+    while let Some(directory) = pending_directories.pop() {
         for entry in fs::read_dir(data.join(&directory))? {
             let entry = entry?;
             let path = directory.join(entry.file_name());
-            let top = path.components().count() == 1;
+            let is_top_level = path.components().count() == 1;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             // Partial uploads, temporary files, and files that earlier restores have moved aside.
-            let passing = name.contains('#') || (top && name.starts_with("restor"));
-            if passing || (top && (EXCLUDED.contains(&&*name) || (name == ARTIFACTS_DIR && !with_artifacts))) {
+            let is_temporary = name.contains('#') || (is_top_level && name.starts_with("restor"));
+            if is_temporary
+                || (is_top_level && (EXCLUDED.contains(&&*name) || (name == ARTIFACTS_DIR && !with_artifacts)))
+            {
                 continue;
             }
             match entry.file_type()? {
-                kind if kind.is_dir() => waiting.push(path),
+                kind if kind.is_dir() => pending_directories.push(path),
                 kind if kind.is_file() => files.push(path),
                 kind if kind.is_symlink() => links.push(path),
                 _ => {}
@@ -103,7 +105,7 @@ pub fn copy_hashed(
 
 /// Checks that a path stays within the backup.
 pub fn checked_path(path: &Path) -> Result<&str> {
-    let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let text = path.to_str().filter(|text| inside && !text.is_empty() && !text.chars().any(char::is_control));
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let text = path.to_str().filter(|text| is_inside && !text.is_empty() && !text.chars().any(char::is_control));
     text.ok_or_else(|| format!("{:?} is not a valid path in a backup; nothing was restored", path.to_string_lossy()))
 }

@@ -1,7 +1,7 @@
 //! Backup of a whole server to a directory or an archive while it runs, and restore.
 //!
-//! The database is copied first, as a snapshot, and the files after it, so that every file a row refers to exists. The manifest
-//! with the hashes of all files is written last; a backup without it is invalid.
+//! The database is copied first, as a snapshot, and the files after it, so that every file a row refers to exists. The
+//! manifest with the hashes of all files is written last; a backup without it is invalid.
 
 pub mod database;
 pub mod files;

@@ -1,4 +1,5 @@
-//! Writes a backup: a directory, or an archive if its name ends in `.tar`. It is renamed to its final name when it is complete.
+//! Writes a backup: a directory, or an archive if its name ends in `.tar`. It is renamed to its final name when it is
+//! complete.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,11 +35,11 @@ impl BackupWriter {
             target.file_name().ok_or_else(|| format!("{} is not a valid name for a backup", target.display()))?;
         let draft = target.with_file_name(format!("{}.partial-{}", name.to_string_lossy(), std::process::id()));
         let is_archive = target.extension().is_some_and(|extension| extension == "tar");
-        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", draft.display());
+        let write_error = |error: std::io::Error| format!("cannot write {}: {error}", draft.display());
         let kind = if is_archive {
-            BackupKind::Archive(Box::new(tar::Builder::new(files::create_private_file(&draft).map_err(cannot)?)))
+            BackupKind::Archive(Box::new(tar::Builder::new(files::create_private_file(&draft).map_err(write_error)?)))
         } else {
-            files::create_private_dir(&draft).map_err(cannot)?;
+            files::create_private_dir(&draft).map_err(write_error)?;
             BackupKind::Directory
         };
         Ok(Self { target: target.to_owned(), staging: draft, kind, files: BTreeMap::new() })
@@ -51,31 +52,31 @@ impl BackupWriter {
 
     /// Adds a file under this name, in its current length.
     pub fn add(&mut self, name: &str, path: &Path, progress: &mut BackupProgress) -> Result<()> {
-        let failed = |error: std::io::Error| format!("cannot copy {}: {error}", path.display());
-        let mut file = files::open_regular_file(path).map_err(failed)?;
-        // A log may grow meanwhile; data after the database snapshot is not included.
-        let size = file.metadata().map_err(failed)?.len();
+        let copy_error = |error: std::io::Error| format!("cannot copy {}: {error}", path.display());
+        let mut file = files::open_regular_file(path).map_err(copy_error)?;
+        // A log may grow while it is copied; data after the database snapshot is not included.
+        let size = file.metadata().map_err(copy_error)?.len();
         let entry = match &mut self.kind {
             BackupKind::Directory => {
-                let mut copied =
-                    SparseWriter::new(files::create_private_file(&self.staging.join(name)).map_err(failed)?);
-                let entry = copy_hashed(&mut file.take(size), &mut copied, |bytes| progress.add_bytes(bytes))
-                    .map_err(failed)?;
-                copied.finish().map_err(failed)?;
+                let mut copy =
+                    SparseWriter::new(files::create_private_file(&self.staging.join(name)).map_err(copy_error)?);
+                let entry = copy_hashed(&mut file.take(size), &mut copy, |bytes| progress.add_bytes(bytes))
+                    .map_err(copy_error)?;
+                copy.finish().map_err(copy_error)?;
                 entry
             }
             BackupKind::Archive(archive) => {
-                let parts = sparse::data_ranges(&mut file, size).map_err(failed)?;
-                if size > 0 && parts != [(0, size)] {
+                let ranges = sparse::data_ranges(&mut file, size).map_err(copy_error)?;
+                if size > 0 && ranges != [(0, size)] {
                     // The hash covers the whole content, holes included.
-                    let read = copy_hashed(&mut (&file).take(size), &mut sink(), |bytes| progress.add_bytes(bytes));
-                    let entry = read.map_err(failed)?;
-                    sparse::append_sparse(archive, name, size, &mut file, &parts).map_err(failed)?;
+                    let result = copy_hashed(&mut (&file).take(size), &mut sink(), |bytes| progress.add_bytes(bytes));
+                    let entry = result.map_err(copy_error)?;
+                    sparse::append_sparse(archive, name, size, &mut file, &ranges).map_err(copy_error)?;
                     return self.record_file(name, path, size, entry, progress);
                 }
-                let mut counted = HashingReader::new(file.take(size), progress);
-                append_entry(archive, name, size, &mut counted).map_err(failed)?;
-                counted.finish()
+                let mut reader = HashingReader::new(file.take(size), progress);
+                append_entry(archive, name, size, &mut reader).map_err(copy_error)?;
+                reader.finish()
             }
         };
         self.record_file(name, path, size, entry, progress)
@@ -102,19 +103,19 @@ impl BackupWriter {
         let manifest = Manifest { files: std::mem::take(&mut self.files), ..manifest };
         let totals = (manifest.files.len(), manifest.files.values().map(|entry| entry.size).sum());
         let text = serde_json::to_vec_pretty(&manifest).expect("plain fields");
-        let failed = |error: std::io::Error| format!("cannot finish the backup: {error}");
+        let finish_error = |error: std::io::Error| format!("cannot finish the backup: {error}");
         match &mut self.kind {
             BackupKind::Directory => {
-                let mut file = files::create_private_file(&self.staging.join(MANIFEST_FILE)).map_err(failed)?;
-                file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
-                File::open(&self.staging).and_then(|directory| directory.sync_all()).map_err(failed)?;
+                let mut file = files::create_private_file(&self.staging.join(MANIFEST_FILE)).map_err(finish_error)?;
+                file.write_all(&text).and_then(|()| file.sync_all()).map_err(finish_error)?;
+                File::open(&self.staging).and_then(|directory| directory.sync_all()).map_err(finish_error)?;
             }
             BackupKind::Archive(archive) => {
-                append_entry(archive, MANIFEST_FILE, text.len() as u64, &mut text.as_slice()).map_err(failed)?;
-                archive.finish().and_then(|()| archive.get_ref().sync_all()).map_err(failed)?;
+                append_entry(archive, MANIFEST_FILE, text.len() as u64, &mut text.as_slice()).map_err(finish_error)?;
+                archive.finish().and_then(|()| archive.get_ref().sync_all()).map_err(finish_error)?;
             }
         }
-        fs::rename(&self.staging, &self.target).map_err(failed)?;
+        fs::rename(&self.staging, &self.target).map_err(finish_error)?;
         Ok(totals)
     }
 }

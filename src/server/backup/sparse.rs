@@ -1,5 +1,5 @@
-//! Sparse files, such as logs with gaps: holes take no space in a backup or after a restore. In an archive they are sparse
-//! entries in the old GNU format, which every `tar` reads.
+//! Sparse files, such as logs with gaps: holes take no space in a backup or after a restore. In an archive they are
+//! sparse entries in the old GNU format, which every `tar` reads.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -49,28 +49,28 @@ impl Write for SparseWriter {
 
 /// Returns the ranges of a file that contain data, in order; the whole file if the file system cannot tell.
 pub fn data_ranges(file: &mut File, size: u64) -> io::Result<Vec<(u64, u64)>> {
-    let (mut parts, mut at) = (Vec::<(u64, u64)>::new(), 0);
-    while at < size {
-        let Some(from) = seek(file, at, Whence::SeekData)? else { break };
+    let (mut ranges, mut position) = (Vec::<(u64, u64)>::new(), 0);
+    while position < size {
+        let Some(from) = seek(file, position, Whence::SeekData)? else { break };
         let to = seek(file, from, Whence::SeekHole)?.unwrap_or(size);
         let (from, to) = (from / BLOCK_SIZE * BLOCK_SIZE, to.next_multiple_of(BLOCK_SIZE).min(size));
-        match parts.last_mut() {
+        match ranges.last_mut() {
             Some(last) if last.1 >= from => last.1 = to,
-            _ if from < to => parts.push((from, to)),
+            _ if from < to => ranges.push((from, to)),
             _ => {}
         }
-        at = to.max(at + 1);
+        position = to.max(position + 1);
     }
     file.rewind()?;
-    Ok(parts)
+    Ok(ranges)
 }
 
-fn seek(file: &File, at: u64, whence: Whence) -> io::Result<Option<u64>> {
-    let at = i64::try_from(at).map_err(io::Error::other)?;
-    match (lseek(file, at, whence), whence) {
+fn seek(file: &File, position: u64, whence: Whence) -> io::Result<Option<u64>> {
+    let position = i64::try_from(position).map_err(io::Error::other)?;
+    match (lseek(file, position, whence), whence) {
         (Ok(offset), _) => Ok(Some(offset.unsigned_abs())),
         // A file system without holes: the whole file is data.
-        (Err(Errno::EINVAL | Errno::EOPNOTSUPP), Whence::SeekData) => Ok(Some(at.unsigned_abs())),
+        (Err(Errno::EINVAL | Errno::EOPNOTSUPP), Whence::SeekData) => Ok(Some(position.unsigned_abs())),
         // No further data.
         (Err(Errno::ENXIO | Errno::EINVAL | Errno::EOPNOTSUPP), _) => Ok(None),
         (Err(error), _) => Err(error.into()),
@@ -83,14 +83,14 @@ pub fn append_sparse(
     name: &str,
     size: u64,
     file: &mut File,
-    parts: &[(u64, u64)],
+    ranges: &[(u64, u64)],
 ) -> io::Result<()> {
-    let mut map: Vec<(u64, u64)> = parts.iter().map(|(from, to)| (*from, to - from)).collect();
-    if parts.last().is_none_or(|(_, end)| *end < size) {
+    let mut map: Vec<(u64, u64)> = ranges.iter().map(|(from, to)| (*from, to - from)).collect();
+    if ranges.last().is_none_or(|(_, end)| *end < size) {
         map.push((size, 0));
     }
     let mut header = Header::new_gnu();
-    header.set_size(parts.iter().map(|(from, to)| to - from).sum());
+    header.set_size(ranges.iter().map(|(from, to)| to - from).sum());
     header.set_mode(0o600);
     header.set_entry_type(EntryType::GNUSparse);
     let gnu = header.as_gnu_mut().ok_or_else(|| io::Error::other("the archive has other headers"))?;
@@ -99,21 +99,21 @@ pub fn append_sparse(
     write_map(&mut gnu.sparse, &map);
     gnu.set_is_extended(!rest.is_empty());
     // After the header: the rest of the map in whole blocks, then the data.
-    let mut further = Vec::new();
-    let mut left = rest.as_slice();
-    while !left.is_empty() {
+    let mut extension_blocks = Vec::new();
+    let mut unwritten = rest.as_slice();
+    while !unwritten.is_empty() {
         let mut block = GnuExtSparseHeader::new();
-        let (entries, remaining) = left.split_at(left.len().min(block.sparse.len()));
+        let (entries, remaining) = unwritten.split_at(unwritten.len().min(block.sparse.len()));
         write_map(&mut block.sparse, entries);
         block.set_is_extended(!remaining.is_empty());
-        further.extend_from_slice(block.as_bytes());
-        left = remaining;
+        extension_blocks.extend_from_slice(block.as_bytes());
+        unwritten = remaining;
     }
-    let mut from: Box<dyn Read + '_> = Box::new(io::Cursor::new(further));
-    for part in parts {
-        from = Box::new(from.chain(RangeReader { file: &*file, at: part.0, end: part.1 }));
+    let mut content: Box<dyn Read + '_> = Box::new(io::Cursor::new(extension_blocks));
+    for range in ranges {
+        content = Box::new(content.chain(RangeReader { file: &*file, position: range.0, end: range.1 }));
     }
-    archive.append_data(&mut header, name, from)
+    archive.append_data(&mut header, name, content)
 }
 
 fn write_map(entries: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
@@ -126,18 +126,18 @@ fn write_map(entries: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
 /// Reads a range of a file.
 struct RangeReader<'f> {
     file: &'f File,
-    at: u64,
+    position: u64,
     end: u64,
 }
 
 impl Read for RangeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.seek(SeekFrom::Start(self.at))?;
-        let read = self.file.take(self.end - self.at).read(buffer)?;
-        if read == 0 && self.at < self.end && !buffer.is_empty() {
+        self.file.seek(SeekFrom::Start(self.position))?;
+        let read = self.file.take(self.end - self.position).read(buffer)?;
+        if read == 0 && self.position < self.end && !buffer.is_empty() {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was copied"));
         }
-        self.at += read as u64;
+        self.position += read as u64;
         Ok(read)
     }
 }

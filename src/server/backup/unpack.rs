@@ -44,16 +44,16 @@ struct Unpacker<'f> {
 
 impl Unpacker<'_> {
     fn unpack_entry(&mut self, name: &str, from: &mut impl Read) -> Result<()> {
-        let failed = |error: std::io::Error| format!("cannot restore {name}: {error}");
+        let restore_error = |error: std::io::Error| format!("cannot restore {name}: {error}");
         if name == MANIFEST_FILE {
             let mut text = Vec::new();
-            from.take(MAX_MANIFEST_BYTES).read_to_end(&mut text).map_err(failed)?;
+            from.take(MAX_MANIFEST_BYTES).read_to_end(&mut text).map_err(restore_error)?;
             self.manifest = Some(text);
             return Ok(());
         }
-        let mut file = SparseWriter::new(files::create_private_file(&self.to.join(name)).map_err(failed)?);
-        let entry = copy_hashed(from, &mut file, |bytes| self.progress.add_bytes(bytes)).map_err(failed)?;
-        file.finish().map_err(failed)?;
+        let mut file = SparseWriter::new(files::create_private_file(&self.to.join(name)).map_err(restore_error)?);
+        let entry = copy_hashed(from, &mut file, |bytes| self.progress.add_bytes(bytes)).map_err(restore_error)?;
+        file.finish().map_err(restore_error)?;
         self.progress.add_file();
         self.files.insert(name.to_owned(), entry);
         Ok(())
@@ -61,18 +61,18 @@ impl Unpacker<'_> {
 }
 
 fn unpack_directory(from: &Path, unpacker: &mut Unpacker<'_>) -> Result<()> {
-    let cannot = |path: &Path, error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let mut waiting = vec![PathBuf::new()];
-    while let Some(below) = waiting.pop() {
-        let directory = from.join(&below);
-        for entry in directory.read_dir().map_err(|error| cannot(&directory, error))? {
-            let entry = entry.map_err(|error| cannot(&directory, error))?;
-            let path = below.join(entry.file_name());
+    let read_error = |path: &Path, error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let mut pending_directories = vec![PathBuf::new()];
+    while let Some(subdirectory) = pending_directories.pop() {
+        let directory = from.join(&subdirectory);
+        for entry in directory.read_dir().map_err(|error| read_error(&directory, error))? {
+            let entry = entry.map_err(|error| read_error(&directory, error))?;
+            let path = subdirectory.join(entry.file_name());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.push(path);
+                pending_directories.push(path);
             } else {
-                let mut file =
-                    files::open_regular_file(&from.join(&path)).map_err(|error| cannot(&from.join(&path), error))?;
+                let mut file = files::open_regular_file(&from.join(&path))
+                    .map_err(|error| read_error(&from.join(&path), error))?;
                 unpacker.unpack_entry(checked_path(&path)?, &mut file)?;
             }
         }
@@ -81,13 +81,13 @@ fn unpack_directory(from: &Path, unpacker: &mut Unpacker<'_>) -> Result<()> {
 }
 
 fn unpack_archive(from: &Path, unpacker: &mut Unpacker<'_>) -> Result<()> {
-    let broken = |error: std::io::Error| format!("{} is not a backup, or is damaged: {error}", from.display());
+    let archive_error = |error: std::io::Error| format!("{} is not a backup, or is damaged: {error}", from.display());
     let file: File =
         files::open_regular_file(from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
     let mut archive = tar::Archive::new(std::io::BufReader::with_capacity(1 << 16, file));
-    for entry in archive.entries().map_err(broken)? {
-        let mut entry = entry.map_err(broken)?;
-        let path = entry.path().map_err(broken)?.into_owned();
+    for entry in archive.entries().map_err(archive_error)? {
+        let mut entry = entry.map_err(archive_error)?;
+        let path = entry.path().map_err(archive_error)?.into_owned();
         if !matches!(entry.header().entry_type(), tar::EntryType::Regular | tar::EntryType::GNUSparse) {
             return Err(format!("{} is not a regular file and does not belong to a backup", path.display()));
         }

@@ -1,4 +1,5 @@
-//! Change notifications: topics and the version at which each last changed. They carry no data; receivers query the store.
+//! Change notifications: topics and the version at which each last changed. They carry no data; receivers query the
+//! store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -6,7 +7,7 @@ use std::sync::Mutex;
 use app::protocol::topic::Topic;
 use tokio::sync::watch;
 
-/// The maximum number of stored topics; a listener that is further behind treats everything as changed.
+/// The maximum number of stored topics; a listener that has missed more treats everything as changed.
 const MAX_TOPICS: usize = 10_000;
 
 pub struct ChangeNotifier {
@@ -20,9 +21,9 @@ struct NotifierState {
     by_topic: HashMap<Topic, u64>,
     by_version: BTreeMap<u64, Topic>,
     /// Versions up to this one were discarded.
-    forgotten_through: u64,
+    discarded_through: u64,
     /// Subscribers of single topics.
-    followers: HashMap<Topic, watch::Sender<u64>>,
+    topic_subscribers: HashMap<Topic, watch::Sender<u64>>,
     next_stream: u64,
     open_streams: usize,
 }
@@ -71,7 +72,7 @@ impl ChangeNotifier {
     /// Returns what changed after `version`.
     pub fn changes_since(&self, version: u64) -> ChangeSet {
         let state = self.state.lock().expect("no panic while it is held");
-        let resync = version < state.forgotten_through || version > state.version;
+        let resync = version < state.discarded_through || version > state.version;
         let topics =
             if resync { Vec::new() } else { state.by_version.range(version + 1..).map(|(_, t)| t.clone()).collect() };
         ChangeSet { version: state.version, topics, resync }
@@ -86,7 +87,7 @@ impl ChangeNotifier {
     pub fn subscribe_topic(&self, topic: &Topic) -> watch::Receiver<u64> {
         let mut state = self.state.lock().expect("no panic while it is held");
         let version = state.version;
-        state.followers.entry(topic.clone()).or_insert_with(|| watch::Sender::new(version)).subscribe()
+        state.topic_subscribers.entry(topic.clone()).or_insert_with(|| watch::Sender::new(version)).subscribe()
     }
 
     /// Marks everything as changed, after changes elsewhere may have been missed.
@@ -94,11 +95,11 @@ impl ChangeNotifier {
         let version = {
             let mut state = self.state.lock().expect("no panic while it is held");
             state.version += 1;
-            state.forgotten_through = state.version;
+            state.discarded_through = state.version;
             state.by_topic.clear();
             state.by_version.clear();
             let version = state.version;
-            state.followers.retain(|_, follower| follower.send(version).is_ok());
+            state.topic_subscribers.retain(|_, subscriber| subscriber.send(version).is_ok());
             version
         };
         self.newest_version.send_replace(version);
@@ -131,19 +132,19 @@ impl ChangeNotifier {
 impl NotifierState {
     fn record(&mut self, topic: Topic) {
         self.version += 1;
-        if let Some(follower) = self.followers.get(&topic)
-            && follower.send(self.version).is_err()
+        if let Some(subscriber) = self.topic_subscribers.get(&topic)
+            && subscriber.send(self.version).is_err()
         {
-            self.followers.remove(&topic);
+            self.topic_subscribers.remove(&topic);
         }
-        if let Some(older) = self.by_topic.insert(topic.clone(), self.version) {
-            self.by_version.remove(&older);
+        if let Some(previous_version) = self.by_topic.insert(topic.clone(), self.version) {
+            self.by_version.remove(&previous_version);
         }
         self.by_version.insert(self.version, topic);
         while self.by_version.len() > MAX_TOPICS {
             if let Some((version, topic)) = self.by_version.pop_first() {
                 self.by_topic.remove(&topic);
-                self.forgotten_through = version;
+                self.discarded_through = version;
             }
         }
     }
@@ -157,66 +158,69 @@ mod tests {
 
     #[test]
     fn each_changed_topic_is_reported_once() {
-        let hub = ChangeNotifier::default();
-        let start = hub.version();
-        hub.notify([Topic::Jobs, Topic::Workers]);
-        hub.notify([Topic::Jobs]);
-        let changes = hub.changes_since(start);
+        let notifier = ChangeNotifier::default();
+        let start = notifier.version();
+        notifier.notify([Topic::Jobs, Topic::Workers]);
+        notifier.notify([Topic::Jobs]);
+        let changes = notifier.changes_since(start);
         assert_eq!((changes.topics, changes.resync), (vec![Topic::Workers, Topic::Jobs], false));
-        assert_eq!(hub.changes_since(changes.version).topics, []);
+        assert_eq!(notifier.changes_since(changes.version).topics, []);
     }
 
     #[test]
     fn outdated_or_unknown_version_resyncs_everything() {
-        let hub = ChangeNotifier::default();
+        let notifier = ChangeNotifier::default();
         let job = |n: u8, m: u8| Topic::Job(JobId::new(Timestamp(0), [n, m, 0, 0, 0, 0, 0, 0, 0, 0]));
-        hub.notify([Topic::Jobs]);
-        let start = hub.version();
-        assert!(!hub.changes_since(start).resync);
-        hub.notify((0..=255).flat_map(|n| (0..40).map(move |m| job(n, m))));
-        assert!(hub.changes_since(start).resync);
-        assert!(hub.changes_since(hub.version() + 1).resync);
-        assert!(!hub.changes_since(hub.version() - 1).resync);
+        notifier.notify([Topic::Jobs]);
+        let start = notifier.version();
+        assert!(!notifier.changes_since(start).resync);
+        notifier.notify((0..=255).flat_map(|n| (0..40).map(move |m| job(n, m))));
+        assert!(notifier.changes_since(start).resync);
+        assert!(notifier.changes_since(notifier.version() + 1).resync);
+        assert!(!notifier.changes_since(notifier.version() - 1).resync);
     }
 
     #[tokio::test]
     async fn subscriber_wakes_only_for_changes() {
-        let hub = ChangeNotifier::default();
-        let mut receiver = hub.subscribe();
-        hub.notify([]);
+        let notifier = ChangeNotifier::default();
+        let mut receiver = notifier.subscribe();
+        notifier.notify([]);
         assert!(!receiver.has_changed().expect("the notifier exists"));
-        hub.notify([Topic::Jobs]);
+        notifier.notify([Topic::Jobs]);
         receiver.changed().await.expect("the notifier exists");
     }
 
     #[tokio::test]
     async fn topic_subscriber_wakes_for_its_topic_only() {
-        let hub = ChangeNotifier::default();
-        let mut follower = hub.subscribe_topic(&Topic::Workers);
-        hub.notify([Topic::Jobs]);
-        assert!(!follower.has_changed().expect("the notifier exists"));
-        hub.notify([Topic::Workers]);
-        follower.changed().await.expect("the notifier exists");
-        drop(follower);
-        hub.notify([Topic::Workers]);
-        assert!(hub.state.lock().expect("no panic").followers.is_empty());
+        let notifier = ChangeNotifier::default();
+        let mut subscriber = notifier.subscribe_topic(&Topic::Workers);
+        notifier.notify([Topic::Jobs]);
+        assert!(!subscriber.has_changed().expect("the notifier exists"));
+        notifier.notify([Topic::Workers]);
+        subscriber.changed().await.expect("the notifier exists");
+        drop(subscriber);
+        notifier.notify([Topic::Workers]);
+        assert!(notifier.state.lock().expect("no panic").topic_subscribers.is_empty());
     }
 
     #[test]
     fn streams_are_numbered_and_limited() {
-        let hub = ChangeNotifier::default();
-        assert_eq!((hub.open_stream(2), hub.open_stream(2), hub.open_stream(2)), (Some(1), Some(2), None));
-        hub.close_stream();
-        assert_eq!(hub.open_stream(2), Some(3));
+        let notifier = ChangeNotifier::default();
+        assert_eq!(
+            (notifier.open_stream(2), notifier.open_stream(2), notifier.open_stream(2)),
+            (Some(1), Some(2), None)
+        );
+        notifier.close_stream();
+        assert_eq!(notifier.open_stream(2), Some(3));
     }
 
     #[test]
     fn notify_all_marks_everything_as_changed() {
-        let hub = ChangeNotifier::default();
-        hub.notify([Topic::Jobs]);
-        let (version, follower) = (hub.version(), hub.subscribe_topic(&Topic::Workers));
-        hub.notify_all();
-        assert!(hub.changes_since(version).resync && !hub.changes_since(hub.version()).resync);
-        assert!(follower.has_changed().expect("the notifier exists"));
+        let notifier = ChangeNotifier::default();
+        notifier.notify([Topic::Jobs]);
+        let (version, subscriber) = (notifier.version(), notifier.subscribe_topic(&Topic::Workers));
+        notifier.notify_all();
+        assert!(notifier.changes_since(version).resync && !notifier.changes_since(notifier.version()).resync);
+        assert!(subscriber.has_changed().expect("the notifier exists"));
     }
 }

@@ -74,23 +74,23 @@ pub async fn run(command: ConfigsCommand, client: &Client, output: &mut Output<'
         ConfigsCommand::Show(show) => self::show_config(show, client, output).await,
         ConfigsCommand::Delete(ConfigArg { config }) => {
             output.confirm(&format!("Delete the configuration {config}?"))?;
-            let deleted = client.delete(&["configs", &config]).await?;
+            let document = client.delete(&["configs", &config]).await?;
             output.print_info(format!("Deleted {config}."))?;
-            output.print_answer(&deleted, [config], |_| String::new())
+            output.print_document(&document, [config], |_| String::new())
         }
     }
 }
 
 async fn push_config(push: &PushConfigArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let unreadable = |error: io::Error| ExitError::config(format!("cannot read {}: {error}", push.path.display()));
-    let path = push.path.canonicalize().map_err(unreadable)?;
-    let bundle = read_bundle(&path).map_err(unreadable)?;
+    let read_error = |error: io::Error| ExitError::config(format!("cannot read {}: {error}", push.path.display()));
+    let path = push.path.canonicalize().map_err(read_error)?;
+    let bundle = read_bundle(&path).map_err(read_error)?;
     let directory = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
-    let named = directory.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let directory_name = directory.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let name = push
         .name
         .clone()
-        .or(named)
+        .or(directory_name)
         .ok_or_else(|| ExitError::usage("the name cannot be derived from the path; add --name".to_owned()))?;
     let body = serde_json::to_vec(&bundle).map_err(io::Error::other)?;
     let document = upload_bundle(&name, body, client, output).await?;
@@ -101,7 +101,7 @@ async fn push_config(push: &PushConfigArgs, client: &Client, output: &mut Output
         config.revision,
         config.files.join(", ")
     ))?;
-    output.print_answer(&document, [config.name], |_| String::new())
+    output.print_document(&document, [config.name], |_| String::new())
 }
 
 /// Reads a directory's files, or one file as the `config.json`.
@@ -130,15 +130,15 @@ async fn upload_bundle(
     bar.set_style(style.map_err(io::Error::other)?);
     bar.set_message(name.to_owned());
     let (body_bytes, progress) = (Bytes::from(body), bar.clone());
-    let pieces = (0..length).step_by(CHUNK_BYTES).map(move |start| {
-        let piece = body_bytes.slice(start..(start + CHUNK_BYTES).min(length));
-        progress.inc(piece.len() as u64);
-        Ok::<_, io::Error>(piece)
+    let chunks = (0..length).step_by(CHUNK_BYTES).map(move |start| {
+        let chunk = body_bytes.slice(start..(start + CHUNK_BYTES).min(length));
+        progress.inc(chunk.len() as u64);
+        Ok::<_, io::Error>(chunk)
     });
-    let answer = client.upload(&["configs", name], length, Body::wrap_stream(stream::iter(pieces))).await;
+    let response = client.upload(&["configs", name], length, Body::wrap_stream(stream::iter(chunks))).await;
     bar.finish_and_clear();
     bar.set_draw_target(ProgressDrawTarget::hidden());
-    Ok(answer?)
+    Ok(response?)
 }
 
 async fn list_configs(client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
@@ -149,7 +149,7 @@ async fn list_configs(client: &Client, output: &mut Output<'_>) -> Result<(), Ex
     }
     let names = configs.iter().map(|config| config.name.clone());
     let now = output.now();
-    output.print_answer(&page, names, |screen| {
+    output.print_document(&page, names, |screen| {
         if configs.is_empty() { String::new() } else { screen.format_table(&table(&configs, now)) }
     })
 }
@@ -192,7 +192,7 @@ async fn show_config(show: ShowConfigArgs, client: &Client, output: &mut Output<
             output.print_bytes(text.as_bytes())
         };
     }
-    output.print_answer(&document, [config.name.clone()], |screen| {
+    output.print_document(&document, [config.name.clone()], |screen| {
         let mut facts = vec![
             ("name", TableCell::from(&config.name)),
             ("revision", config.revision.to_string().into()),

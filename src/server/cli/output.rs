@@ -66,16 +66,16 @@ pub struct Output<'w> {
 
 impl Output<'_> {
     /// Prints a message, unless `--quiet` is set.
-    pub fn print_info(&mut self, sentence: impl AsRef<str>) -> Result<(), ExitError> {
+    pub fn print_info(&mut self, message: impl AsRef<str>) -> Result<(), ExitError> {
         if self.format == OutputFormat::Ids {
             return Ok(());
         }
-        self.print_warning(sentence)
+        self.print_warning(message)
     }
 
     /// Prints a message, also with `--quiet`.
-    pub fn print_warning(&mut self, sentence: impl AsRef<str>) -> Result<(), ExitError> {
-        Ok(writeln!(self.err, "{}", sentence.as_ref())?)
+    pub fn print_warning(&mut self, message: impl AsRef<str>) -> Result<(), ExitError> {
+        Ok(writeln!(self.err, "{}", message.as_ref())?)
     }
 
     /// Prints a line of the result.
@@ -90,8 +90,8 @@ impl Output<'_> {
         Ok(self.out.flush()?)
     }
 
-    /// Prints a response in the requested format.
-    pub fn print_answer(
+    /// Prints a document of the API in the requested format.
+    pub fn print_document(
         &mut self,
         document: &Value,
         ids: impl IntoIterator<Item = String>,
@@ -111,8 +111,8 @@ impl Output<'_> {
     }
 
     /// Formats facts for this terminal.
-    pub fn format_facts(&self, pairs: &[(&str, TableCell)]) -> String {
-        render_facts(pairs, self.use_color)
+    pub fn format_facts(&self, facts: &[(&str, TableCell)]) -> String {
+        render_facts(facts, self.use_color)
     }
 
     pub fn now(&self) -> Timestamp {
@@ -129,7 +129,7 @@ impl Output<'_> {
         }
         match self.prompter.prompt(&format!("{question} [y/N] "), true)? {
             None => Err(ExitError::usage(format!("{question} There is no terminal to confirm this: add --yes"))),
-            Some(answer) if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") => Ok(()),
+            Some(input) if matches!(input.trim().to_lowercase().as_str(), "y" | "yes") => Ok(()),
             Some(_) => Err(ExitError::failed("cancelled, nothing was changed".to_owned())),
         }
     }
@@ -151,7 +151,7 @@ impl Prompter for TerminalPrompter {
 
 /// Runs something with the output of this process.
 pub fn with_process_output<T>(output: &OutputArgs, work: impl FnOnce(&mut Output<'_>) -> T) -> T {
-    let terminal = io::stdout().is_terminal();
+    let is_terminal = io::stdout().is_terminal();
     let variable = |name: &str| std::env::var(name).ok();
     // A locked stdout writes each line immediately, which readers of a followed log through a pipe need.
     let (mut out, mut err) = (io::stdout().lock(), io::stderr());
@@ -160,8 +160,8 @@ pub fn with_process_output<T>(output: &OutputArgs, work: impl FnOnce(&mut Output
         err: &mut err,
         prompter: &mut TerminalPrompter,
         format: output_format(output),
-        use_color: should_use_color(output.no_color, terminal, variable),
-        width: terminal.then(|| usize::from(Term::stdout().size().1)),
+        use_color: should_use_color(output.no_color, is_terminal, variable),
+        width: is_terminal.then(|| usize::from(Term::stdout().size().1)),
         shows_progress: io::stderr().is_terminal() && !output.quiet,
         assume_yes: output.yes,
         clock: Arc::new(SystemClock),
@@ -178,11 +178,11 @@ pub fn output_format(output: &OutputArgs) -> OutputFormat {
 }
 
 /// Returns whether to use colors, by flag, environment and terminal.
-fn should_use_color(no_color: bool, terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = |name| variable(name).is_some_and(|value| !value.is_empty());
-    let forced = variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
-    let dumb = variable("TERM").is_some_and(|value| value == "dumb");
-    !no_color && !set("NO_COLOR") && (forced || (terminal && !dumb))
+fn should_use_color(no_color: bool, is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    let is_forced = variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+    let is_dumb = variable("TERM").is_some_and(|value| value == "dumb");
+    !no_color && !is_set("NO_COLOR") && (is_forced || (is_terminal && !is_dumb))
 }
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn colors_are_for_terminals_unless_set() {
-        for (flag, terminal, variables, expected) in [
+        for (flag, is_terminal, variables, expected) in [
             (false, true, &[][..], true),
             (false, false, &[], false),
             (true, true, &[], false),
@@ -207,7 +207,7 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value): &(&str, &str)| (*value).to_owned())
             };
-            assert_eq!(should_use_color(flag, terminal, variable), expected, "{flag} {terminal} {variables:?}");
+            assert_eq!(should_use_color(flag, is_terminal, variable), expected, "{flag} {is_terminal} {variables:?}");
         }
     }
 }

@@ -32,10 +32,10 @@ where
         Ok(runtime) => runtime,
         Err(error) => return ExitError::failed(format!("cannot start the async runtime: {error}")).print(),
     };
-    let ended = with_process_output(output, |screen| runtime.block_on(work(screen)));
+    let result = with_process_output(output, |screen| runtime.block_on(work(screen)));
     // Remaining tasks are for responses that are no longer needed.
     runtime.shutdown_background();
-    ended.map_or_else(|exit| exit.print(), |()| ExitCode::SUCCESS)
+    result.map_or_else(|exit| exit.print(), |()| ExitCode::SUCCESS)
 }
 
 /// Returns the client of the selected server.
@@ -52,11 +52,11 @@ pub fn connect(connection: &ConnectionArgs, output: &mut Output<'_>) -> Result<C
 fn build_runtime() -> std::io::Result<Runtime> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     // A password is typed without echo, which must be restored.
-    let before = tcgetattr(std::io::stdin()).ok();
+    let terminal_settings = tcgetattr(std::io::stdin()).ok();
     runtime.spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            if let Some(before) = before {
-                let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &before);
+            if let Some(terminal_settings) = terminal_settings {
+                let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &terminal_settings);
             }
             std::process::exit(i32::from(ExitError::interrupted().code()));
         }
@@ -84,11 +84,11 @@ pub fn parse_label(text: &str) -> Result<(String, String), String> {
 /// Parses a configuration value from a flag.
 pub fn parse_override(text: &str) -> Result<(String, Value), String> {
     let mut values = overrides::parse([text]).map_err(|_| "write KEY=VALUE")?;
-    overrides::validate(&values).map_err(|unusable| unusable.to_string())?;
+    overrides::validate(&values).map_err(|error| error.to_string())?;
     values.pop_first().ok_or_else(|| "write KEY=VALUE".to_owned())
 }
 
 /// Collects labels from flags.
-pub fn collect_labels(pairs: Vec<(String, String)>) -> Labels {
-    Labels(pairs.into_iter().collect())
+pub fn collect_labels(labels: Vec<(String, String)>) -> Labels {
+    Labels(labels.into_iter().collect())
 }

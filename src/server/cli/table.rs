@@ -50,16 +50,16 @@ pub struct TableCell {
 }
 
 impl TableCell {
-    /// Creates a cell. Control characters are escaped, because names and errors come from untrusted sources. Line breaks are
-    /// kept and tabs become spaces; tables and facts format them.
-    pub fn new(text: impl AsRef<str>, paint: CellStyle) -> Self {
-        let shown = |c: char| match c {
+    /// Creates a cell. Control characters are escaped, because names and errors come from untrusted sources. Line
+    /// breaks are kept and tabs become spaces; tables and facts format them.
+    pub fn new(text: impl AsRef<str>, style: CellStyle) -> Self {
+        let visible_char = |c: char| match c {
             '\n' => c,
             '\t' => ' ',
             c if c.is_control() => '\u{fffd}',
             c => c,
         };
-        Self { text: text.as_ref().trim_end().chars().map(shown).collect(), style: paint }
+        Self { text: text.as_ref().trim_end().chars().map(visible_char).collect(), style }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -123,8 +123,8 @@ enum OverflowRule {
 fn parse_heading(heading: &str) -> (&str, OverflowRule) {
     let marks =
         [('!', OverflowRule::Keep), ('?', OverflowRule::Drop), ('~', OverflowRule::Wrap), ('_', OverflowRule::Below)];
-    let marked = marks.into_iter().find_map(|(mark, narrow)| Some((heading.strip_suffix(mark)?, narrow)));
-    marked.unwrap_or((heading, OverflowRule::Truncate))
+    let parsed = marks.into_iter().find_map(|(mark, rule)| Some((heading.strip_suffix(mark)?, rule)));
+    parsed.unwrap_or((heading, OverflowRule::Truncate))
 }
 
 /// The columns of a row with their widths, and the one below.
@@ -134,8 +134,8 @@ struct TableLayout {
 }
 
 impl Table {
-    /// Creates an empty table. The last character of a heading is the rule for narrow terminals: `!` keep, `?` omit, `~` wrap,
-    /// `_` below the row; without one, truncate.
+    /// Creates an empty table. The last character of a heading is the rule for narrow terminals: `!` keep, `?` omit,
+    /// `~` wrap, `_` below the row; without one, truncate.
     pub fn new(headings: &[&'static str]) -> Self {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
@@ -145,16 +145,16 @@ impl Table {
     }
 
     /// Renders the lines, within `width` columns if given and possible.
-    pub fn render(&self, width: Option<usize>, colour: bool) -> String {
-        let TableLayout { columns, below_row: below } = self.layout(width);
+    pub fn render(&self, width: Option<usize>, color: bool) -> String {
+        let TableLayout { columns, below_row: column_below } = self.layout(width);
         let headings: Vec<TableCell> =
             self.headings.iter().map(|heading| TableCell::new(parse_heading(heading).0, CellStyle::Dim)).collect();
-        let mut text = self.render_row(&headings, &columns, colour);
+        let mut text = self.render_row(&headings, &columns, color);
         for row in &self.rows {
-            text.push_str(&self.render_row(row, &columns, colour));
-            let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.is_empty());
-            if let (Some(cell), Some(width)) = (under, width) {
-                let line = fit_cell(cell, width.saturating_sub(COLUMN_GAP.len()), colour);
+            text.push_str(&self.render_row(row, &columns, color));
+            let cell_below = column_below.and_then(|at| row.get(at)).filter(|cell| !cell.is_empty());
+            if let (Some(cell), Some(width)) = (cell_below, width) {
+                let line = fit_cell(cell, width.saturating_sub(COLUMN_GAP.len()), color);
                 text.extend([COLUMN_GAP, line.trim_end(), "\n"]);
             }
         }
@@ -162,80 +162,82 @@ impl Table {
     }
 
     /// Renders a row, in as many lines as its longest wrapped cell has.
-    fn render_row(&self, row: &[TableCell], columns: &[(usize, usize)], colour: bool) -> String {
-        let laid = |(at, width): &(usize, usize)| {
-            let cell = row.get(*at).cloned().unwrap_or_default();
-            let wraps = parse_heading(self.headings[*at]).1 == OverflowRule::Wrap;
+    fn render_row(&self, row: &[TableCell], columns: &[(usize, usize)], color: bool) -> String {
+        let cells = |(column, width): &(usize, usize)| {
+            let cell = row.get(*column).cloned().unwrap_or_default();
+            let wraps = parse_heading(self.headings[*column]).1 == OverflowRule::Wrap;
             (if wraps { cell.wrap(*width) } else { vec![cell] }, *width)
         };
-        let laid: Vec<(Vec<TableCell>, usize)> = columns.iter().map(laid).collect();
+        let cells: Vec<(Vec<TableCell>, usize)> = columns.iter().map(cells).collect();
         let mut text = String::new();
-        for line in 0..laid.iter().map(|(cells, _)| cells.len()).max().unwrap_or_default() {
-            let part = |(cells, width): &(Vec<TableCell>, usize)| {
-                fit_cell(&cells.get(line).cloned().unwrap_or_default(), *width, colour)
+        for line in 0..cells.iter().map(|(cells, _)| cells.len()).max().unwrap_or_default() {
+            let cell_text = |(cells, width): &(Vec<TableCell>, usize)| {
+                fit_cell(&cells.get(line).cloned().unwrap_or_default(), *width, color)
             };
-            let parts: Vec<String> = laid.iter().map(part).collect();
-            text.extend([parts.join(COLUMN_GAP).trim_end(), "\n"]);
+            let cell_texts: Vec<String> = cells.iter().map(cell_text).collect();
+            text.extend([cell_texts.join(COLUMN_GAP).trim_end(), "\n"]);
         }
         text
     }
 
     fn layout(&self, width: Option<usize>) -> TableLayout {
-        let narrow = |at: usize| parse_heading(self.headings[at]).1;
-        let wanted = |at: usize| {
-            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.single_line())));
-            cells.chain([parse_heading(self.headings[at]).0.len()]).max().unwrap_or_default()
+        let overflow_rule = |column: usize| parse_heading(self.headings[column]).1;
+        let full_width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(column)?.single_line())));
+            cells.chain([parse_heading(self.headings[column]).0.len()]).max().unwrap_or_default()
         };
-        let mut columns: Vec<(usize, usize)> = (0..self.headings.len()).map(|at| (at, wanted(at))).collect();
-        let mut below = None;
-        let Some(width) = width else { return TableLayout { columns, below_row: below } };
+        let mut columns: Vec<(usize, usize)> =
+            (0..self.headings.len()).map(|column| (column, full_width(column))).collect();
+        let mut column_below = None;
+        let Some(width) = width else { return TableLayout { columns, below_row: column_below } };
         let sum = |columns: &[(usize, usize)], shown_width: &dyn Fn(usize, usize) -> usize| {
             let gaps = COLUMN_GAP.len() * columns.len().saturating_sub(1);
-            columns.iter().map(|(at, width)| shown_width(*at, *width)).sum::<usize>() + gaps
+            columns.iter().map(|(column, width)| shown_width(*column, *width)).sum::<usize>() + gaps
         };
-        let readable = |at: usize, width: usize| {
-            if narrow(at) == OverflowRule::Keep { width } else { width.min(READABLE_COLUMN_WIDTH) }
+        let readable_width = |column: usize, width: usize| {
+            if overflow_rule(column) == OverflowRule::Keep { width } else { width.min(READABLE_COLUMN_WIDTH) }
         };
         for rule in [OverflowRule::Drop, OverflowRule::Below] {
-            while sum(&columns, &readable) > width
-                && let Some(index) = columns.iter().rposition(|(at, _)| narrow(*at) == rule)
+            while sum(&columns, &readable_width) > width
+                && let Some(index) = columns.iter().rposition(|(column, _)| overflow_rule(*column) == rule)
             {
-                let (at, _) = columns.remove(index);
-                below = below.or((rule == OverflowRule::Below).then_some(at));
+                let (column, _) = columns.remove(index);
+                column_below = column_below.or((rule == OverflowRule::Below).then_some(column));
             }
         }
         while sum(&columns, &|_, width| width) > width {
-            let may_shrink =
-                |(at, width): &&mut (usize, usize)| narrow(*at) != OverflowRule::Keep && *width > MIN_COLUMN_WIDTH;
-            let Some(widest) = columns.iter_mut().filter(may_shrink).max_by_key(|(_, width)| *width) else { break };
+            let can_shrink = |(column, width): &&mut (usize, usize)| {
+                overflow_rule(*column) != OverflowRule::Keep && *width > MIN_COLUMN_WIDTH
+            };
+            let Some(widest) = columns.iter_mut().filter(can_shrink).max_by_key(|(_, width)| *width) else { break };
             widest.1 -= 1;
         }
-        TableLayout { columns, below_row: below }
+        TableLayout { columns, below_row: column_below }
     }
 }
 
 /// Renders name-value pairs, one per line; further lines of a value are indented.
-pub fn render_facts(pairs: &[(&str, TableCell)], colour: bool) -> String {
-    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    let line = |name: &str, text: &str, paint: CellStyle| {
+pub fn render_facts(facts: &[(&str, TableCell)], color: bool) -> String {
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let line = |name: &str, text: &str, style: CellStyle| {
         let name = format!("{name:width$}");
         let (name, text) =
-            if colour { (CellStyle::Dim.apply(&name), paint.apply(text)) } else { (name, text.to_owned()) };
+            if color { (CellStyle::Dim.apply(&name), style.apply(text)) } else { (name, text.to_owned()) };
         format!("{}\n", format!("{name}{COLUMN_GAP}{text}").trim_end())
     };
     let lines = |(name, cell): &(&str, TableCell)| {
         let names = std::iter::once(*name).chain(std::iter::repeat(""));
         names.zip(cell.text.split('\n')).map(|(name, text)| line(name, text, cell.style)).collect::<String>()
     };
-    pairs.iter().map(lines).collect()
+    facts.iter().map(lines).collect()
 }
 
-fn fit_cell(cell: &TableCell, width: usize, colour: bool) -> String {
+fn fit_cell(cell: &TableCell, width: usize, color: bool) -> String {
     let text = cell.single_line();
-    let cut = truncate_str(&text, width, "…");
-    let padded = pad_str(&cut, width, console::Alignment::Left, None);
-    let (text, rest) = padded.split_at(cut.len());
-    if colour { format!("{}{rest}", cell.style.apply(text)) } else { padded.into_owned() }
+    let truncated = truncate_str(&text, width, "…");
+    let padded = pad_str(&truncated, width, console::Alignment::Left, None);
+    let (text, rest) = padded.split_at(truncated.len());
+    if color { format!("{}{rest}", cell.style.apply(text)) } else { padded.into_owned() }
 }
 
 #[cfg(test)]
@@ -262,8 +264,8 @@ a-very-long-name-ü-日本語  offline  w_1
 ";
         let text = table().render(None, false);
         let plain: Vec<&str> = text.lines().collect();
-        let wanted: Vec<&str> = expected.lines().collect();
-        assert_eq!(plain[2], wanted[2]);
+        let expected_lines: Vec<&str> = expected.lines().collect();
+        assert_eq!(plain[2], expected_lines[2]);
         assert_eq!(measure_text_width(plain[0].split("STATUS").next().expect("a column")), 27);
         assert!(plain.iter().all(|line| !line.ends_with(' ')));
     }
@@ -307,9 +309,9 @@ a-very-long-name-ü-日本語  offline  w_1
 
     #[test]
     fn colors_keep_widths_and_control_characters_are_escaped() {
-        let coloured = table().render(Some(40), true);
-        assert!(coloured.contains("\u{1b}[32midle\u{1b}[0m"), "{coloured:?}");
-        assert_eq!(console::strip_ansi_codes(&coloured), table().render(Some(40), false));
+        let colored = table().render(Some(40), true);
+        assert!(colored.contains("\u{1b}[32midle\u{1b}[0m"), "{colored:?}");
+        assert_eq!(console::strip_ansi_codes(&colored), table().render(Some(40), false));
         let mut table = Table::new(&["NAME"]);
         table.add_row(vec!["\u{1b}[2Jx\ny".into()]);
         assert_eq!(table.render(None, false), "NAME\n\u{fffd}[2Jx …\n");
@@ -317,19 +319,19 @@ a-very-long-name-ü-日本語  offline  w_1
 
     #[test]
     fn facts_are_aligned() {
-        let pairs = [
+        let facts = [
             ("id", TableCell::from("w_1")),
             ("status", TableCell::new("idle", CellStyle::Success)),
             ("reason", TableCell::from("")),
         ];
-        assert_eq!(render_facts(&pairs, false), "id      w_1\nstatus  idle\nreason\n");
-        assert!(render_facts(&pairs, true).contains("\u{1b}[32midle"));
-        let why = [
+        assert_eq!(render_facts(&facts, false), "id      w_1\nstatus  idle\nreason\n");
+        assert!(render_facts(&facts, true).contains("\u{1b}[32midle"));
+        let multi_line_facts = [
             ("why", TableCell::from("ValueError: x\r\nTraceback:\n  File \"a\"\n\tb\n")),
             ("config", TableCell::from("digits")),
         ];
         let lines =
             "why     ValueError: x\u{fffd}\n        Traceback:\n          File \"a\"\n         b\nconfig  digits\n";
-        assert_eq!(render_facts(&why, false), lines);
+        assert_eq!(render_facts(&multi_line_facts, false), lines);
     }
 }

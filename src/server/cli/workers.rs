@@ -130,8 +130,8 @@ pub struct DrainWorkerArgs {
 pub async fn run(command: WorkersCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
         WorkersCommand::List(list) => self::list_workers(list, client, output).await,
-        WorkersCommand::Show(which) => {
-            let worker = find_worker(client, &which).await?;
+        WorkersCommand::Show(target) => {
+            let worker = find_worker(client, &target).await?;
             let worker = client.get(&["admin", "workers", worker_id(&worker)]).await?;
             print_worker(&worker, output)
         }
@@ -146,8 +146,8 @@ pub async fn run(command: WorkersCommand, client: &Client, output: &mut Output<'
             ))?;
             print_updated(&drained, output)
         }
-        WorkersCommand::Resume(which) => {
-            let worker = find_worker(client, &which).await?;
+        WorkersCommand::Resume(target) => {
+            let worker = find_worker(client, &target).await?;
             let resumed = client.post(&["admin", "workers", worker_id(&worker), "resume"], &json!({})).await?;
             output.print_info(format!("Resumed {}.", worker_name(&worker)))?;
             print_updated(&resumed, output)
@@ -164,12 +164,12 @@ pub async fn run(command: WorkersCommand, client: &Client, output: &mut Output<'
                 .await?;
             print_token(&rotated, output)
         }
-        WorkersCommand::Delete(which) => {
-            let worker = find_worker(client, &which).await?;
+        WorkersCommand::Delete(target) => {
+            let worker = find_worker(client, &target).await?;
             output.confirm(&format!("Delete {}? Its token will be revoked.", worker_name(&worker)))?;
             let deleted = client.delete(&["admin", "workers", worker_id(&worker)]).await?;
             output.print_info(format!("Deleted {}.", worker_name(&worker)))?;
-            output.print_answer(&deleted, [worker_id(&worker).to_owned()], |_| String::new())
+            output.print_document(&deleted, [worker_id(&worker).to_owned()], |_| String::new())
         }
     }
 }
@@ -188,7 +188,7 @@ async fn list_workers(list: ListWorkersArgs, client: &Client, output: &mut Outpu
     }
     let ids = workers.iter().map(|worker| worker.id.to_string());
     let now = parse_value::<Option<Timestamp>>(&page["server_time"])?.unwrap_or(output.now());
-    output.print_answer(&page, ids, |screen| {
+    output.print_document(&page, ids, |screen| {
         if workers.is_empty() { String::new() } else { screen.format_table(&table(&workers, now)) }
     })
 }
@@ -221,10 +221,10 @@ async fn find_worker(client: &Client, target: &WorkerArg) -> Result<Value, ExitE
     let query = WorkersQuery { q: Some(quote(&target.worker)), ..WorkersQuery::default() };
     let mut page = client.list_all(&["admin", "workers"], &query, "workers", None).await?;
     let worker = page["workers"].as_array_mut().and_then(|workers| {
-        let at = workers
+        let index = workers
             .iter()
             .position(|worker| [worker_name(worker), worker_id(worker)].contains(&target.worker.as_str()))?;
-        Some(workers.swap_remove(at))
+        Some(workers.swap_remove(index))
     });
     worker.ok_or_else(|| {
         ExitError::failed(format!("worker {:?} not found; `simpletuner workers list` shows all workers", target.worker))
@@ -240,7 +240,7 @@ fn worker_name(worker: &Value) -> &str {
 }
 
 fn print_updated(worker: &Value, output: &mut Output<'_>) -> Result<(), ExitError> {
-    output.print_answer(worker, [worker_id(worker).to_owned()], |_| String::new())
+    output.print_document(worker, [worker_id(worker).to_owned()], |_| String::new())
 }
 
 /// Prints the token alone to stdout, and the instructions without it to stderr.
@@ -283,7 +283,7 @@ fn table(workers: &[WorkerView], now: Timestamp) -> Table {
 fn print_worker(document: &Value, output: &mut Output<'_>) -> Result<(), ExitError> {
     let worker: WorkerView = parse_value(document)?;
     let now = output.now();
-    output.print_answer(document, [worker.id.to_string()], |screen| {
+    output.print_document(document, [worker.id.to_string()], |screen| {
         let none = || "–".to_owned();
         let unavailable = match worker.gpus_unavailable {
             0 => String::new(),
@@ -325,7 +325,7 @@ fn token_expiry(worker: &WorkerView) -> String {
 }
 
 fn status_cell(worker: &WorkerView) -> TableCell {
-    let paint = match worker.status {
+    let style = match worker.status {
         WorkerStatus::Idle => CellStyle::Success,
         WorkerStatus::Busy => CellStyle::Active,
         WorkerStatus::Connecting | WorkerStatus::Draining => CellStyle::Warning,
@@ -334,7 +334,7 @@ fn status_cell(worker: &WorkerView) -> TableCell {
     };
     let status = worker.status.as_str();
     let draining = worker.draining && worker.status != WorkerStatus::Draining;
-    TableCell::new(if draining { format!("{status}, draining") } else { status.to_owned() }, paint)
+    TableCell::new(if draining { format!("{status}, draining") } else { status.to_owned() }, style)
 }
 
 fn gpu_models(worker: &WorkerView) -> String {

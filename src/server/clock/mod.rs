@@ -14,13 +14,14 @@ pub use slewed::{MAX_SLEW, SlewedClock};
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 
-    /// Since when the clock has run without interruption: no requests were served while the machine slept, and nothing is known
-    /// of the time before a clock was set.
+    /// Since when the clock has run without interruption: no requests were served while the machine slept, and nothing
+    /// is known of the time before a clock was set.
     fn continuous_since(&self) -> Timestamp {
         Timestamp(0)
     }
 
-    /// Follows another clock, which is ahead by this much, instead of the machine's. Returns whether it jumped immediately.
+    /// Follows another clock, which is ahead by this much, instead of the machine's. Returns whether it jumped
+    /// immediately.
     fn follow(&self, _ahead: Millis) -> bool {
         false
     }
@@ -28,14 +29,14 @@ pub trait Clock: Send + Sync {
 
 /// The CPU time of this thread. A limit on it means the same on a busy machine.
 pub fn thread_cpu_time() -> Duration {
-    let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     // Linux has had this clock since 2.6.12.
-    used.map(Duration::from).unwrap_or_default()
+    time.map(Duration::from).unwrap_or_default()
 }
 
-/// Waits slightly longer than `left`, because an expiry is only over after its time.
-pub fn slightly_after(left: Millis) -> Duration {
-    Duration::from_millis(left.0.max(0).unsigned_abs() + 1)
+/// Waits slightly longer than `remaining`, because something expires only after its time.
+pub fn slightly_after(remaining: Millis) -> Duration {
+    Duration::from_millis(remaining.0.max(0).unsigned_abs() + 1)
 }
 
 /// The machine's clock as it is; a server uses [`SlewedClock`].

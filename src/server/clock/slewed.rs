@@ -1,8 +1,8 @@
 //! A slewed clock: the machine's clock without jumps, because a server's decisions depend on elapsed time.
 //!
-//! Clocks are set while servers run, by minutes or by years. A server that followed such a jump would mark every worker as
-//! silent, stop jobs too early, or reject users until the time of their last request has come again. This clock uses elapsed
-//! time, and follows the machine's clock, or another reference, slowly.
+//! Clocks are set while servers run, by minutes or by years. A server that followed such a jump would mark every worker
+//! as silent, stop jobs too early, or reject users until the time of their last request has come again. This clock uses
+//! elapsed time, and follows the machine's clock, or another reference, slowly.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,11 @@ use super::{Clock, SystemClock};
 
 /// It corrects this fraction of the elapsed time: a tenth.
 const SLEW_DIVISOR: i64 = 10;
-/// The interval between readings, in ms: no longer than a step of correction takes, or the clock would go back by more than
-/// one.
+/// The interval between corrections, in ms. A longer one would allow corrections of more than a millisecond at once,
+/// and so the clock could go back.
 const POLL_INTERVAL_MS: i64 = SLEW_DIVISOR;
-/// A larger offset means that the clock was never right before (a machine that starts in 1970), and is corrected immediately.
+/// A larger offset means that the clock was never set before (a machine that starts in 1970), and is corrected
+/// immediately.
 pub const MAX_SLEW: Millis = Millis::from_secs(3_600);
 /// No other clock is followed.
 const NO_REFERENCE: i64 = i64::MIN;
@@ -35,8 +36,8 @@ pub struct SlewedClock {
     polled_at: AtomicI64,
     /// Held during a reading.
     poll_lock: Mutex<()>,
-    /// How long the machine has slept.
-    slept: AtomicI64,
+    /// How long the machine has been suspended.
+    suspended: AtomicI64,
     /// The time of the last interruption.
     continuous_since: AtomicI64,
 }
@@ -76,53 +77,53 @@ impl SlewedClock {
             reference_offset: AtomicI64::new(NO_REFERENCE),
             polled_at: AtomicI64::new(clocks.uptime),
             poll_lock: Mutex::default(),
-            slept: AtomicI64::new(clocks.uptime - clocks.awake),
+            suspended: AtomicI64::new(clocks.uptime - clocks.awake),
             continuous_since: AtomicI64::new(clocks.wall),
         }
     }
 
     fn time_at(&self, clocks: ClockReadings) -> Timestamp {
-        let passed = || clocks.uptime - self.polled_at.load(Ordering::Acquire);
+        let elapsed = || clocks.uptime - self.polled_at.load(Ordering::Acquire);
         // Only one of several concurrent callers reads the clocks.
-        if passed() >= POLL_INTERVAL_MS
-            && let Ok(_turn) = self.poll_lock.try_lock()
-            && passed() >= POLL_INTERVAL_MS
+        if elapsed() >= POLL_INTERVAL_MS
+            && let Ok(_lock) = self.poll_lock.try_lock()
+            && elapsed() >= POLL_INTERVAL_MS
         {
-            self.poll(clocks, passed());
+            self.poll(clocks, elapsed());
             self.polled_at.store(clocks.uptime, Ordering::Release);
         }
         Timestamp(clocks.uptime + self.offset.load(Ordering::Acquire))
     }
 
-    fn poll(&self, clocks: ClockReadings, passed: i64) {
-        let slept = clocks.uptime - clocks.awake;
-        let nap = slept - self.slept.swap(slept, Ordering::AcqRel);
+    fn poll(&self, clocks: ClockReadings, elapsed: i64) {
+        let suspended = clocks.uptime - clocks.awake;
+        let suspended_ms = suspended - self.suspended.swap(suspended, Ordering::AcqRel);
         let offset = self.offset.load(Ordering::Acquire);
-        let followed = match self.reference_offset.load(Ordering::Acquire) {
+        let target_offset = match self.reference_offset.load(Ordering::Acquire) {
             NO_REFERENCE => clocks.wall - clocks.uptime,
-            other => other,
+            reference_offset => reference_offset,
         };
-        let ahead = followed - offset;
+        let ahead = target_offset - offset;
         let jumps = ahead.abs() > MAX_SLEW.0;
-        let step = if jumps { ahead } else { ahead.clamp(-passed / SLEW_DIVISOR, passed / SLEW_DIVISOR) };
+        let step = if jumps { ahead } else { ahead.clamp(-elapsed / SLEW_DIVISOR, elapsed / SLEW_DIVISOR) };
         self.offset.fetch_add(step, Ordering::AcqRel);
-        if jumps || nap > MIN_SLEEP_MS {
+        if jumps || suspended_ms > MIN_SLEEP_MS {
             tracing::warn!(
-                seconds = if jumps { ahead } else { nap } / 1_000,
+                seconds = if jumps { ahead } else { suspended_ms } / 1_000,
                 "clock: the clock was set, or the machine was suspended"
             );
             self.continuous_since.store(clocks.uptime + offset + step, Ordering::Release);
         }
     }
 
-    /// Jumps the first time: its own time may have been anything.
+    /// The first time, sets the clock at once: this machine's clock may be wrong by any amount.
     fn follow_at(&self, clocks: ClockReadings, ahead: Millis) -> bool {
-        let _turn = self.poll_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let right = self.offset.load(Ordering::Acquire) + ahead.0;
-        let is_first = self.reference_offset.swap(right, Ordering::AcqRel) == NO_REFERENCE;
+        let _lock = self.poll_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let reference_offset = self.offset.load(Ordering::Acquire) + ahead.0;
+        let is_first = self.reference_offset.swap(reference_offset, Ordering::AcqRel) == NO_REFERENCE;
         if is_first {
-            self.offset.store(right, Ordering::Release);
-            self.continuous_since.store(clocks.uptime + right, Ordering::Release);
+            self.offset.store(reference_offset, Ordering::Release);
+            self.continuous_since.store(clocks.uptime + reference_offset, Ordering::Release);
         }
         is_first
     }
@@ -149,12 +150,12 @@ mod tests {
     const START: ClockReadings = ClockReadings { wall: 1_000_000_000, uptime: 5_000, awake: 5_000 };
     const MINUTE: i64 = 60_000;
 
-    /// Readings after `passed` ms, of which the machine slept `slept`, with a clock that was set by `set`.
-    fn readings_after(passed: i64, slept: i64, set: i64) -> ClockReadings {
+    /// Readings after `elapsed` ms, of which the machine slept `slept`, with a clock that was set by `set`.
+    fn readings_after(elapsed: i64, slept: i64, set: i64) -> ClockReadings {
         ClockReadings {
-            wall: START.wall + passed + set,
-            uptime: START.uptime + passed,
-            awake: START.awake + passed - slept,
+            wall: START.wall + elapsed + set,
+            uptime: START.uptime + elapsed,
+            awake: START.awake + elapsed - slept,
         }
     }
 

@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::ReaderStream;
 
 use super::hard_links;
-use super::logs::blocking;
+use super::logs::run_blocking;
 use crate::tokens::hex;
 
 /// The size of parts passed to the store.
@@ -74,7 +74,7 @@ impl ReceivedFile {
         Ok(self.stored)
     }
 
-    /// Drops it; an existing file stays.
+    /// Discards it; an existing file stays.
     pub async fn discard(mut self) {
         // Remaining parts are found by their names.
         let _ = self.upload.abort().await;
@@ -117,12 +117,12 @@ impl ArtifactStore {
     ) -> Result<(), UploadError> {
         let target = self.directory.path_to_filesystem(&location(artifact_key.0, artifact_key.1, artifact_key.2))?;
         let (from, to) = (file.to_owned(), target);
-        if blocking(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
+        if run_blocking(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
             return Ok(());
         }
         // Two file systems, or one without hard links.
-        let bytes = tokio::fs::File::open(file).await.map_err(|error| UploadError::Interrupted(error.to_string()))?;
-        let body = ReaderStream::with_capacity(bytes, 256 << 10);
+        let source = tokio::fs::File::open(file).await.map_err(|error| UploadError::Interrupted(error.to_string()))?;
+        let body = ReaderStream::with_capacity(source, 256 << 10);
         self.receive(artifact_key, body, None, u64::MAX).await?.commit().await.map(drop)
     }
 

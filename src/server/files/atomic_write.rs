@@ -10,7 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 /// Writes a file unless it exists; a file of a concurrent writer stays.
 pub fn write_if_absent(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     match write_temp(path, mode, bytes)?.persist_noclobber(path) {
-        Err(rejected) if rejected.error.kind() != ErrorKind::AlreadyExists => Err(rejected.error),
+        Err(persist_error) if persist_error.error.kind() != ErrorKind::AlreadyExists => Err(persist_error.error),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -43,14 +43,14 @@ mod tests {
         let contents: Vec<Vec<u8>> = (b'a'..=b'h').map(|letter| vec![letter; 64 << 10]).collect();
         for _ in 0..20 {
             thread::scope(|scope| {
-                let all: Vec<_> =
+                let threads: Vec<_> =
                     contents.iter().map(|bytes| scope.spawn(|| write_if_absent(&path, 0o600, bytes))).collect();
-                assert!(all.into_iter().all(|one| one.join().is_ok_and(|left| left.is_ok())));
+                assert!(threads.into_iter().all(|thread| thread.join().is_ok_and(|content| content.is_ok())));
             });
-            let left = fs::read(&path).expect("left");
-            assert!(contents.contains(&left), "whole");
+            let content = fs::read(&path).expect("readable");
+            assert!(contents.contains(&content), "one complete file");
             write_if_absent(&path, 0o600, b"late").expect("content");
-            assert_eq!(fs::read(&path).expect("left"), left, "not over another");
+            assert_eq!(fs::read(&path).expect("readable"), content, "an existing file stays");
             assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1, "no draft is left");
             fs::remove_file(&path).expect("removed");
         }
@@ -62,8 +62,8 @@ mod tests {
         let path = directory.path().join("note");
         for (mode, bytes) in [(0o644, "first"), (0o600, "second")] {
             replace(&path, mode, bytes.as_bytes()).expect("replaced");
-            assert_eq!(fs::read_to_string(&path).expect("there"), bytes);
-            assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, mode);
+            assert_eq!(fs::read_to_string(&path).expect("readable"), bytes);
+            assert_eq!(fs::metadata(&path).expect("readable").permissions().mode() & 0o777, mode);
         }
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1, "no draft is left");
         assert!(replace(&path.join("below"), 0o600, b"").is_err(), "no directory");

@@ -131,8 +131,8 @@ impl AuditCheckpointFile {
     }
 
     /// Creates a signed line.
-    pub fn signed_line(&self, at: Timestamp, kind: SignedLineKind, chain: &str, mark: &EntryRef) -> String {
-        let EntryRef { seq, hash } = mark;
+    pub fn signed_line(&self, at: Timestamp, kind: SignedLineKind, chain: &str, entry: &EntryRef) -> String {
+        let EntryRef { seq, hash } = entry;
         let line = json!({
             "at": at,
             "kind": kind.as_str(),
@@ -170,29 +170,29 @@ impl AuditCheckpointFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             text => text?,
         };
-        let is_ours = |line: &SignedLine| line.key == self.key_id;
+        let has_our_key = |line: &SignedLine| line.key == self.key_id;
         let is_signed = |line: &SignedLine| line.mac == self.mac_for(line.kind, &line.chain, line.seq, &line.hash);
-        Ok(parse_lines(&text, self.database, is_ours, is_signed))
+        Ok(parse_lines(&text, self.database, has_our_key, is_signed))
     }
 }
 
 /// Parses shipped lines, which were stored out of reach: each may have a prefix of a log collector. They count
 /// whatever key has signed them.
 pub fn parse_shipped(text: &str, database: &str) -> SignedLines {
-    let bare: Vec<&str> = text.lines().map(|line| line.find('{').map_or(line, |at| &line[at..])).collect();
-    parse_lines(&bare.join("\n"), database, |_| true, |_| true)
+    let json_lines: Vec<&str> = text.lines().map(|line| line.find('{').map_or(line, |at| &line[at..])).collect();
+    parse_lines(&json_lines.join("\n"), database, |_| true, |_| true)
 }
 
 fn parse_lines(
     text: &str,
     database: &str,
-    is_ours: impl Fn(&SignedLine) -> bool,
+    has_our_key: impl Fn(&SignedLine) -> bool,
     is_signed: impl Fn(&SignedLine) -> bool,
 ) -> SignedLines {
     let mut signed_lines = SignedLines::default();
     for (number, line) in (1..).zip(text.lines()) {
         match serde_json::from_str::<SignedLine>(line) {
-            Ok(line) if line.database != database || !is_ours(&line) => {}
+            Ok(line) if line.database != database || !has_our_key(&line) => {}
             Ok(line) if is_signed(&line) => signed_lines.add(line),
             _ => signed_lines.invalid_lines.push(number),
         }
@@ -234,7 +234,7 @@ mod tests {
         let first = AuditCheckpointFile::open(directory.path(), "sqlite", [1; 32]).expect("writable");
         let second = AuditCheckpointFile::open(directory.path(), "sqlite", [2; 32]).expect("writable");
         assert_eq!((first.key_id(), &first.key), (second.key_id(), &second.key));
-        let mode = fs::metadata(directory.path().join(KEY_FILE)).expect("it is there").permissions().mode();
+        let mode = fs::metadata(directory.path().join(KEY_FILE)).expect("a key").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 1, "no draft is left");
     }
@@ -264,16 +264,16 @@ mod tests {
     fn signature_covers_the_kind_of_line() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let files = AuditCheckpointFile::open(directory.path(), "sqlite", [1; 32]).expect("writable");
-        let mark = EntryRef { seq: 3, hash: "h".to_owned() };
+        let entry = EntryRef { seq: 3, hash: "h".to_owned() };
         let [checkpoint, removed, complete] =
             [SignedLineKind::Checkpoint, SignedLineKind::Removed, SignedLineKind::Complete]
-                .map(|kind| files.signed_line(Timestamp(0), kind, "c", &mark));
+                .map(|kind| files.signed_line(Timestamp(0), kind, "c", &entry));
         for line in [&checkpoint, &removed, &complete] {
             files.append(line).expect("writable");
         }
         files.append(&checkpoint.replace("checkpoint", "removed")).expect("writable");
         let found = files.read_signed().expect("readable");
-        assert_eq!(found.anchors, [("c".to_owned(), [mark].into())].into());
+        assert_eq!(found.anchors, [("c".to_owned(), [entry].into())].into());
         assert_eq!((found.signed["c"].len(), found.is_complete, found.invalid_lines), (1, true, vec![4]));
         let shipped = format!("<13>1 2024-01-15T10:30:00Z host simpletuner - - - {removed}\n{complete}\ntorn");
         let found = parse_shipped(&shipped, "sqlite");

@@ -1,6 +1,6 @@
-//! Gaps in a log: bytes that a worker had to drop, because its spool was full. Offsets stay the trainer's own, so the file has
-//! a hole there, after a marker that says so. The positions of holes are stored beside the file, a JSON line for each, and are
-//! on disk before the hole exists: no reader mistakes a hole for zeros of a trainer.
+//! Gaps in a log: bytes that a worker had to drop, because its spool was full. Offsets stay the trainer's own, so the
+//! file has a hole there, after a marker. The positions of holes are stored beside the file, a JSON line for each, and
+//! are on disk before the hole exists: no reader mistakes a hole for zeros of a trainer.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -51,11 +51,11 @@ impl Gap {
 pub fn load(log: &Path, length: u64) -> io::Result<(Vec<Gap>, u64)> {
     let mut gaps = load_recorded(log)?;
     gaps.retain(|gap| gap.from <= length);
-    let unmade = gaps.pop_if(|gap| gap.to > length);
-    Ok((gaps, unmade.map_or(length, |gap| gap.from)))
+    let incomplete = gaps.pop_if(|gap| gap.to > length);
+    Ok((gaps, incomplete.map_or(length, |gap| gap.from)))
 }
 
-/// Completes a gap that was recorded but not made, because the server stopped in between. Returns the log's length.
+/// Completes a gap that was recorded but not written, because the server stopped in between. Returns the log's length.
 pub fn complete_recorded(log: &Path, file: &mut File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut gaps = load_recorded(log)?;
@@ -72,13 +72,14 @@ pub fn complete_recorded(log: &Path, file: &mut File) -> io::Result<u64> {
     }
 }
 
-/// Records a gap, and makes it at the end of the log. Returns the log's length.
+/// Records a gap, and writes it at the end of the log. Returns the log's length.
 pub fn add(log: &Path, file: &mut File, gap: Gap) -> io::Result<u64> {
-    let mut notes = OpenOptions::new().create(true).append(true).open(gaps_path(log))?;
+    let mut records_file = OpenOptions::new().create(true).append(true).open(gaps_path(log))?;
     // A line may be incomplete after a power failure.
-    let ends = fs::read(gaps_path(log))?.last().is_none_or(|byte| *byte == b'\n');
-    notes.write_all(format!("{}{}", if ends { "" } else { "\n" }, to_json_line(&gap)).as_bytes())?;
-    notes.sync_all()?;
+    let ends_with_newline = fs::read(gaps_path(log))?.last().is_none_or(|byte| *byte == b'\n');
+    records_file
+        .write_all(format!("{}{}", if ends_with_newline { "" } else { "\n" }, to_json_line(&gap)).as_bytes())?;
+    records_file.sync_all()?;
     if let Some(directory) = log.parent() {
         File::open(directory)?.sync_all()?;
     }
@@ -87,10 +88,10 @@ pub fn add(log: &Path, file: &mut File, gap: Gap) -> io::Result<u64> {
 
 /// Returns whether exactly this gap is recorded, and if not whether another one is possible.
 pub fn lookup(log: &Path, gap: Gap) -> io::Result<GapStatus> {
-    let noted = load_recorded(log)?;
-    Ok(match noted.contains(&gap) {
+    let recorded = load_recorded(log)?;
+    Ok(match recorded.contains(&gap) {
         true => GapStatus::Recorded,
-        false if noted.len() < MAX_GAPS => GapStatus::New,
+        false if recorded.len() < MAX_GAPS => GapStatus::New,
         false => GapStatus::TooMany,
     })
 }

@@ -1,6 +1,6 @@
-//! An index of a log's lines: the number of line ends before each block of the file. A log only grows, so counts stay valid and
-//! counting continues where it stopped. The index is in memory: a restarted server, or another one with the same data, counts
-//! again.
+//! An index of a log's lines: the number of line ends before each block of the file. A log only grows, so counts stay
+//! valid and counting continues where it stopped. The index is in memory: a restarted server, or another one with the
+//! same data, counts again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,8 +83,8 @@ impl LogIndexCache {
     /// Returns the index of a log; an empty one if it is not cached.
     pub fn get(&self, path: &Path) -> Arc<Mutex<LogIndex>> {
         let mut recent = self.recent.lock().expect("no panic while it is held");
-        let known = recent.iter().position(|(known, _)| known == path).map(|at| recent.remove(at));
-        let (path, index) = known.unwrap_or_else(|| (path.to_owned(), Arc::default()));
+        let cached = recent.iter().position(|(cached_path, _)| cached_path == path).map(|at| recent.remove(at));
+        let (path, index) = cached.unwrap_or_else(|| (path.to_owned(), Arc::default()));
         if recent.len() >= MAX_CACHED_LOGS {
             recent.remove(0);
         }
@@ -119,9 +119,10 @@ mod tests {
             }
             prop_assert_eq!(index.ends(), ends(&text, (0, size)));
             for line in 0..=index.ends() {
-                let LinePosition { offset, line_ends: behind } = index.locate(line);
-                prop_assert_eq!(ends(&text, (0, offset)) + behind, line, "as many line ends stand before it");
-                prop_assert!(behind <= ends(&text, (offset, offset + BLOCK_BYTES)), "and they are in the block");
+                let LinePosition { offset, line_ends } = index.locate(line);
+                prop_assert_eq!(ends(&text, (0, offset)) + line_ends, line, "the number of line ends before it");
+                let ends_in_block = ends(&text, (offset, offset + BLOCK_BYTES));
+                prop_assert!(line_ends <= ends_in_block, "the remaining line ends are in the block");
                 let first = index.first_in_block(line);
                 prop_assert!(first <= line && (first == 0 || index.locate(first).offset == offset));
                 prop_assert!(line == 0 || first < 2 || index.locate(first - 1).offset < offset);
@@ -134,7 +135,7 @@ mod tests {
         let mut index = LogIndex::default();
         assert!(index.extend(10, |_, _| Err(io::Error::other("the disk"))).is_err());
         index.extend(10, |_, _| Ok(3)).expect("memory");
-        index.extend(10, |_, _| unreachable!("all is known")).expect("memory");
+        index.extend(10, |_, _| unreachable!("all lines are counted")).expect("memory");
         assert_eq!((index.ends(), index.ends_before.as_slice()), (3, [0].as_slice()));
         index.extend(4, |_, _| Ok(1)).expect("memory");
         assert_eq!(index.ends(), 1, "a shorter log is another one");
@@ -148,7 +149,7 @@ mod tests {
         for number in 1..MAX_CACHED_LOGS {
             index(number);
         }
-        assert!(Arc::ptr_eq(&first, &index(0)), "it was used, and is the newest now");
+        assert!(Arc::ptr_eq(&first, &index(0)), "it was used last");
         index(MAX_CACHED_LOGS);
         assert!(Arc::ptr_eq(&first, &index(0)));
         assert_eq!(indexes.recent.lock().expect("not locked").len(), MAX_CACHED_LOGS);

@@ -65,18 +65,26 @@ impl LogFileLines {
             })?;
             index.clone()
         };
-        let last = data_ranges(&gaps, size, 0).last();
-        let open = last.map(|(_, end)| read_at(&file, end - 1, &mut [0]).map(|last| last[0] != b'\n'));
-        let open = open.transpose()?.unwrap_or_default();
-        Ok(Self { file: Some(file), gaps, size, count: index.ends() + u64::from(open), has_partial_line: open, index })
+        let last_range = data_ranges(&gaps, size, 0).last();
+        let has_partial_line =
+            last_range.map(|(_, end)| read_at(&file, end - 1, &mut [0]).map(|last| last[0] != b'\n'));
+        let has_partial_line = has_partial_line.transpose()?.unwrap_or_default();
+        Ok(Self {
+            file: Some(file),
+            gaps,
+            size,
+            count: index.ends() + u64::from(has_partial_line),
+            has_partial_line,
+            index,
+        })
     }
 
     fn empty() -> Self {
         Self { file: None, gaps: Vec::new(), index: LogIndex::default(), size: 0, count: 0, has_partial_line: false }
     }
 
-    /// Reads lines from this one on, until the end, until `visit` stops, or up to a number of bytes. Returns the number of the
-    /// next line.
+    /// Reads lines from this one on, until the end, until `visit` stops, or up to a number of bytes. Returns the number
+    /// of the next line.
     pub fn visit(
         &self,
         first: u64,
@@ -85,34 +93,34 @@ impl LogFileLines {
     ) -> io::Result<u64> {
         let Some(file) = self.file.as_ref().filter(|_| first < self.count) else { return Ok(first.min(self.count)) };
         let position = self.index.locate(first);
-        let (mut ends_to_skip, mut number, mut left) = (position.line_ends, first, budget.max(1));
+        let (mut ends_to_skip, mut number, mut remaining) = (position.line_ends, first, budget.max(1));
         let mut buffer = vec![0; usize::try_from(BLOCK_BYTES).unwrap_or_default()];
         let mut current = LineBuffer::default();
         for (mut from, to) in data_ranges(&self.gaps, self.size, position.offset) {
             while from < to {
-                if left == 0 {
+                if remaining == 0 {
                     break;
                 }
-                let length = usize::try_from((to - from).min(BLOCK_BYTES).min(left)).unwrap_or_default();
+                let length = usize::try_from((to - from).min(BLOCK_BYTES).min(remaining)).unwrap_or_default();
                 let bytes = read_at(file, from, &mut buffer[..length])?;
-                let mut at = 0;
-                while ends_to_skip > 0 && at < bytes.len() {
-                    let Some(end) = find_line_end(&bytes[at..]) else { break };
-                    at += end + 1;
+                let mut index = 0;
+                while ends_to_skip > 0 && index < bytes.len() {
+                    let Some(end) = find_line_end(&bytes[index..]) else { break };
+                    index += end + 1;
                     ends_to_skip -= 1;
                 }
                 if ends_to_skip > 0 {
-                    at = bytes.len();
+                    index = bytes.len();
                 }
                 // The limit is for the lines that are visited, not for those before them.
-                left -= (bytes.len() - at) as u64;
-                while at < bytes.len() {
-                    let end = find_line_end(&bytes[at..]);
-                    let piece = &bytes[at..end.map_or(bytes.len(), |end| at + end)];
-                    current.push(from + at as u64, piece);
-                    at += piece.len();
+                remaining -= (bytes.len() - index) as u64;
+                while index < bytes.len() {
+                    let end = find_line_end(&bytes[index..]);
+                    let text = &bytes[index..end.map_or(bytes.len(), |end| index + end)];
+                    current.push(from + index as u64, text);
+                    index += text.len();
                     if end.is_some() {
-                        at += 1;
+                        index += 1;
                         let line = std::mem::take(&mut current).finish(number, &self.gaps);
                         number += 1;
                         if visit(line).is_break() {
@@ -126,7 +134,7 @@ impl LogFileLines {
         // An incomplete line, or one that is longer than the limit.
         if current.offset.is_some() {
             number += 1;
-            let _over = visit(current.finish(number - 1, &self.gaps));
+            let _stopped = visit(current.finish(number - 1, &self.gaps));
         }
         Ok(number)
     }
@@ -151,17 +159,17 @@ impl LineBuffer {
     /// Adds bytes to the line.
     fn push(&mut self, offset: u64, bytes: &[u8]) {
         self.offset.get_or_insert(offset);
-        let write = visible_range(bytes);
-        if write.is_empty() {
+        let range = visible_range(bytes);
+        if range.is_empty() {
             self.after_carriage_return |= !bytes.is_empty();
             return;
         }
-        if self.after_carriage_return || write.start > 0 {
+        if self.after_carriage_return || range.start > 0 {
             self.bytes.clear();
             self.omitted = 0;
         }
-        self.after_carriage_return = write.end < bytes.len();
-        let (stored, omitted) = bytes[write.clone()].split_at(write.len().min(MAX_LINE_BYTES - self.bytes.len()));
+        self.after_carriage_return = range.end < bytes.len();
+        let (stored, omitted) = bytes[range.clone()].split_at(range.len().min(MAX_LINE_BYTES - self.bytes.len()));
         self.bytes.extend_from_slice(stored);
         self.omitted += omitted.len() as u64;
     }
@@ -207,11 +215,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Writes a log to disk: pieces of text, and gaps of this length.
-    fn write_log(directory: &Path, pieces: &[(String, Option<u64>)]) -> std::path::PathBuf {
+    /// Writes a log to disk: parts of text, and gaps of this length.
+    fn write_log(directory: &Path, parts: &[(String, Option<u64>)]) -> std::path::PathBuf {
         let path = directory.join("1.log");
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).expect("disk");
-        for (text, gap) in pieces {
+        for (text, gap) in parts {
             std::io::Write::write_all(&mut file, text.as_bytes()).expect("disk");
             let from = file.metadata().expect("disk").len();
             if let Some(bytes) = gap {
@@ -222,11 +230,11 @@ mod tests {
     }
 
     /// The expected lines of the download: text, and missing bytes.
-    fn oracle(pieces: &[(String, Option<u64>)]) -> Vec<(String, Option<u64>)> {
-        let mark = |bytes: u64| Gap { from: 0, to: bytes }.marker_text();
+    fn expected_lines(parts: &[(String, Option<u64>)]) -> Vec<(String, Option<u64>)> {
+        let marker = |bytes: u64| Gap { from: 0, to: bytes }.marker_text();
         let full_text: String =
-            pieces.iter().flat_map(|(text, gap)| [text.clone(), gap.map(mark).unwrap_or_default()]).collect();
-        let mut missing = pieces.iter().filter_map(|(_, gap)| *gap);
+            parts.iter().flat_map(|(text, gap)| [text.clone(), gap.map(marker).unwrap_or_default()]).collect();
+        let mut missing = parts.iter().filter_map(|(_, gap)| *gap);
         let mut lines: Vec<_> = full_text.split('\n').collect();
         lines.pop_if(|last| last.is_empty());
         let visible_text = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().to_owned();
@@ -238,7 +246,7 @@ mod tests {
             .collect()
     }
 
-    fn all(lines: &LogFileLines, first: u64, budget: u64) -> Vec<LogFileLine> {
+    fn read_all(lines: &LogFileLines, first: u64, budget: u64) -> Vec<LogFileLine> {
         let mut found = Vec::new();
         let mut next = first;
         while next < lines.count {
@@ -256,15 +264,15 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn lines_match_the_download(
-            pieces in prop::collection::vec(("[ab\\r\\n]{0,30}", prop::option::of(4_096..9_000_u64)), 0..5),
+            parts in prop::collection::vec(("[ab\\r\\n]{0,30}", prop::option::of(4_096..9_000_u64)), 0..5),
         ) {
             let directory = tempfile::tempdir().expect("a temporary directory");
-            let path = write_log(directory.path(), &pieces);
+            let path = write_log(directory.path(), &parts);
             let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
-            let expected = oracle(&pieces);
+            let expected = expected_lines(&parts);
             prop_assert_eq!(lines.count, expected.len() as u64);
             for first in 0..lines.count {
-                let found = all(&lines, first, u64::MAX);
+                let found = read_all(&lines, first, u64::MAX);
                 let actual: Vec<_> = found.iter().map(|line| (String::from_utf8_lossy(&line.bytes).into_owned(), line.gap)).collect();
                 let rest = expected.iter().skip(usize::try_from(first).expect("few"));
                 prop_assert_eq!(&actual, &rest.cloned().collect::<Vec<_>>());
@@ -281,12 +289,12 @@ mod tests {
         let text = format!("{}{}\n{long}\r\nend\n", bar.repeat(3), &long[..MAX_LINE_BYTES + 5]);
         let path = write_log(directory.path(), &[(text, None)]);
         let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
-        let found = all(&lines, 0, u64::MAX);
+        let found = read_all(&lines, 0, u64::MAX);
         let actual: Vec<_> = found.iter().map(|line| (line.bytes.len(), line.omitted)).collect();
         assert_eq!(actual, [(MAX_LINE_BYTES, 5), (MAX_LINE_BYTES, 2 * MAX_LINE_BYTES as u64), (3, 0)]);
-        assert!(found[0].bytes.iter().all(|byte| *byte == b'x'), "nothing of the bar is left");
-        let hasty = all(&lines, 0, 1_000);
-        let actual: Vec<_> = hasty.iter().map(|line| (line.number, line.bytes.len())).collect();
+        assert!(found[0].bytes.iter().all(|byte| *byte == b'x'), "the progress bar is overwritten");
+        let limited = read_all(&lines, 0, 1_000);
+        let actual: Vec<_> = limited.iter().map(|line| (line.number, line.bytes.len())).collect();
         assert_eq!(actual, [(0, 1_000), (1, 1_000), (2, 3)], "a line over the limit is skipped");
     }
 
@@ -295,11 +303,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let index = Mutex::default();
         let none = LogFileLines::open(&directory.path().join("1.log"), &index, &AtomicBool::new(false)).expect("disk");
-        assert_eq!((none.count, none.has_partial_line, all(&none, 0, 9).len()), (0, false, 0));
-        for (text, count, open) in [("one\ntw", 2, true), ("o\n", 2, false), ("three", 3, true)] {
+        assert_eq!((none.count, none.has_partial_line, read_all(&none, 0, 9).len()), (0, false, 0));
+        for (text, count, is_partial) in [("one\ntw", 2, true), ("o\n", 2, false), ("three", 3, true)] {
             let path = write_log(directory.path(), &[(text.to_owned(), None)]);
             let lines = LogFileLines::open(&path, &index, &AtomicBool::new(false)).expect("disk");
-            assert_eq!((lines.count, lines.has_partial_line), (count, open));
+            assert_eq!((lines.count, lines.has_partial_line), (count, is_partial));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Log files, one per attempt. The file's length is the source of truth for what was received: chunks are addressed by offset,
-//! so a repeated chunk is written once, and one that comes too early is rejected, unless its worker reports that the bytes
-//! before it are lost ([`super::log_gaps`]).
+//! Log files, one per attempt. The file's length is the source of truth for what was received: chunks are addressed by
+//! offset, so a repeated chunk is written once, and one that comes too early is rejected, unless its worker reports
+//! that the bytes before it are lost ([`super::log_gaps`]).
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, OpenOptions};
@@ -83,9 +83,9 @@ impl LogStore {
         chunk: IncomingLogChunk,
     ) -> io::Result<LogAppendResult> {
         let (this, job) = (self.clone(), job.clone());
-        blocking(move || {
+        run_blocking(move || {
             let path = this.path(&job, attempt);
-            let _turn = this.locks[lock_index(&path)].lock().expect("no panic while it is held");
+            let _lock = this.locks[lock_index(&path)].lock().expect("no panic while it is held");
             append_chunk(&path, &chunk)
         })
         .await
@@ -100,7 +100,7 @@ impl LogStore {
         limit: u64,
     ) -> io::Result<LogSlice> {
         let path = self.path(job, attempt);
-        blocking(move || read_slice(&path, offset, limit)).await
+        run_blocking(move || read_slice(&path, offset, limit)).await
     }
 
     /// Reads lines, on a thread that may block. Counting the lines of a long log stops when `stop` is set.
@@ -113,12 +113,12 @@ impl LogStore {
     ) -> io::Result<T> {
         let path = self.path(job, attempt);
         let index = self.index_cache.get(&path);
-        blocking(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
+        run_blocking(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
     }
 
     pub async fn size(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<u64> {
         let path = self.path(job, attempt);
-        blocking(move || match fs::metadata(&path) {
+        run_blocking(move || match fs::metadata(&path) {
             Ok(metadata) => Ok(log_gaps::load(&path, metadata.len())?.1),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
             Err(error) => Err(error),
@@ -129,7 +129,7 @@ impl LogStore {
     /// The total size of all logs.
     pub async fn total_bytes(&self) -> io::Result<u64> {
         let root = self.root.clone();
-        blocking(move || bytes_below(&root)).await
+        run_blocking(move || bytes_below(&root)).await
     }
 
     /// Streams a log without its holes.
@@ -139,7 +139,7 @@ impl LogStore {
         attempt: AttemptNumber,
     ) -> io::Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static> {
         let path = self.path(job, attempt);
-        let (log, parts) = (path.clone(), blocking(move || file_data_ranges(&path)).await?);
+        let (log, parts) = (path.clone(), run_blocking(move || file_data_ranges(&path)).await?);
         let open = move |(from, to): (u64, u64)| {
             let log = log.clone();
             async move {
@@ -154,7 +154,7 @@ impl LogStore {
     /// Removes all logs of a job.
     pub async fn remove_job(&self, job: &JobId) -> io::Result<()> {
         let directory = self.root.join(job.as_str());
-        blocking(move || match fs::remove_dir_all(directory) {
+        run_blocking(move || match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -172,7 +172,7 @@ pub(super) fn lock_index(path: &Path) -> usize {
     usize::try_from(hasher.finish() % STRIPES as u64).unwrap_or(0)
 }
 
-/// The size of all files below a directory. Files that are removed meanwhile do not count.
+/// The size of all files below a directory. Files that are removed during the count are skipped.
 fn bytes_below(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
@@ -202,8 +202,8 @@ fn append_chunk(
             GapStatus::New => size = log_gaps::add(path, &mut file, gap)?,
         }
     }
-    let Some(known) = size.checked_sub(*offset) else { return Ok(LogAppendResult::Gap(size)) };
-    let new = usize::try_from(known).ok().and_then(|known| bytes.get(known..)).unwrap_or_default();
+    let Some(stored) = size.checked_sub(*offset) else { return Ok(LogAppendResult::Gap(size)) };
+    let new = usize::try_from(stored).ok().and_then(|stored| bytes.get(stored..)).unwrap_or_default();
     if !new.is_empty() {
         file.write_all(new)?;
         file.sync_data()?;
@@ -221,16 +221,16 @@ fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSli
     };
     let (gaps, size) = log_gaps::load(path, file.metadata()?.len())?;
     let requested = offset.unwrap_or_else(|| size.saturating_sub(limit)).min(size);
-    let behind_hole =
+    let end_of_hole =
         |offset: u64| gaps.iter().find(|gap| gap.hole_start() <= offset && offset < gap.to).map(|gap| gap.to);
-    let offset = behind_hole(requested).unwrap_or(requested);
+    let offset = end_of_hole(requested).unwrap_or(requested);
     let end = gaps.iter().map(|gap| gap.hole_start()).find(|hole| *hole > offset).unwrap_or(size);
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     file.take(limit.min(end - offset)).read_to_end(&mut bytes)?;
-    let read = offset + bytes.len() as u64;
+    let read_end = offset + bytes.len() as u64;
     let after_gap = gaps.iter().any(|gap| gap.to == offset);
-    Ok(LogSlice { offset, bytes, next: behind_hole(read).unwrap_or(read), after_gap, size })
+    Ok(LogSlice { offset, bytes, next: end_of_hole(read_end).unwrap_or(read_end), after_gap, size })
 }
 
 /// The ranges of a log without holes.
@@ -244,7 +244,7 @@ fn file_data_ranges(path: &Path) -> io::Result<Vec<(u64, u64)>> {
     Ok(data_ranges(&gaps, size, 0).collect())
 }
 
-pub(super) async fn blocking<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
@@ -292,42 +292,44 @@ mod tests {
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
         let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
-        let lost =
+        let after_gap =
             |offset, dropped, text: &'static str| IncomingLogChunk { dropped: Some(dropped), ..chunk(offset, text) };
         put(chunk(0, "before\n")).await;
-        for (dropped, why) in [(5_000, "fewer were dropped than are missing"), (5_010, "more")] {
-            assert_eq!(put(lost(5_009, dropped, "after\n")).await, LogAppendResult::Gap(7), "{why}");
+        for (dropped, case) in
+            [(5_000, "fewer were dropped than are missing"), (5_010, "more were dropped than are missing")]
+        {
+            assert_eq!(put(after_gap(5_009, dropped, "after\n")).await, LogAppendResult::Gap(7), "{case}");
         }
         for _ in 0..2 {
-            assert_eq!(put(lost(5_009, 5_002, "after\n")).await, LogAppendResult::Durable(5_015), "once");
+            assert_eq!(put(after_gap(5_009, 5_002, "after\n")).await, LogAppendResult::Durable(5_015), "once");
         }
-        assert_eq!(put(lost(100_000, 94_985, "")).await, LogAppendResult::Durable(100_000));
+        assert_eq!(put(after_gap(100_000, 94_985, "")).await, LogAppendResult::Durable(100_000));
         assert_eq!(put(chunk(100_000, "end")).await, LogAppendResult::Durable(100_003));
-        let marks = [Gap { from: 7, to: 5_009 }.marker_text(), Gap { from: 5_015, to: 100_000 }.marker_text()];
-        let all = format!("before\n{}after\n{}end", marks[0], marks[1]);
-        assert!(marks[0].contains("5002 bytes"), "{}", marks[0]);
+        let markers = [Gap { from: 7, to: 5_009 }.marker_text(), Gap { from: 5_015, to: 100_000 }.marker_text()];
+        let all = format!("before\n{}after\n{}end", markers[0], markers[1]);
+        assert!(markers[0].contains("5002 bytes"), "{}", markers[0]);
         assert_eq!(full_text(&logs, &job).await, all);
         for limit in [1, 7, 50, 1 << 20] {
             let (mut read, mut offset) = (Vec::new(), 0);
             loop {
-                let piece = logs.read(&job, AttemptNumber(1), Some(offset), limit).await.expect("disk");
-                if piece.next == offset {
+                let slice = logs.read(&job, AttemptNumber(1), Some(offset), limit).await.expect("disk");
+                if slice.next == offset {
                     break;
                 }
-                assert_eq!(piece.offset, offset, "reading on from `next` misses nothing");
-                read.extend(piece.bytes);
-                offset = piece.next;
+                assert_eq!(slice.offset, offset, "no bytes are missing between slices");
+                read.extend(slice.bytes);
+                offset = slice.next;
             }
             assert_eq!((String::from_utf8_lossy(&read), offset), (all.as_str().into(), 100_003), "by {limit}");
         }
         for (offset, limit) in [(Some(1_000), 99), (None, 200)] {
-            let piece = logs.read(&job, AttemptNumber(1), offset, limit).await.expect("disk");
-            assert!(piece.after_gap && !piece.bytes.contains(&0), "{piece:?}");
+            let slice = logs.read(&job, AttemptNumber(1), offset, limit).await.expect("disk");
+            assert!(slice.after_gap && !slice.bytes.contains(&0), "{slice:?}");
         }
         assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 100_003);
-        let file = fs::metadata(logs.path(&job, AttemptNumber(1))).expect("there");
+        let file = fs::metadata(logs.path(&job, AttemptNumber(1))).expect("readable");
         let stored = std::os::unix::fs::MetadataExt::blocks(&file) * 512;
-        assert!(stored < 50_000, "the holes take no room: {stored}");
+        assert!(stored < 50_000, "the holes take no disk space: {stored}");
     }
 
     #[tokio::test]
@@ -337,10 +339,10 @@ mod tests {
         let job = JobId::new(Timestamp(0), [0; 10]);
         logs.append(&job, AttemptNumber(1), chunk(0, "before\n")).await.expect("disk");
         let (log, gap) = (logs.path(&job, AttemptNumber(1)), Gap { from: 7, to: 9_000 });
-        let notes = log.with_extension("log.gaps");
+        let gaps_file = log.with_extension("log.gaps");
         let line = |gap: Gap| format!("{{\"from\":{},\"to\":{}}}\n", gap.from, gap.to);
         // A complete record of a gap in a log that was replaced, and half of one after a power failure.
-        fs::write(&notes, format!("{}{}{{\"from\":9", line(Gap { from: 20_000, to: 30_000 }), line(gap)))
+        fs::write(&gaps_file, format!("{}{}{{\"from\":9", line(Gap { from: 20_000, to: 30_000 }), line(gap)))
             .expect("disk");
         fs::write(&log, "before\n\n[899").expect("disk");
         assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 7);
@@ -353,6 +355,6 @@ mod tests {
         assert_eq!(logs.append(&job, AttemptNumber(1), next).await.expect("disk"), LogAppendResult::Durable(20_000));
         assert!(full_text(&logs, &job).await.contains("[10995 bytes"));
         logs.remove_job(&job).await.expect("disk");
-        assert!(!notes.exists());
+        assert!(!gaps_file.exists());
     }
 }

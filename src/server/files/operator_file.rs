@@ -39,23 +39,23 @@ pub struct OperatorFile(PathBuf);
 impl OperatorFile {
     /// The file of the server on this host and port.
     pub fn new(data: &Path, host: &str, port: u16) -> Self {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let host: String = host.chars().map(plain).collect();
+        let safe_char = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let host: String = host.chars().map(safe_char).collect();
         Self(data.join(DIRECTORY).join(format!("{host}-{port}.json")))
     }
 
     /// Writes it atomically; replaces one of an earlier run.
-    pub fn write(&self, note: &OperatorEndpoint) -> io::Result<()> {
+    pub fn write(&self, endpoint: &OperatorEndpoint) -> io::Result<()> {
         let directory = self.0.parent().ok_or(ErrorKind::InvalidInput)?;
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        atomic_write::replace(&self.0, 0o600, serde_json::to_string(note)?.as_bytes())
+        atomic_write::replace(&self.0, 0o600, serde_json::to_string(endpoint)?.as_bytes())
     }
 
     /// Removes it, if it is still this server's.
     pub fn remove(&self, token: &str) -> io::Result<()> {
         let text = fs::read_to_string(&self.0)?;
-        let ours = serde_json::from_str(&text).is_ok_and(|note: OperatorEndpoint| note.token == token);
-        if ours { fs::remove_file(&self.0) } else { Ok(()) }
+        let is_current = serde_json::from_str(&text).is_ok_and(|endpoint: OperatorEndpoint| endpoint.token == token);
+        if is_current { fs::remove_file(&self.0) } else { Ok(()) }
     }
 }
 
@@ -70,19 +70,20 @@ pub fn find_endpoint(data: &Path, host: &str) -> Result<Option<OperatorEndpoint>
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let note = read_endpoint(&path, data).map_err(|why| format!("{} is not trusted: {why}", path.display()))?;
-        let note = note.filter(|note| note.host == host);
-        newest = newest.into_iter().chain(note).max_by_key(|note| note.started_at);
+        let endpoint =
+            read_endpoint(&path, data).map_err(|reason| format!("{} is not trusted: {reason}", path.display()))?;
+        let endpoint = endpoint.filter(|endpoint| endpoint.host == host);
+        newest = newest.into_iter().chain(endpoint).max_by_key(|endpoint| endpoint.started_at);
     }
     Ok(newest)
 }
 
 fn read_endpoint(path: &Path, data: &Path) -> Result<Option<OperatorEndpoint>, String> {
     // A link could lead to another user's file.
-    let opened = OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path);
-    let file = match opened {
+    let result = OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path);
+    let file = match result {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(None),
-        opened => opened.map_err(|error| error.to_string())?,
+        result => result.map_err(|error| error.to_string())?,
     };
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     let directory = fs::metadata(data).map_err(|error| error.to_string())?;
@@ -96,8 +97,8 @@ fn parse_endpoint(file: File) -> io::Result<Option<OperatorEndpoint>> {
     Ok(Some(serde_json::from_str(&text)?))
 }
 
-/// Checks whether a file with this owner and mode was written by the server of that directory. Root trusts the owner of the
-/// directory, and every user trusts their own files.
+/// Checks whether a file with this owner and mode was written by the server of that directory. Root trusts the owner of
+/// the directory, and every user trusts their own files.
 fn check_trusted(owner: u32, mode: u32, reader: u32, directory: u32) -> Result<(), String> {
     if mode & 0o077 != 0 {
         return Err(format!("other users can read or write it (mode {:o})", mode & 0o777));
@@ -127,7 +128,7 @@ mod tests {
     }
 
     fn token_of(result: Result<Option<OperatorEndpoint>, String>) -> Option<String> {
-        result.expect("believable").map(|note| note.token)
+        result.expect("trusted").map(|endpoint| endpoint.token)
     }
 
     #[test]
@@ -136,7 +137,7 @@ mod tests {
         let file = OperatorFile::new(data.path(), "here", 8001);
         assert_eq!(token_of(find_endpoint(data.path(), "here")), None);
         file.write(&endpoint("ot_a", 1)).expect("written");
-        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let mode = |path: &Path| fs::metadata(path).expect("readable").permissions().mode() & 0o777;
         assert_eq!((mode(&file.0), mode(file.0.parent().expect("a directory"))), (0o600, 0o700));
         assert_eq!(token_of(find_endpoint(data.path(), "here")).as_deref(), Some("ot_a"));
         assert_eq!(
@@ -148,7 +149,7 @@ mod tests {
         file.write(&endpoint("ot_b", 2)).expect("replaced");
         OperatorFile::new(data.path(), "here", 8002).write(&endpoint("ot_c", 3)).expect("written");
         assert_eq!(token_of(find_endpoint(data.path(), "here")).as_deref(), Some("ot_c"), "the one that started last");
-        file.remove("ot_a").expect("left alone: a newer life wrote it");
+        file.remove("ot_a").expect("a file of a newer run stays");
         assert!(file.0.exists());
         file.remove("ot_b").expect("removed");
         assert!(!file.0.exists());
@@ -160,17 +161,17 @@ mod tests {
         let file = OperatorFile::new(data.path(), "here", 8001);
         file.write(&endpoint("ot_a", 1)).expect("written");
         fs::set_permissions(&file.0, fs::Permissions::from_mode(0o640)).expect("changed");
-        assert!(find_endpoint(data.path(), "here").is_err_and(|why| why.contains("mode 640")));
+        assert!(find_endpoint(data.path(), "here").is_err_and(|reason| reason.contains("mode 640")));
         fs::set_permissions(&file.0, fs::Permissions::from_mode(0o600)).expect("changed");
         // Only root can change owners.
         if Uid::effective().is_root() {
             chown(&file.0, Some(12_345), None).expect("owner changed");
-            assert!(find_endpoint(data.path(), "here").is_err_and(|why| why.contains("user id 12345")));
+            assert!(find_endpoint(data.path(), "here").is_err_and(|reason| reason.contains("user id 12345")));
             chown(data.path(), Some(12_345), None).expect("owner changed");
             assert_eq!(
                 token_of(find_endpoint(data.path(), "here")).as_deref(),
                 Some("ot_a"),
-                "its directory is theirs too"
+                "the data directory belongs to the same user"
             );
             chown(data.path(), Some(0), None).expect("owner restored");
             fs::remove_file(&file.0).expect("removed");
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn trusted_file_owners() {
-        for (owner, mode, reader, directory, believed) in [
+        for (owner, mode, reader, directory, is_trusted) in [
             (1000, 0o100_600, 1000, 1000, true),
             (1000, 0o100_600, 1000, 0, true),
             (1000, 0o100_400, 0, 1000, true),
@@ -195,7 +196,7 @@ mod tests {
             (1000, 0o100_604, 1000, 1000, false),
             (1000, 0o100_620, 0, 1000, false),
         ] {
-            assert_eq!(check_trusted(owner, mode, reader, directory).is_ok(), believed, "{owner} {mode:o} {reader}");
+            assert_eq!(check_trusted(owner, mode, reader, directory).is_ok(), is_trusted, "{owner} {mode:o} {reader}");
         }
     }
 }

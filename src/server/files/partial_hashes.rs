@@ -19,26 +19,27 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub struct PartialHashes(Arc<Mutex<HashMap<PathBuf, (Sha256, u64)>>>);
 
 impl PartialHashes {
-    /// Takes the hash of a file of this size; `None` if it is not complete. The file has no hash then until it is put back.
+    /// Takes the hash of a file of this size; `None` if it is not complete. The file has no hash then until it is put
+    /// back.
     pub fn take(&self, path: &Path, size: u64) -> Option<Sha256> {
-        let known = self.0.lock().expect("no panic while it is held").remove(path);
+        let hashed = self.0.lock().expect("no panic while it is held").remove(path);
         if size == 0 {
             return Some(Sha256::new());
         }
-        known.filter(|(_, known)| *known == size).map(|(hash, _)| hash)
+        hashed.filter(|(_, hashed_size)| *hashed_size == size).map(|(hash, _)| hash)
     }
 
     /// Puts back the hash of a file of this size.
     pub fn put(&self, path: PathBuf, hash: Sha256, size: u64) {
-        let mut known = self.0.lock().expect("no panic while it is held");
-        if known.len() < MAX_FILES {
-            known.insert(path, (hash, size));
+        let mut hashes = self.0.lock().expect("no panic while it is held");
+        if hashes.len() < MAX_FILES {
+            hashes.insert(path, (hash, size));
         }
     }
 
     /// Forgets a removed file, or all below a directory.
     pub fn forget(&self, path: &Path) {
-        self.0.lock().expect("no panic while it is held").retain(|known, _| !known.starts_with(path));
+        self.0.lock().expect("no panic while it is held").retain(|hashed_path, _| !hashed_path.starts_with(path));
     }
 }
 
@@ -63,12 +64,12 @@ mod tests {
     fn hash_is_known_until_another_writer_appends() {
         let hashes = PartialHashes::default();
         let (a, b) = (Path::new("job/a"), Path::new("job/b"));
-        let hash = hashes.take(a, 0).expect("of nothing it is known").chain_update("one");
+        let hash = hashes.take(a, 0).expect("the hash of no bytes").chain_update("one");
         hashes.put(a.to_owned(), hash, 3);
         hashes.put(b.to_owned(), Sha256::new().chain_update("b"), 1);
         assert!(hashes.take(b, 2).is_none(), "another writer has appended");
         assert!(hashes.take(b, 1).is_none(), "a taken hash is removed");
-        let hash = hashes.take(a, 3).expect("all of it");
+        let hash = hashes.take(a, 3).expect("the hash of all bytes");
         assert_eq!(hash.clone().finalize(), Sha256::digest("one"));
         hashes.put(a.to_owned(), hash, 3);
         hashes.forget(Path::new("job"));

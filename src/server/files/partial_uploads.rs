@@ -1,5 +1,5 @@
-//! Limits of partial uploads: one per file, and a few per attempt. Their names tell which: the attempt's number, a digest of
-//! the path, and one of all expected properties.
+//! Limits of partial uploads: one per file, and a few per attempt. Their names contain the attempt's number, a digest
+//! of the path, and one of all expected properties.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use super::uploads::{UploadTarget, ignore_not_found};
 use crate::tokens::digest;
 
-/// The maximum number per attempt. Agents send two at a time; the rest are of files that have vanished meanwhile.
+/// The maximum number per attempt. Agents send two at a time; the rest are of files that no longer exist.
 pub const MAX_PER_ATTEMPT: usize = 64;
 /// How many characters of the path's digest are in the name.
 const PATH_DIGEST_LENGTH: usize = 16;
@@ -20,29 +20,31 @@ pub fn file_name(UploadTarget { attempt, path, size, sha256, .. }: &UploadTarget
     format!("{attempt}-{}-{}.part", &digest(path)[..PATH_DIGEST_LENGTH], digest(&format!("{path}\n{size}\n{sha256}")))
 }
 
-/// Creates the directory for a new upload, and makes room: removes the previous upload of the same path, and beyond the maximum
-/// the one that was idle longest. Returns the removed files.
+/// Creates the directory for a new upload. Removes the previous upload of the same path, and beyond the maximum the one
+/// that was idle longest. Returns the removed files.
 pub fn evict_for(file: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(directory) = file.parent() else { return Ok(Vec::new()) };
     fs::create_dir_all(directory)?;
     let (attempt, path) = split_name(file).unwrap_or_default();
     let mut others = Vec::new();
-    let mut dropped = Vec::new();
+    let mut removed = Vec::new();
     for entry in fs::read_dir(directory)? {
         let other = entry?.path();
         match split_name(&other) {
-            Some((number, same)) if number == attempt && same == path && other != file => dropped.push(other),
-            Some((number, _)) if number == attempt => others.push((modified_at(&other), other)),
+            Some((other_attempt, other_path)) if other_attempt == attempt && other_path == path && other != file => {
+                removed.push(other);
+            }
+            Some((other_attempt, _)) if other_attempt == attempt => others.push((modified_at(&other), other)),
             _ => {}
         }
     }
     others.sort();
-    let more = (others.len() + 1).saturating_sub(MAX_PER_ATTEMPT);
-    dropped.extend(others.into_iter().take(more).map(|(_, other)| other));
-    for other in &dropped {
+    let excess = (others.len() + 1).saturating_sub(MAX_PER_ATTEMPT);
+    removed.extend(others.into_iter().take(excess).map(|(_, other)| other));
+    for other in &removed {
         ignore_not_found(fs::remove_file(other))?;
     }
-    Ok(dropped)
+    Ok(removed)
 }
 
 fn split_name(file: &Path) -> Option<(&str, &str)> {

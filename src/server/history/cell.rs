@@ -93,29 +93,29 @@ impl HistoryCell {
         (self.power != NO_VALUE).then(|| f64::from(self.power) / 10.0)
     }
 
-    /// Merges another cell of the same period: fills in missing values, and takes the higher maxima. Means stay, because their
-    /// numbers of samples are unknown.
+    /// Merges another cell of the same period: fills in missing values, and takes the higher maxima. Means are not
+    /// merged, because their numbers of samples are unknown.
     pub fn merge(self, other: Self) -> Self {
-        let known = |ours: u8, theirs: u8, none: u8| if ours == none { theirs } else { ours };
-        let higher = |ours: u8, theirs: u8, none: u8| match (ours == none, theirs == none) {
-            (false, false) => ours.max(theirs),
-            (true, _) => theirs,
-            (_, true) => ours,
+        let first_known = |first: u8, second: u8, none: u8| if first == none { second } else { first };
+        let max_known = |first: u8, second: u8, none: u8| match (first == none, second == none) {
+            (false, false) => first.max(second),
+            (true, _) => second,
+            (_, true) => first,
         };
-        let word = |ours: u16, theirs: u16| if ours == NO_VALUE { theirs } else { ours };
+        let first_known_word = |first: u16, second: u16| if first == NO_VALUE { second } else { first };
         let utilization = match (self.utilization, other.utilization) {
-            (NO_DATA, theirs) => theirs,
-            (NO_UTILIZATION, theirs) if theirs < NO_UTILIZATION => theirs,
-            (ours, _) => ours,
+            (NO_DATA, second) => second,
+            (NO_UTILIZATION, second) if second < NO_UTILIZATION => second,
+            (first, _) => first,
         };
         let held = (self.peak | other.peak) & HELD_BIT;
         Self {
             utilization,
-            peak: higher(self.peak & !HELD_BIT, other.peak & !HELD_BIT, NO_PEAK) | held,
-            temperature: known(self.temperature, other.temperature, NO_TEMPERATURE),
-            max_temperature: higher(self.max_temperature, other.max_temperature, NO_TEMPERATURE),
-            memory: word(self.memory, other.memory),
-            power: word(self.power, other.power),
+            peak: max_known(self.peak & !HELD_BIT, other.peak & !HELD_BIT, NO_PEAK) | held,
+            temperature: first_known(self.temperature, other.temperature, NO_TEMPERATURE),
+            max_temperature: max_known(self.max_temperature, other.max_temperature, NO_TEMPERATURE),
+            memory: first_known_word(self.memory, other.memory),
+            power: first_known_word(self.power, other.power),
         }
     }
 
@@ -125,9 +125,9 @@ impl HistoryCell {
     }
 
     /// Any eight bytes are a cell.
-    pub fn from_bytes([utilization, peak, temperature, hottest, a, b, c, d]: [u8; 8]) -> Self {
+    pub fn from_bytes([utilization, peak, temperature, max_temperature, a, b, c, d]: [u8; 8]) -> Self {
         let (memory, power) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
-        Self { utilization, peak, temperature, max_temperature: hottest, memory, power }
+        Self { utilization, peak, temperature, max_temperature, memory, power }
     }
 }
 
@@ -167,12 +167,12 @@ impl CellAccumulator {
     /// Adds a sample.
     #[expect(clippy::cast_possible_truncation, reason = "a reading has three digits")]
     pub fn add(&mut self, sample: &GpuSample) {
-        let higher = |so_far: f32, is_first: bool, value: Option<f64>| match value {
-            Some(value) if is_first || value as f32 > so_far => value as f32,
-            _ => so_far,
+        let max_value = |max: f32, is_first: bool, value: Option<f64>| match value {
+            Some(value) if is_first || value as f32 > max => value as f32,
+            _ => max,
         };
-        self.peak = higher(self.peak, self.utilization.count == 0, sample.utilization);
-        self.max_temperature = higher(self.max_temperature, self.temperature.count == 0, sample.temperature);
+        self.peak = max_value(self.peak, self.utilization.count == 0, sample.utilization);
+        self.max_temperature = max_value(self.max_temperature, self.temperature.count == 0, sample.temperature);
         self.utilization.add(sample.utilization);
         self.memory.add(sample.memory);
         self.temperature.add(sample.temperature);
@@ -184,12 +184,12 @@ impl CellAccumulator {
     pub fn finish(&self) -> HistoryCell {
         let byte = |value: Option<f64>, none: u8| value.map_or(none, |value| to_byte(value, none - 1));
         let peak = self.utilization.value().map(|_| f64::from(self.peak));
-        let hottest = self.temperature.value().map(|_| f64::from(self.max_temperature) - MIN_TEMPERATURE);
+        let max_temperature = self.temperature.value().map(|_| f64::from(self.max_temperature) - MIN_TEMPERATURE);
         HistoryCell {
             utilization: self.utilization.value().map_or(NO_UTILIZATION, |mean| to_byte(mean * 2.0, 200)),
             peak: byte(peak, NO_PEAK) | if self.held { HELD_BIT } else { 0 },
             temperature: byte(self.temperature.value().map(|mean| mean - MIN_TEMPERATURE), NO_TEMPERATURE),
-            max_temperature: byte(hottest, NO_TEMPERATURE),
+            max_temperature: byte(max_temperature, NO_TEMPERATURE),
             memory: self.memory.value().map_or(NO_VALUE, |mean| to_word(mean * 50.0)),
             power: self.power.value().map_or(NO_VALUE, |mean| to_word(mean * 10.0)),
         }

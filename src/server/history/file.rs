@@ -1,5 +1,5 @@
-//! The history as bytes, so that a restarted server knows the last day. A damaged file is ignored: a gap in a chart is no
-//! reason not to start.
+//! The history as bytes, so that a restarted server knows the last day. A damaged file is ignored: a gap in a chart is
+//! no reason not to start.
 
 use app::domain::ids::WorkerId;
 use sha2::{Digest, Sha256};
@@ -45,20 +45,20 @@ impl History {
         if Sha256::digest(body)[..] != *digest {
             return Err(CorruptHistory);
         }
-        let mut rest = ByteReader(body.strip_prefix(MAGIC).ok_or(CorruptHistory)?);
+        let mut reader = ByteReader(body.strip_prefix(MAGIC).ok_or(CorruptHistory)?);
         let mut history = Self::default();
         for _ in 0..MAX_TRACKS {
-            if rest.0.is_empty() {
+            if reader.0.is_empty() {
                 return Ok(history);
             }
-            let worker = WorkerId::parse(&rest.read_text()?).map_err(|_| CorruptHistory)?;
-            let (uuid, name) = (rest.read_text()?, rest.read_text()?);
-            let index = u32::from_le_bytes(rest.read_array()?);
-            let vram_gb = Some(f64::from_le_bytes(rest.read_array()?)).filter(|gb| gb.is_finite());
-            let (fine, coarse) = (rest.read_ring(FINE)?, rest.read_ring(COARSE)?);
+            let worker = WorkerId::parse(&reader.read_text()?).map_err(|_| CorruptHistory)?;
+            let (uuid, name) = (reader.read_text()?, reader.read_text()?);
+            let index = u32::from_le_bytes(reader.read_array()?);
+            let vram_gb = Some(f64::from_le_bytes(reader.read_array()?)).filter(|gb| gb.is_finite());
+            let (fine, coarse) = (reader.read_ring(FINE)?, reader.read_ring(COARSE)?);
             history.workers.entry(worker).or_default().push(GpuTrack { uuid, index, name, vram_gb, fine, coarse });
         }
-        if rest.0.is_empty() { Ok(history) } else { Err(CorruptHistory) }
+        if reader.0.is_empty() { Ok(history) } else { Err(CorruptHistory) }
     }
 }
 

@@ -1,5 +1,5 @@
-//! GPU history of the last day, in bounded memory: a pure structure that records samples and returns ranges. Times are the
-//! server's; of an agent's clock, only differences between its samples count.
+//! GPU history of the last day, in bounded memory: a pure structure that records samples and returns ranges. Times are
+//! the server's; of an agent's clock, only differences between its samples count.
 
 mod cell;
 mod file;
@@ -21,7 +21,8 @@ use app::domain::time::{Millis, Timestamp};
 pub const FINE: Resolution = Resolution { step: Millis::from_secs(15), cells: 240 };
 /// The last day, every two minutes.
 pub const COARSE: Resolution = Resolution { step: Millis::from_secs(120), cells: 720 };
-/// The maximum number of GPUs with history: a worker that registers other GPUs again and again must not fill the memory.
+/// The maximum number of GPUs with history: a worker that registers other GPUs again and again must not fill the
+/// memory.
 const MAX_TRACKS: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,18 +97,18 @@ impl History {
         &mut self,
         worker: &WorkerId,
         gpus: &[Gpu],
-        moments: &[(Timestamp, Vec<(String, GpuSample)>)],
+        batches: &[(Timestamp, Vec<(String, GpuSample)>)],
         now: Timestamp,
     ) {
-        let Some((newest, _)) = moments.last() else { return };
-        let mut room = MAX_TRACKS.saturating_sub(self.track_count());
+        let Some((newest, _)) = batches.last() else { return };
+        let mut free_tracks = MAX_TRACKS.saturating_sub(self.track_count());
         let tracks = self.workers.entry(worker.clone()).or_default();
         tracks.retain(|track| gpus.iter().any(|gpu| gpu.uuid == track.uuid));
         for gpu in gpus {
             let index = match tracks.iter().position(|track| track.uuid == gpu.uuid) {
                 Some(index) => index,
-                None if room > 0 => {
-                    room -= 1;
+                None if free_tracks > 0 => {
+                    free_tracks -= 1;
                     tracks.push(GpuTrack::new(gpu));
                     tracks.len() - 1
                 }
@@ -118,7 +119,7 @@ impl History {
             // A clock that was set back leaves cells in the future.
             track.fine.discard_after(now);
             track.coarse.discard_after(now);
-            for (at, samples) in moments {
+            for (at, samples) in batches {
                 let Some((_, sample)) = samples.iter().find(|(uuid, _)| *uuid == gpu.uuid) else { continue };
                 let at = now.min(Timestamp(now.0.saturating_sub((*newest - *at).0)));
                 track.fine.record(at, sample);
@@ -151,19 +152,19 @@ impl History {
 
     /// Merges another history: of an earlier run, or of another server.
     pub fn merge(&mut self, other: Self) {
-        let mut room = MAX_TRACKS.saturating_sub(self.track_count());
+        let mut free_tracks = MAX_TRACKS.saturating_sub(self.track_count());
         for (worker, tracks) in other.workers {
-            let ours = self.workers.entry(worker).or_default();
+            let known_tracks = self.workers.entry(worker).or_default();
             for track in tracks {
-                if let Some(known) = ours.iter_mut().find(|known| known.uuid == track.uuid) {
-                    known.fine.merge(&track.fine);
-                    known.coarse.merge(&track.coarse);
-                } else if room > 0 {
-                    room -= 1;
-                    ours.push(track);
+                if let Some(known_track) = known_tracks.iter_mut().find(|known_track| known_track.uuid == track.uuid) {
+                    known_track.fine.merge(&track.fine);
+                    known_track.coarse.merge(&track.coarse);
+                } else if free_tracks > 0 {
+                    free_tracks -= 1;
+                    known_tracks.push(track);
                 }
             }
-            ours.sort_by_key(|track| track.index);
+            known_tracks.sort_by_key(|track| track.index);
         }
         self.workers.retain(|_, tracks| !tracks.is_empty());
     }

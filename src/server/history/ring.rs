@@ -60,10 +60,10 @@ impl Ring {
             let slot = self.slot(index);
             self.cells[slot] = self.accumulator.finish().merge(self.cells[slot]);
         } else if index >= self.oldest_index() {
-            let mut late = CellAccumulator::default();
-            late.add(sample);
+            let mut accumulator = CellAccumulator::default();
+            accumulator.add(sample);
             let slot = self.slot(index);
-            self.cells[slot] = self.cells[slot].merge(late.finish());
+            self.cells[slot] = self.cells[slot].merge(accumulator.finish());
         }
     }
 
@@ -97,8 +97,8 @@ impl Ring {
             return;
         }
         let len = i64::try_from(self.cells.len()).unwrap_or(i64::MAX);
-        for passed in (self.newest_index + 1).max(index - len + 1)..=index {
-            let slot = self.slot(passed);
+        for skipped in (self.newest_index + 1).max(index - len + 1)..=index {
+            let slot = self.slot(skipped);
             self.cells[slot] = HistoryCell::EMPTY;
         }
         (self.newest_index, self.accumulator) = (index, CellAccumulator::default());

@@ -26,7 +26,7 @@ fn gpu(index: u32) -> Gpu {
 fn record(history: &mut History, moments: &[(i64, f64)], now: Timestamp) {
     let samples: Vec<_> = moments
         .iter()
-        .map(|(at, used)| (Timestamp(at * 1_000), vec![("GPU-0".to_owned(), busy_sample(*used))]))
+        .map(|(at, utilization)| (Timestamp(at * 1_000), vec![("GPU-0".to_owned(), busy_sample(*utilization))]))
         .collect();
     history.record(&worker(1), &[gpu(0)], &samples, now);
 }
@@ -34,7 +34,7 @@ fn record(history: &mut History, moments: &[(i64, f64)], now: Timestamp) {
 fn known_cells(ring: &Ring) -> Vec<(i64, f64, f64)> {
     let cells =
         (ring.oldest_index()..=ring.newest_index()).map(|number| (number - ring.newest_index(), ring.cell(number)));
-    cells.filter_map(|(back, cell)| Some((back, cell.utilization()?, cell.peak_utilization()?))).collect()
+    cells.filter_map(|(offset, cell)| Some((offset, cell.utilization()?, cell.peak_utilization()?))).collect()
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn agent_clock_is_used_for_durations_only() {
 #[test]
 fn late_sample_fills_gaps_and_raises_maxima_only() {
     let mut ring = Ring::new(SMALL);
-    for (at, used) in [(100, 20.0), (140, 40.0)] {
-        ring.record(Timestamp(at), &busy_sample(used));
+    for (at, utilization) in [(100, 20.0), (140, 40.0)] {
+        ring.record(Timestamp(at), &busy_sample(utilization));
     }
     assert_eq!(known_cells(&ring), [(-4, 20.0, 20.0), (0, 40.0, 40.0)], "between them is a gap");
     ring.record(Timestamp(122), &busy_sample(70.0));
@@ -143,7 +143,7 @@ fn merged_history_has_the_data_of_both() {
     let mut again = merged.clone();
     again.merge(theirs);
     again.merge(ours);
-    assert_eq!(again, merged, "what is known already changes nothing");
+    assert_eq!(again, merged, "known data changes nothing");
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn samples() -> impl Strategy<Value = Vec<(i64, f64)>> {
 }
 
 proptest! {
-    /// Whatever the order of samples, a ring has no data for a period without a sample, keeps each maximum, and means lie
-    /// between the samples.
+    /// Whatever the order of samples, a ring has no data for a period without a sample, keeps each maximum, and means
+    /// lie between the samples.
     #[test]
     fn ring_invents_no_data_and_keeps_maxima(moments in samples()) {
         let mut ring = Ring::new(SMALL);
-        for (at, used) in &moments {
-            ring.record(Timestamp(*at), &busy_sample(*used));
+        for (at, utilization) in &moments {
+            ring.record(Timestamp(*at), &busy_sample(*utilization));
         }
         let newest = moments.iter().map(|(at, _)| at / 10).max().unwrap_or_default();
         prop_assert_eq!(ring.newest_index(), newest);
@@ -186,12 +186,13 @@ proptest! {
                     latest = latest.max(at / 10);
                     at / 10 == number && number > latest - 8
                 })
-                .map(|(_, used)| *used)
+                .map(|(_, utilization)| *utilization)
                 .collect();
             let expects_data = number > newest - 8 && !values.is_empty();
             prop_assert_eq!(cell.has_data(), expects_data);
             if expects_data {
-                let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), used| (low.min(*used), high.max(*used)));
+                let low = values.iter().copied().fold(f64::MAX, f64::min);
+                let high = values.iter().copied().fold(f64::MIN, f64::max);
                 let mean = cell.utilization().expect("a mean");
                 prop_assert!((cell.peak_utilization().expect("the highest") - high).abs() <= 0.51);
                 prop_assert!(low - 0.26 <= mean && mean <= high + 0.26);
@@ -202,11 +203,12 @@ proptest! {
     #[test]
     fn history_round_trips_through_bytes(moments in samples(), uuid in "\\PC{0,40}", vram in prop::option::of(0.0..1_000.0_f64)) {
         let gpu = Gpu { uuid: uuid.clone(), vram_gb: vram, ..gpu(3) };
-        let samples: Vec<_> = moments.iter().map(|(at, used)| (Timestamp(at * 1_000), vec![(uuid.clone(), busy_sample(*used))])).collect();
+        let sample = |utilization: f64| vec![(uuid.clone(), busy_sample(utilization))];
+        let samples: Vec<_> = moments.iter().map(|(at, utilization)| (Timestamp(at * 1_000), sample(*utilization))).collect();
         let mut history = History::default();
         history.record(&worker(7), &[gpu], &samples, NOW);
-        let read = History::from_bytes(&history.to_bytes()).expect("whole");
-        let (ours, theirs) = (&history.worker_tracks(&worker(7))[0], &read.worker_tracks(&worker(7))[0]);
+        let parsed = History::from_bytes(&history.to_bytes()).expect("valid bytes");
+        let (ours, theirs) = (&history.worker_tracks(&worker(7))[0], &parsed.worker_tracks(&worker(7))[0]);
         prop_assert_eq!((&ours.uuid, ours.index, ours.vram_gb), (&theirs.uuid, theirs.index, theirs.vram_gb));
         for resolution in [FINE, COARSE] {
             let (ours, theirs) = (ours.ring(resolution), theirs.ring(resolution));

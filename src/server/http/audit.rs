@@ -13,19 +13,17 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::Query;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc, schema_of};
+use crate::http::operation::doc::{ContentDoc, OperationDoc, ResponseDoc, schema_of};
 use crate::http::state::AppState;
 use crate::service::access::Requirement;
 use crate::service::audit::entries;
 
 pub fn routes(app: &AppState) -> Routes {
-    let reads = Requirement::Permission(Permission::AdminAudit);
-    Routes::new(app, "Audit").get("/audit", reads, LIST, list).get("/audit/export", reads, EXPORT, export).get(
-        "/audit/verify",
-        reads,
-        VERIFY,
-        verify,
-    )
+    let view_audit = Requirement::Permission(Permission::AdminAudit);
+    Routes::new(app, "Audit")
+        .get("/audit", view_audit, LIST, list)
+        .get("/audit/export", view_audit, EXPORT, export)
+        .get("/audit/verify", view_audit, VERIFY, verify)
 }
 
 const LIST: OperationDoc = OperationDoc {
@@ -42,7 +40,7 @@ async fn list(
 }
 
 const EXPORT: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::new(200, "The entries, oldest first.", ContentDoc::Lines(schema_of::<AuditEntry>))],
+    responses: &[ResponseDoc::new(200, "The entries, oldest first.", ContentDoc::Lines(schema_of::<AuditEntry>))],
     problems: &["out_of_range"],
     ..OperationDoc::new("exportAudit", "Streams the audit log as JSON lines.")
 };

@@ -1,6 +1,7 @@
 //! Bulk actions on workers and jobs: `POST /api/admin/workers/bulk/…`, `POST /api/queue/bulk/…`.
 //!
-//! Each action has its own route instead of a field in the body, so that it requires the same permission as for one item.
+//! Each action has its own route instead of a field in the body, so that it requires the same permission as for one
+//! item.
 
 use app::protocol::bulk::{BulkDrain, BulkIds, BulkResult, BulkResults};
 use app::protocol::status::{BulkAction, BulkOutcome, BulkTarget};
@@ -11,9 +12,9 @@ use futures_util::future::BoxFuture;
 
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::http::edge::headers::idempotency_key;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::request_headers::idempotency_key;
 use crate::http::operation::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use crate::http::request_context::current_locale;
 use crate::http::state::AppState;

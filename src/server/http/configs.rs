@@ -99,12 +99,12 @@ async fn put(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
-    IfMatch(seen): IfMatch,
-    IfNoneMatchAny(new): IfNoneMatchAny,
+    IfMatch(precondition): IfMatch,
+    IfNoneMatchAny(must_be_new): IfNoneMatchAny,
     Body(bundle): Body<ConfigBundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
-    let seen = if new { ConfigPrecondition::Absent } else { seen.into() };
-    Ok(Json(app.services.configs.put_config(caller_from_principal(&principal), name, bundle, seen).await?))
+    let precondition = if must_be_new { ConfigPrecondition::Absent } else { precondition.into() };
+    Ok(Json(app.services.configs.put_config(caller_from_principal(&principal), name, bundle, precondition).await?))
 }
 
 const DELETE: OperationDoc = OperationDoc {
@@ -117,8 +117,8 @@ async fn delete(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
-    IfMatch(seen): IfMatch,
+    IfMatch(precondition): IfMatch,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.configs.delete_config(caller_from_principal(&principal), name, seen.into()).await?;
+    app.services.configs.delete_config(caller_from_principal(&principal), name, precondition.into()).await?;
     Ok(Json(ReportResponse { success: true }))
 }

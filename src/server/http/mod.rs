@@ -1,8 +1,8 @@
 //! The HTTP layer: routes, authorization, and error responses.
 //!
-//! Every route belongs to exactly one group, and each group has one guard ([`guards`]): [`agents`] routes take a worker's or a job's token,
-//! [`user_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
-//! browser's session. There are no routes outside of a group.
+//! Every route belongs to exactly one group, and each group has one guard ([`guards`]): [`agents`] routes take a
+//! worker's or a job's token, [`user_routes`] take a user's session or API token and the permission that each route
+//! names ([`routes`]), pages take a browser's session. There are no routes outside of a group.
 
 mod access;
 mod agents;

@@ -1,4 +1,5 @@
-//! Maps errors to status codes and problem documents. This is the only place that does. The sentences are in `app/locales`.
+//! Maps errors to status codes and problem documents. This is the only place that does. The sentences are in
+//! `app/locales`.
 
 mod access;
 pub mod codes;
@@ -50,8 +51,8 @@ impl ApiError {
     }
 
     /// The body did not arrive completely.
-    pub fn body_interrupted(why: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, Sentence::IncompleteBody { why: why.to_owned() })
+    pub fn body_interrupted(reason: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Sentence::IncompleteBody { why: reason.to_owned() })
     }
 
     /// The body is not the expected JSON.
@@ -65,8 +66,8 @@ impl ApiError {
     }
 
     /// The query string is invalid.
-    pub fn invalid_query(why: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, Sentence::InvalidQuery { why: why.to_owned() })
+    pub fn invalid_query(reason: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Sentence::InvalidQuery { why: reason.to_owned() })
     }
 
     /// The connection is not encrypted.
@@ -217,9 +218,9 @@ impl From<ServiceError> for ApiError {
             ServiceError::PreconditionFailed => Self::new(S::PRECONDITION_FAILED, Sentence::PreconditionFailed),
             ServiceError::NameTaken(name) => Self::new(S::CONFLICT, Sentence::NameTakenWorker { name: escaped(&name) }),
             ServiceError::Invalid(invalid) => invalid::invalid_input(&invalid),
-            ServiceError::InvalidFields(wrong) => invalid::invalid_fields(&wrong),
-            ServiceError::JobTransition(rejected) => transitions::job_problem(&rejected),
-            ServiceError::WorkerTransition(rejected) => transitions::worker_problem(rejected),
+            ServiceError::InvalidFields(fields) => invalid::invalid_fields(&fields),
+            ServiceError::JobTransition(error) => transitions::job_problem(&error),
+            ServiceError::WorkerTransition(error) => transitions::worker_problem(error),
             ServiceError::LogGap { durable } => {
                 let sentence = Sentence::LogGap { offset: durable.to_string() };
                 Self::new(S::CONFLICT, sentence).with("durable", durable)
@@ -234,7 +235,7 @@ impl From<ServiceError> for ApiError {
             }
             ServiceError::RateLimited { kind, wait, .. } => unauthorized::too_many_requests(kind, wait),
             ServiceError::NotAuthenticated => Self::not_authenticated(),
-            ServiceError::WorkerTokenRejected(closed, _) => unauthorized::worker_token_problem(closed),
+            ServiceError::WorkerTokenRejected(rejection, _) => unauthorized::worker_token_problem(rejection),
             ServiceError::WrongPassword
             | ServiceError::WrongToken
             | ServiceError::Factor(_)
@@ -248,19 +249,19 @@ impl From<ServiceError> for ApiError {
             | ServiceError::LastAdmin
             | ServiceError::NoAccounts
             | ServiceError::NoAccount => access::access_problem(&service_error),
-            changed @ (ServiceError::NotConfigOwner { .. } | ServiceError::ConfigChanged { .. }) => {
-                configs::config_problem(changed)
+            error @ (ServiceError::NotConfigOwner { .. } | ServiceError::ConfigChanged { .. }) => {
+                configs::config_problem(error)
             }
             ServiceError::SecretNotFound(name) => secrets::secret_not_found(&name),
             ServiceError::SecretRemoved(name) => secrets::secret_removed(&name),
-            ServiceError::SecretUnreadable(name, locked) => secrets::secret_unreadable(&name, &locked),
-            ServiceError::Vault(locked) => secrets::secret_key_unavailable(&locked),
+            ServiceError::SecretUnreadable(name, error) => secrets::secret_unreadable(&name, &error),
+            ServiceError::Vault(error) => secrets::secret_key_unavailable(&error),
             ServiceError::Upload { rejection, stored_bytes } => upload_problem(rejection, stored_bytes),
             ServiceError::DiskFull { free, floor } => unauthorized::disk_full(free, floor),
             ServiceError::DiskFullForRunning { free, floor } => unauthorized::disk_full_for_running(free, floor),
             ServiceError::LimitReached(limit) => unauthorized::limit_reached(limit),
-            ServiceError::FilesUnavailable(why) => {
-                tracing::error!(error = %why, "files: disk error");
+            ServiceError::FilesUnavailable(reason) => {
+                tracing::error!(error = %reason, "files: disk error");
                 service_unavailable(Sentence::FilesUnavailable)
             }
             ServiceError::Store(error) => store_problem(&error),
@@ -279,10 +280,10 @@ fn service_unavailable(sentence: Sentence) -> ApiError {
 }
 
 /// A file was not stored; of a chunk, the first bytes may be.
-fn upload_problem(why: UploadRejection, stored_bytes: u64) -> ApiError {
-    let is_too_large = matches!(why, UploadRejection::TooLarge { .. });
+fn upload_problem(rejection: UploadRejection, stored_bytes: u64) -> ApiError {
+    let is_too_large = matches!(rejection, UploadRejection::TooLarge { .. });
     let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-    let sentence = match (why, stored_bytes) {
+    let sentence = match (rejection, stored_bytes) {
         (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRejectedSize { limit: limit.to_string() },
         (UploadRejection::DigestMismatch { announced, found }, _) => {
             Sentence::UploadRejectedDigest { found, announced }
@@ -294,9 +295,9 @@ fn upload_problem(why: UploadRejection, stored_bytes: u64) -> ApiError {
             let (announced, kept) = (announced.to_string(), stored_bytes.to_string());
             Sentence::UploadRejectedAnnouncementInPart { announced, kept }
         }
-        (UploadRejection::Interrupted(why), 0) => Sentence::UploadRejectedInterruption { why },
-        (UploadRejection::Interrupted(why), stored_bytes) => {
-            Sentence::UploadRejectedInterruptionInPart { why, kept: stored_bytes.to_string() }
+        (UploadRejection::Interrupted(reason), 0) => Sentence::UploadRejectedInterruption { why: reason },
+        (UploadRejection::Interrupted(reason), stored_bytes) => {
+            Sentence::UploadRejectedInterruptionInPart { why: reason, kept: stored_bytes.to_string() }
         }
     };
     ApiError::new(status, sentence)

@@ -25,12 +25,12 @@ impl RenderLimiter {
     /// disconnects earlier costs nothing.
     pub async fn run_to_completion<T: Send + 'static>(&self, page: impl Future<Output = T> + Send + 'static) -> T {
         let permit = Arc::clone(&self.0).acquire_owned().await;
-        let rendered = async move {
-            let rendered = page.await;
+        let render = async move {
+            let response = page.await;
             drop(permit);
-            rendered
+            response
         };
-        run_to_completion(rendered).await
+        run_to_completion(render).await
     }
 }
 
@@ -44,23 +44,23 @@ mod tests {
     #[tokio::test]
     async fn started_renderings_finish_and_waiting_ones_never_start() {
         let limiter = RenderLimiter::default();
-        let (mut endings, mut ends) = (Vec::new(), Vec::new());
+        let (mut senders, mut results) = (Vec::new(), Vec::new());
         for _ in 0..=MAX_CONCURRENT {
-            let (release, released) = oneshot::channel::<()>();
-            let (end, ended) = oneshot::channel();
+            let (sender, receiver) = oneshot::channel::<()>();
+            let (result_sender, result) = oneshot::channel();
             let page = async move {
-                drop(released.await);
-                let _finished = end.send(());
+                drop(receiver.await);
+                let _finished = result_sender.send(());
             };
-            assert!(poll!(Box::pin(limiter.run_to_completion(page))).is_pending(), "its reader leaves");
-            endings.push(release);
-            ends.push(ended);
+            assert!(poll!(Box::pin(limiter.run_to_completion(page))).is_pending(), "the client disconnects");
+            senders.push(sender);
+            results.push(result);
         }
-        assert!(ends.pop().expect("one more than there are places").await.is_err(), "it never began");
-        drop(endings);
-        for ended in ends {
-            ended.await.expect("it was made");
+        assert!(results.pop().expect("one more than permits").await.is_err(), "it never started");
+        drop(senders);
+        for result in results {
+            result.await.expect("it finished");
         }
-        assert_eq!(limiter.run_to_completion(async { 7 }).await, 7, "there is a place again");
+        assert_eq!(limiter.run_to_completion(async { 7 }).await, 7, "a permit is free again");
     }
 }

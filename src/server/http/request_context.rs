@@ -12,7 +12,7 @@ tokio::task_local! {
     static CURRENT_USER: String;
 }
 
-/// What is available to everything that handles a request.
+/// The request's data for everything that handles it.
 #[derive(Clone)]
 pub struct RequestContext {
     pub id: String,
@@ -59,7 +59,7 @@ pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> 
         Err(_) => tokio::spawn(work),
     };
     match task.await.map_err(JoinError::try_into_panic) {
-        Ok(done) => done,
+        Ok(result) => result,
         Err(Ok(panic)) => resume_unwind(panic),
         // The runtime shuts down.
         Err(Err(_)) => pending().await,

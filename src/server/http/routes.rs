@@ -85,7 +85,7 @@ impl DeclaredRoute {
 macro_rules! methods {
     ($($name:ident $filter:ident),+) => {
         $(
-            #[doc = concat!("Answers ", stringify!($filter), ".")]
+            #[doc = concat!("Adds a route for ", stringify!($filter), ".")]
             #[must_use]
             pub fn $name<H, T>(self, path: &str, access: impl Into<RouteAccess>, doc: OperationDoc, handler: H) -> Self
             where
@@ -126,8 +126,8 @@ impl Routes {
         H: Handler<T, AppState> + HandlerSignature<T>,
         T: 'static,
     {
-        let guarded = self.apply_guard(access, on(filter, handler));
-        self.router = self.router.route(path, guarded);
+        let method_router = self.apply_guard(access, on(filter, handler));
+        self.router = self.router.route(path, method_router);
         let (path, tag, signature) = (path.to_owned(), self.tag, H::signature());
         self.declared.push(DeclaredRoute { method, path, access, tag, doc, signature });
         self
@@ -141,8 +141,8 @@ impl Routes {
         T: 'static,
     {
         let access = access.into();
-        let guarded = self.apply_guard(access, on(MethodFilter::POST, handler));
-        self.router = self.router.route(path, guarded);
+        let method_router = self.apply_guard(access, on(MethodFilter::POST, handler));
+        self.router = self.router.route(path, method_router);
         self.forms.push((path.to_owned(), access));
         self
     }
@@ -158,8 +158,8 @@ impl Routes {
 
     /// Wraps the routes that have been added so far.
     #[must_use]
-    pub fn layer(mut self, wrap: impl FnOnce(Router<AppState>) -> Router<AppState>) -> Self {
-        self.router = wrap(self.router);
+    pub fn layer(mut self, add_layer: impl FnOnce(Router<AppState>) -> Router<AppState>) -> Self {
+        self.router = add_layer(self.router);
         self
     }
 
@@ -186,11 +186,13 @@ impl Routes {
         let app = self.app.clone();
         match access {
             RouteAccess::Anyone => methods,
-            RouteAccess::Principal(needs) => {
-                methods.route_layer(from_fn_with_state((app, needs, self.denied), check_permission))
+            RouteAccess::Principal(requirement) => {
+                methods.route_layer(from_fn_with_state((app, requirement, self.denied), check_permission))
             }
             RouteAccess::Registration => methods.route_layer(from_fn_with_state(app, guards::require_registration)),
-            RouteAccess::Worker(to) => methods.route_layer(from_fn_with_state((app, to), guards::require_worker)),
+            RouteAccess::Worker(token_use) => {
+                methods.route_layer(from_fn_with_state((app, token_use), guards::require_worker))
+            }
             RouteAccess::Job => methods.route_layer(from_fn_with_state(app, guards::require_job)),
         }
     }
@@ -198,7 +200,7 @@ impl Routes {
 
 /// Checks the permission that the route requires.
 async fn check_permission(
-    State((app, needs, denied)): State<(AppState, Requirement, DeniedResponse)>,
+    State((app, requirement, denied)): State<(AppState, Requirement, DeniedResponse)>,
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
@@ -207,17 +209,17 @@ async fn check_permission(
     let Some(principal) = request.extensions().get::<Principal>() else {
         return ApiError::not_authenticated().into_response();
     };
-    let permitted = app.services.access.authorize(principal, needs, job.as_ref()).await;
-    if let Err(ServiceError::PermissionDenied(permission)) = &permitted {
-        let wanted = guards::request_target(&request);
+    let result = app.services.access.authorize(principal, requirement, job.as_ref()).await;
+    if let Err(ServiceError::PermissionDenied(permission)) = &result {
+        let target = guards::request_target(&request);
         let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
         let detail = json!({"reason": "permission_denied", "permission": permission});
         app.services
             .audit
-            .record_rejection(caller_from_principal(principal), RejectionKind::AccessDenied, peer, &wanted, detail)
+            .record_rejection(caller_from_principal(principal), RejectionKind::AccessDenied, peer, &target, detail)
             .await;
     }
-    match permitted {
+    match result {
         Ok(()) => next.run(request).await,
         Err(error) => denied(&app, request.headers(), error),
     }

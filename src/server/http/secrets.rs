@@ -17,11 +17,11 @@ use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 
 pub fn routes(app: &AppState) -> Routes {
-    let submits = Requirement::Permission(Permission::JobSubmit);
+    let submit_jobs = Requirement::Permission(Permission::JobSubmit);
     Routes::new(app, "Secrets")
-        .get("/secrets", submits, LIST, list)
-        .put("/secrets/{name}", submits, PUT, put)
-        .delete("/secrets/{name}", submits, REMOVE, remove)
+        .get("/secrets", submit_jobs, LIST, list)
+        .put("/secrets/{name}", submit_jobs, PUT, put)
+        .delete("/secrets/{name}", submit_jobs, REMOVE, remove)
         .layer(|router| limits::limit_body(router, limits::API))
 }
 

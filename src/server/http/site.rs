@@ -25,8 +25,8 @@ pub fn hashes() -> Option<Cow<'static, [u8]>> {
 pub fn style_sheet() -> String {
     let hashes = hashes().unwrap_or_default();
     let hashes = String::from_utf8_lossy(&hashes);
-    let of_css = hashes.lines().find_map(|line| line.strip_prefix("css:"));
-    of_css.map_or_else(|| "/pkg/simpletuner.css".to_owned(), |hash| format!("/pkg/simpletuner.{}.css", hash.trim()))
+    let css_hash = hashes.lines().find_map(|line| line.strip_prefix("css:"));
+    css_hash.map_or_else(|| "/pkg/simpletuner.css".to_owned(), |hash| format!("/pkg/simpletuner.{}.css", hash.trim()))
 }
 
 /// Serves a file of the site. Browsers may cache names with a hash forever.
@@ -34,13 +34,13 @@ pub fn serve_file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let path = path.trim_start_matches('/');
     let (data, encoding) = find_encoded(path, headers)?;
     let mut response = Body::from(data).into_response();
-    let out = response.headers_mut();
-    out.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
-    out.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    let response_headers = response.headers_mut();
+    response_headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
+    response_headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     let cache = if path.starts_with("pkg/") { "public, max-age=31536000, immutable" } else { "public, max-age=3600" };
-    out.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
     if let Some(encoding) = encoding {
-        out.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        response_headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
     Some(response)
 }

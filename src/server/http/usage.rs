@@ -10,7 +10,7 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::csv;
 use crate::http::edge::extractors::Query;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 
@@ -39,7 +39,7 @@ async fn show(
 }
 
 const EXPORT: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::new(200, "One line per group, after a header line.", ContentDoc::Bytes(&["text/csv"]))],
+    responses: &[ResponseDoc::new(200, "One line per group, after a header line.", ContentDoc::Bytes(&["text/csv"]))],
     problems: &["out_of_range"],
     ..OperationDoc::new("exportUsage", "Exports usage by group as CSV.")
 };

@@ -1,5 +1,5 @@
-//! Background loops: each pass takes no input, does a bounded amount of work, and is retried by the next one. An error is
-//! logged and stops nothing.
+//! Background loops: each pass takes no input, does a bounded amount of work, and is retried by the next one. An error
+//! is logged and stops nothing.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -77,12 +77,13 @@ impl Loops<'_> {
         self.while_leading("health", HEALTH_INTERVAL, |services| async move {
             let HealthPass { offline, removed, failed } = services.agents.check_health().await?;
             if offline + removed + failed > 0 {
-                tracing::info!(offline, removed, "health check: marked workers offline or removed them");
+                tracing::info!(offline, removed, failed, "health check: processed silent workers");
             }
             Ok(())
         });
     }
-    /// What is recorded, signed, or removed from time to time.
+
+    /// Periodic records, signatures and removals.
     fn start_cleanup(&self) {
         self.every("rejections", REJECTIONS_INTERVAL, |services| async move {
             services.audit.flush_suppressed().await;
@@ -155,10 +156,10 @@ async fn run_while_leading<F>(
     F: Future<Output = Result<(), ServiceError>> + Send,
 {
     let pass = &pass;
-    let if_it_leads = |services: Arc<Services>| async move {
+    let pass_if_leader = |services: Arc<Services>| async move {
         if services.context.leadership.held_since().is_some() { pass(services).await } else { Ok(()) }
     };
-    run_every(name, period, shutdown, services, if_it_leads).await;
+    run_every(name, period, shutdown, services, pass_if_leader).await;
 }
 
 async fn run_every<F>(
@@ -179,9 +180,9 @@ async fn run_every<F>(
             () = shutdown.cancelled() => return,
         }
         let started = Instant::now();
-        let ended = pass(Arc::clone(&services)).await;
-        passes.record(services.context.now(), started.elapsed(), ended.is_ok());
-        if let Err(error) = ended {
+        let result = pass(Arc::clone(&services)).await;
+        passes.record(services.context.now(), started.elapsed(), result.is_ok());
+        if let Err(error) = result {
             tracing::error!(task = name, ?error, "background loop failed; retrying at its next pass");
         }
     }

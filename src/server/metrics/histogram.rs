@@ -104,7 +104,7 @@ mod tests {
     fn durations_are_exposed_in_seconds() {
         let times = Histogram::of_seconds(LATENCY_BOUNDS);
         times.observe_duration(Duration::from_millis(1_500));
-        let counted = times.snapshot();
-        assert!((counted.sum - 1.5).abs() < 1e-9 && counted.buckets.contains(&(2.5, 1)), "{counted:?}");
+        let snapshot = times.snapshot();
+        assert!((snapshot.sum - 1.5).abs() < 1e-9 && snapshot.buckets.contains(&(2.5, 1)), "{snapshot:?}");
     }
 }

@@ -37,9 +37,9 @@ impl LoopMetrics {
 
 impl LoopPasses {
     /// Records a pass.
-    pub fn record(&self, now: Timestamp, elapsed: Duration, well: bool) {
+    pub fn record(&self, now: Timestamp, elapsed: Duration, succeeded: bool) {
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.failed.fetch_add(u64::from(!well), Ordering::Relaxed);
+        self.failed.fetch_add(u64::from(!succeeded), Ordering::Relaxed);
         self.last_at.store(now.0, Ordering::Relaxed);
         self.last_duration.store(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Counters of the server. Counting is adding to atomics; what can be computed from memory on request, such as the number of
-//! workers, is not counted here.
+//! Counters of the server. Counting is adding to atomics; what can be computed from memory on request, such as the
+//! number of workers, is not counted here.
 
 pub mod dispatch;
 pub mod histogram;

@@ -88,16 +88,16 @@ impl MetricsPage {
     pub fn render_plain(self) -> String {
         let counters = self.0.iter().filter(|family| matches!(family.values, FamilyValues::Counters(_)));
         let counters: BTreeSet<_> = counters.map(|family| family.name.clone()).collect();
-        let plain = |line: &str| {
-            let head = line.starts_with("# HELP ") || line.starts_with("# TYPE ");
+        let to_plain = |line: &str| {
+            let is_comment = line.starts_with("# HELP ") || line.starts_with("# TYPE ");
             match line.splitn(4, ' ').collect::<Vec<_>>()[..] {
-                [mark, keyword, name, rest] if head && counters.contains(name) => {
+                [mark, keyword, name, rest] if is_comment && counters.contains(name) => {
                     format!("{mark} {keyword} {name}_total {rest}\n")
                 }
                 _ => format!("{line}\n"),
             }
         };
-        self.render().lines().filter(|line| *line != "# EOF").map(plain).collect()
+        self.render().lines().filter(|line| *line != "# EOF").map(to_plain).collect()
     }
 }
 

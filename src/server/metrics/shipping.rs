@@ -20,8 +20,8 @@ impl ShippingMetrics {
     }
 
     /// Records whether everything was shipped.
-    pub fn record_try(&self, went_well: bool, now: Timestamp) {
-        if went_well {
+    pub fn record_try(&self, succeeded: bool, now: Timestamp) {
+        if succeeded {
             self.failing_since.store(0, Ordering::Relaxed);
         } else {
             self.failures.fetch_add(1, Ordering::Relaxed);

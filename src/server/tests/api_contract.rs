@@ -56,7 +56,7 @@ fn route_contracts(app: &AppState) -> Vec<RouteContract> {
             let code = ProblemCode::find(name).unwrap_or_else(|| panic!("{name} is not in the table of codes"));
             code.statuses.iter().for_each(|status| _ = problems.entry(*status).or_default().insert(code.name));
         }
-        let good = route.signature.answers.iter().chain(route.doc.answers).map(|answer| answer.status).collect();
+        let good = route.signature.responses.iter().chain(route.doc.responses).map(|answer| answer.status).collect();
         RouteContract { method: route.method, path: route.path, good, problems }
     };
     crate::http::declared_routes(app).into_iter().map(promise).collect()

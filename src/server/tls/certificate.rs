@@ -42,8 +42,8 @@ impl CertificatePaths {
     }
 
     /// Returns a message with the names of the files.
-    pub fn describe_unusable(&self, why: &str) -> String {
-        format!("cannot use the certificate {} with the key {}: {why}", self.chain.display(), self.key.display())
+    pub fn describe_unusable(&self, reason: &str) -> String {
+        format!("cannot use the certificate {} with the key {}: {reason}", self.chain.display(), self.key.display())
     }
 }
 
@@ -64,7 +64,7 @@ pub struct ServerCertificate {
 pub fn parse(contents: &CertificateFiles, now: Timestamp) -> Result<ServerCertificate, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.chain).collect();
     let chain = chain.map_err(|error| format!("the certificate is not valid PEM ({error})"))?;
-    let Some(own) = chain.first().cloned() else {
+    let Some(certificate) = chain.first().cloned() else {
         return Err("the file contains no certificate in PEM format".to_owned());
     };
     let key = PrivateKeyDer::from_pem_slice(&contents.key)
@@ -73,11 +73,11 @@ pub fn parse(contents: &CertificateFiles, now: Timestamp) -> Result<ServerCertif
         Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
         other => other.to_string(),
     })?;
-    let parsed = ParsedCertificate::try_from(&own).map_err(|error| error.to_string())?;
+    let parsed = ParsedCertificate::try_from(&certificate).map_err(|error| error.to_string())?;
     let fingerprint = Fingerprint(Sha256::digest(parsed.subject_public_key_info()).into());
     let unknown_issuer = Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
-    let vouched_for = verify_self_signed(&own, &parsed, now) == unknown_issuer;
-    Ok(ServerCertificate { key: Arc::new(key), fingerprint, is_ca_signed: vouched_for, ends_at: ends_at(&own) })
+    let is_ca_signed = verify_self_signed(&certificate, &parsed, now) == unknown_issuer;
+    Ok(ServerCertificate { key: Arc::new(key), fingerprint, is_ca_signed, ends_at: ends_at(&certificate) })
 }
 
 /// Verifies a certificate with itself as the only trust anchor; succeeds if it is self-signed.

@@ -23,7 +23,8 @@ pub use self::certificate::CertificatePaths;
 use self::certificate::ServerCertificate;
 use crate::clock::Clock;
 
-/// How often the files are checked. A change is loaded when two checks agree, because the second file may not be written yet.
+/// How often the files are checked. A change is loaded when two checks agree, because the second file may not be
+/// written yet.
 pub const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The certificate to use, as set on the command line.
@@ -74,16 +75,16 @@ pub struct Tls {
 
 impl Tls {
     /// Loads the certificate in these files.
-    pub fn open(pair: CertificatePaths, clock: &dyn Clock) -> Result<Self, String> {
-        let first = certificate::parse(&pair.read()?, clock.now()).map_err(|error| pair.describe_unusable(&error))?;
-        let shown = watch::Sender::new(Arc::new(first));
+    pub fn open(paths: CertificatePaths, clock: &dyn Clock) -> Result<Self, String> {
+        let first = certificate::parse(&paths.read()?, clock.now()).map_err(|error| paths.describe_unusable(&error))?;
+        let current = watch::Sender::new(Arc::new(first));
         let mut config = ServerConfig::builder_with_provider(crypto_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(CertificateResolver(shown.subscribe())));
+            .with_cert_resolver(Arc::new(CertificateResolver(current.subscribe())));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { current: shown, config: Arc::new(config), paths: pair })
+        Ok(Self { current, config: Arc::new(config), paths })
     }
 
     /// Returns the acceptor of the server's side.
@@ -112,22 +113,22 @@ impl Tls {
     }
 
     /// Waits until the key has changed.
-    pub async fn key_changed(&self, than: Fingerprint) {
+    pub async fn key_changed(&self, old: Fingerprint) {
         // The sender lives as long as `self`, so this cannot fail.
-        let _ = self.current.subscribe().wait_for(|now| now.fingerprint != than).await;
+        let _ = self.current.subscribe().wait_for(|certificate| certificate.fingerprint != old).await;
     }
 
     /// Checks the files periodically and loads changes. An unusable certificate is logged once and ignored.
-    pub async fn watch_files(self, clock: Arc<dyn Clock>, every: Duration) {
-        let mut acted_on = self.paths.read();
-        let mut previous = acted_on.clone();
+    pub async fn watch_files(self, clock: Arc<dyn Clock>, interval: Duration) {
+        let mut applied = self.paths.read();
+        let mut previous = applied.clone();
         loop {
-            tokio::time::sleep(every).await;
-            let pair = self.paths.clone();
-            let Ok(files) = tokio::task::spawn_blocking(move || pair.read()).await else { continue };
-            if files == previous && files != acted_on {
+            tokio::time::sleep(interval).await;
+            let paths = self.paths.clone();
+            let Ok(files) = tokio::task::spawn_blocking(move || paths.read()).await else { continue };
+            if files == previous && files != applied {
                 self.update(&files, &*clock);
-                acted_on = files.clone();
+                applied = files.clone();
             }
             previous = files;
         }
@@ -163,10 +164,10 @@ mod tests {
     #[test]
     fn incompatible_flags_are_rejected() {
         let (chain, key) = (Path::new("cert.pem"), Path::new("key.pem"));
-        let pair = CertificatePaths { chain: chain.to_owned(), key: key.to_owned() };
+        let paths = CertificatePaths { chain: chain.to_owned(), key: key.to_owned() };
         assert_eq!(TlsMode::from_flags(false, None, None), Ok(TlsMode::Off));
         assert_eq!(TlsMode::from_flags(true, None, None), Ok(TlsMode::SelfSigned));
-        assert_eq!(TlsMode::from_flags(true, Some(chain), Some(key)), Ok(TlsMode::Files(pair)));
+        assert_eq!(TlsMode::from_flags(true, Some(chain), Some(key)), Ok(TlsMode::Files(paths)));
         for (ssl, chain, key, expected) in [
             (false, Some(chain), Some(key), "add --ssl"),
             (false, Some(chain), None, "add --ssl"),
@@ -191,21 +192,24 @@ mod tests {
         let (first, second) = (create("first"), create("second"));
         let tls = Tls::open(first.clone(), &clock).expect("a certificate");
         let old = tls.fingerprint();
-        let (good, other) = (first.read().expect("files"), second.read().expect("files"));
-        let none = || b"none".to_vec();
+        let (valid_files, other_files) = (first.read().expect("files"), second.read().expect("files"));
+        let no_pem = || b"none".to_vec();
         for broken in [
-            certificate::CertificateFiles { key: other.key.clone(), ..good.clone() },
-            certificate::CertificateFiles { chain: none(), ..good.clone() },
-            certificate::CertificateFiles { key: none(), ..good.clone() },
-            certificate::CertificateFiles { chain: other.chain[..other.chain.len() / 2].to_vec(), ..other.clone() },
+            certificate::CertificateFiles { key: other_files.key.clone(), ..valid_files.clone() },
+            certificate::CertificateFiles { chain: no_pem(), ..valid_files.clone() },
+            certificate::CertificateFiles { key: no_pem(), ..valid_files.clone() },
+            certificate::CertificateFiles {
+                chain: other_files.chain[..other_files.chain.len() / 2].to_vec(),
+                ..other_files.clone()
+            },
         ] {
             assert!(certificate::parse(&broken, clock.now()).is_err());
             tls.update(&Ok(broken), &clock);
             assert_eq!(tls.fingerprint(), old);
         }
-        tls.update(&Err("gone".to_owned()), &clock);
+        tls.update(&Err("no such file".to_owned()), &clock);
         assert_eq!(tls.fingerprint(), old);
-        tls.update(&Ok(other), &clock);
+        tls.update(&Ok(other_files), &clock);
         assert_ne!(tls.fingerprint(), old);
     }
 }

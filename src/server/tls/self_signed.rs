@@ -1,7 +1,7 @@
 //! A self-signed certificate for a server without one.
 //!
-//! Its key is created once and stored, so that the fingerprint for agents stays the same. The certificate is renewed at startup
-//! when it is about to expire, or when the host has a new name or address.
+//! Its key is created once and stored, so that the fingerprint for agents stays the same. The certificate is renewed at
+//! startup when it is about to expire, or when the host has a new name or address.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -32,16 +32,16 @@ const RENEWAL_DAYS: i64 = 60;
 
 /// Returns the pair in this directory, created or renewed if needed.
 pub fn load_or_create(directory: &Path, names: &[String], now: Timestamp) -> Result<CertificatePaths, String> {
-    let pair = CertificatePaths { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
-    let unusable = |error: io::Error| format!("cannot use {} for a certificate: {error}", directory.display());
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
-    let key = load_or_create_key(&pair.key)?;
-    if !is_current(&pair.chain, &key, names, now) {
+    let paths = CertificatePaths { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
+    let directory_error = |error: io::Error| format!("cannot use {} for a certificate: {error}", directory.display());
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(directory_error)?;
+    let key = load_or_create_key(&paths.key)?;
+    if !is_current(&paths.chain, &key, names, now) {
         let certificate = issue(&key, names, now).map_err(|error| format!("cannot create a certificate: {error}"))?;
-        atomic_write::replace(&pair.chain, 0o644, certificate.as_bytes()).map_err(unusable)?;
-        tracing::info!(names = names.join(", "), "tls: created a self-signed certificate, {}", pair.chain.display());
+        atomic_write::replace(&paths.chain, 0o644, certificate.as_bytes()).map_err(directory_error)?;
+        tracing::info!(names = names.join(", "), "tls: created a self-signed certificate, {}", paths.chain.display());
     }
-    Ok(pair)
+    Ok(paths)
 }
 
 /// Returns the names for the certificate of a server that listens here.
@@ -65,24 +65,26 @@ pub fn interface_addresses() -> Vec<IpAddr> {
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
         v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
     };
-    let reachable = |ip: &IpAddr| match ip {
+    let is_reachable = |ip: &IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_link_local(),
         IpAddr::V6(v6) => !v6.is_unicast_link_local(),
     };
-    interfaces.filter_map(|interface| address(interface.address?)).filter(reachable).collect()
+    interfaces.filter_map(|interface| address(interface.address?)).filter(is_reachable).collect()
 }
 
-/// Returns the key in the file, or a new one. If several servers share the file and start together, one of them creates it.
+/// Returns the key in the file, or a new one. If several servers share the file and start together, one of them creates
+/// it.
 fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
-    let unusable = |error: &dyn std::fmt::Display| {
+    let key_error = |error: &dyn std::fmt::Display| {
         format!("cannot use the key {}: {error}; remove it to create a new one", path.display())
     };
     if !path.exists() {
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
-        atomic_write::write_if_absent(path, 0o600, key.serialize_pem().as_bytes()).map_err(|error| unusable(&error))?;
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| key_error(&error))?;
+        atomic_write::write_if_absent(path, 0o600, key.serialize_pem().as_bytes())
+            .map_err(|error| key_error(&error))?;
     }
-    let text = fs::read_to_string(path).map_err(|error| unusable(&error))?;
-    KeyPair::from_pem(&text).map_err(|error| unusable(&error))
+    let text = fs::read_to_string(path).map_err(|error| key_error(&error))?;
+    KeyPair::from_pem(&text).map_err(|error| key_error(&error))
 }
 
 /// Returns whether the certificate in the file has this key and these names, and does not expire soon.
@@ -92,10 +94,10 @@ fn is_current(path: &Path, key: &KeyPair, names: &[String], now: Timestamp) -> b
     let covers = |name: &String| {
         ServerName::try_from(name.as_str()).is_ok_and(|name| verify_server_name(&parsed, &name).is_ok())
     };
-    let later = now + Millis(DAY.0 * RENEWAL_DAYS);
+    let renewal_time = now + Millis(DAY.0 * RENEWAL_DAYS);
     parsed.subject_public_key_info().as_ref() == key.subject_public_key_info()
         && names.iter().all(covers)
-        && [now, later].iter().all(|moment| verify_self_signed(&der, &parsed, *moment).is_ok())
+        && [now, renewal_time].iter().all(|time| verify_self_signed(&der, &parsed, *time).is_ok())
 }
 
 fn issue(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcgen::Error> {
@@ -116,8 +118,8 @@ fn issue(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcge
     Ok(params.self_signed(key)?.pem())
 }
 
-fn to_date_time(moment: Timestamp) -> OffsetDateTime {
-    OffsetDateTime::from_unix_timestamp(moment.0 / 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+fn to_date_time(time: Timestamp) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(time.0 / 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 #[cfg(test)]
@@ -139,8 +141,8 @@ mod tests {
         let directory = directory.path().join("tls");
         let at = |names: &[&str], days: i64| {
             let now = NOW + Millis(DAY.0 * days);
-            let pair = load_or_create(&directory, &to_names(names), now).expect("a pair");
-            let contents = pair.read().expect("two files");
+            let paths = load_or_create(&directory, &to_names(names), now).expect("a certificate and its key");
+            let contents = paths.read().expect("two files");
             let certificate = parse(&contents, now).expect("a certificate");
             assert!(!certificate.is_ca_signed);
             (contents.chain, certificate.fingerprint)
@@ -149,18 +151,18 @@ mod tests {
         let mode = |file: &str| fs::metadata(directory.join(file)).expect("a file").permissions().mode() & 0o777;
         assert_eq!((mode("key.pem"), fs::read_dir(&directory).expect("a directory").count()), (0o600, 2));
 
-        assert_eq!(at(&["localhost", "10.0.0.7"], 300), first, "kept");
+        assert_eq!(at(&["localhost", "10.0.0.7"], 300), first, "unchanged");
         assert_eq!(at(&["10.0.0.7"], 0), first, "more names than needed do no harm");
-        let moved = at(&["localhost", "10.0.0.8"], 0);
-        assert!(moved.0 != first.0 && moved.1 == first.1, "another address, the same key");
+        let readdressed = at(&["localhost", "10.0.0.8"], 0);
+        assert!(readdressed.0 != first.0 && readdressed.1 == first.1, "another address, the same key");
         let renewed = at(&["localhost", "10.0.0.8"], 340);
-        assert!(renewed.0 != moved.0 && renewed.1 == first.1, "near its end, the same key");
+        assert!(renewed.0 != readdressed.0 && renewed.1 == first.1, "near its end, the same key");
         let later = at(&["localhost", "10.0.0.8"], 5_000);
         assert!(later.0 != renewed.0 && later.1 == first.1, "long expired, the same key");
 
         fs::remove_file(directory.join("key.pem")).expect("a file");
         let other = at(&["localhost", "10.0.0.8"], 5_000);
-        assert!(other.0 != later.0 && other.1 != first.1, "a certificate of another key is of no use");
+        assert!(other.0 != later.0 && other.1 != first.1, "a new key needs a new certificate");
     }
 
     #[test]
@@ -179,8 +181,8 @@ mod tests {
             subject_names(ip("10.0.0.9"), interfaces(), "rack-7"),
             to_names(&["localhost", "rack-7", "10.0.0.9"])
         );
-        let every = to_names(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
-        assert_eq!(subject_names(ip("0.0.0.0"), interfaces(), "rack_7"), every);
+        let expected = to_names(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
+        assert_eq!(subject_names(ip("0.0.0.0"), interfaces(), "rack_7"), expected);
         assert_eq!(subject_names(ip("::1"), interfaces(), "bad name"), to_names(&["localhost", "::1"]));
         assert!(super::interface_addresses().contains(&ip("127.0.0.1")), "this machine has a loopback address");
     }

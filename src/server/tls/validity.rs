@@ -38,8 +38,8 @@ fn parse_time(tag: u8, text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
 }
 
-fn element_content(der: &[u8], wanted: u8) -> Option<&[u8]> {
-    read_element(der).filter(|(tag, ..)| *tag == wanted).map(|(_, content, _)| content)
+fn element_content(der: &[u8], expected_tag: u8) -> Option<&[u8]> {
+    read_element(der).filter(|(tag, ..)| *tag == expected_tag).map(|(_, content, _)| content)
 }
 
 /// Reads the first element: tag, content, and the remaining bytes.
@@ -66,7 +66,7 @@ mod tests {
         for (year, text) in [(2031, "2031-05-06T07:08:09Z"), (2061, "2061-05-06T07:08:09Z")] {
             let key = rcgen::KeyPair::generate().expect("a key");
             let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("names");
-            let end = Timestamp::parse_rfc3339(text).expect("a moment");
+            let end = Timestamp::parse_rfc3339(text).expect("a time");
             params.not_after =
                 rcgen::date_time_ymd(year, 5, 6) + std::time::Duration::from_secs(7 * 3_600 + 8 * 60 + 9);
             let certificate = params.self_signed(&key).expect("a certificate");

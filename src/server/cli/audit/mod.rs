@@ -38,7 +38,8 @@ pub enum AuditCommand {
 /// Location of the audit log.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DatabaseLocationArgs {
-    /// Data directory of the server, with its SQLite database and key [default: simpletuner in the user's data directory].
+    /// Data directory of the server, with its SQLite database and key [default: simpletuner in the user's data
+    /// directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
     /// PostgreSQL database of the servers.
@@ -51,7 +52,8 @@ pub struct DatabaseLocationArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     database: DatabaseLocationArgs,
-    /// Compare with checkpoints that were shipped elsewhere (`--audit-ship`), instead of the file in the data directory.
+    /// Compare with checkpoints that were shipped elsewhere (`--audit-ship`), instead of the file in the data
+    /// directory.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Print the result as JSON.
@@ -102,59 +104,61 @@ pub fn main(command: AuditCommand) -> ExitCode {
     outcome.unwrap_or_else(|exit| exit.print())
 }
 
-async fn open_archive(database: &DatabaseLocationArgs) -> Result<ReadOnlyStore, ExitError> {
-    let opened = match &database.database_url {
+async fn open_store(database: &DatabaseLocationArgs) -> Result<ReadOnlyStore, ExitError> {
+    let store = match &database.database_url {
         Some(url) => ReadOnlyStore::open_postgres(&url.0).await,
         None => ReadOnlyStore::open_sqlite(&resolve_data_dir(database.data_dir.as_deref())?).await,
     };
-    opened.map_err(|error| ExitError::config(format!("{error:#}")))
+    store.map_err(|error| ExitError::config(format!("{error:#}")))
 }
 
 /// Verifies the audit log; returns the result and the output of `verify`.
 pub async fn verify_from_database(database: &DatabaseLocationArgs) -> Result<(bool, String), ExitError> {
-    let (verification, mut text) = (compute_verdict(database, None).await?, Vec::new());
-    print_verdict(&verification, &mut text)?;
-    let text = String::from_utf8_lossy(&text).trim().replace('\n', "; ");
-    Ok((verification.intact, text))
+    let (verification, mut output) = (compute_verification(database, None).await?, Vec::new());
+    print_verification(&verification, &mut output)?;
+    let output = String::from_utf8_lossy(&output).trim().replace('\n', "; ");
+    Ok((verification.intact, output))
 }
 
 async fn run_verify(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, ExitError> {
-    let verification = compute_verdict(&args.database, args.against.as_deref()).await?;
-    let printed = match (args.quiet, args.json) {
+    let verification = compute_verification(&args.database, args.against.as_deref()).await?;
+    let result = match (args.quiet, args.json) {
         (true, _) => Ok(()),
         (false, true) => writeln!(out, "{}", json!(verification)),
-        (false, false) => print_verdict(&verification, out),
+        (false, false) => print_verification(&verification, out),
     };
     // The exit code is set even if the reader closes the pipe.
-    printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
+    result.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
     Ok(if verification.intact { ExitCode::SUCCESS } else { ExitError::silent(65).print() })
 }
 
-async fn compute_verdict(
+async fn compute_verification(
     database: &DatabaseLocationArgs,
     against: Option<&Path>,
 ) -> Result<AuditVerification, ExitError> {
-    let archive = open_archive(database).await?;
+    let store = open_store(database).await?;
     let directory = resolve_data_dir(database.data_dir.as_deref());
     let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
-    let unreadable =
+    let read_error =
         |error: io::Error| ExitError::config(format!("cannot read the key or the file of checkpoints: {error}"));
-    let key =
-        directory.map_or(Ok(None), |directory| AuditCheckpointFile::find(&directory, kind)).map_err(unreadable)?;
-    let lines = match (against, &key) {
-        (Some(file), _) => parse_shipped(&fs::read_to_string(file).map_err(unreadable)?, kind),
-        (None, Some(key)) => key.read_signed().map_err(unreadable)?,
+    let checkpoints =
+        directory.map_or(Ok(None), |directory| AuditCheckpointFile::find(&directory, kind)).map_err(read_error)?;
+    let lines = match (against, &checkpoints) {
+        (Some(file), _) => parse_shipped(&fs::read_to_string(file).map_err(read_error)?, kind),
+        (None, Some(checkpoints)) => checkpoints.read_signed().map_err(read_error)?,
         (None, None) => SignedLines::default(),
     };
-    let failed = |error| ExitError::unavailable(format!("cannot read the whole audit log: {error}"));
-    let mut tx = archive.read().await.map_err(failed)?;
+    let database_error = |error| ExitError::unavailable(format!("cannot read the whole audit log: {error}"));
+    let mut tx = store.read().await.map_err(database_error)?;
     // A backup gets no further entries, so its newest entry counts as the current time for overdue checkpoints.
-    let now = tx.newest_audit_at().await.map_err(failed)?.unwrap_or_default();
-    let verdict = verify_audit_log(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
-    Ok(verdict.to_view(key.is_some(), lines.invalid_lines))
+    let now = tx.newest_audit_at().await.map_err(database_error)?.unwrap_or_default();
+    let verification = verify_audit_log(&mut *tx, checkpoints.as_ref(), &lines, against.is_some(), now)
+        .await
+        .map_err(database_error)?;
+    Ok(verification.to_view(checkpoints.is_some(), lines.invalid_lines))
 }
 
-fn print_verdict(verification: &AuditVerification, out: &mut impl Write) -> io::Result<()> {
+fn print_verification(verification: &AuditVerification, out: &mut impl Write) -> io::Result<()> {
     for AuditFault { chain, what, .. } in &verification.faults {
         writeln!(out, "{chain}: {what}")?;
     }
@@ -176,16 +180,16 @@ fn print_verdict(verification: &AuditVerification, out: &mut impl Write) -> io::
     match (verification.key_found, verification.checkpoints_of_other_keys) {
         (false, _) => writeln!(out, "no key found: a complete rewrite of the audit log cannot be excluded"),
         (true, 0) => writeln!(out, "signed checkpoints: {signed}"),
-        (true, foreign) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),
+        (true, others) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {others}"),
     }
 }
 
 async fn run_export(args: ExportArgs, out: &mut impl Write) -> Result<(), ExitError> {
     let ExportArgs { database, actor, action, target, request_id, since, until } = args;
-    let store: Arc<dyn Store> = Arc::new(open_archive(&database).await?);
+    let store: Arc<dyn Store> = Arc::new(open_store(&database).await?);
     let filters = AuditFilters { actor, action, target, request_id, since, until };
-    let wrong = |error| ExitError::usage(ApiError::from(error).to_problem(Locale::En).detail);
-    let entries = entries::export(store, &filters, SystemClock.now()).map_err(wrong)?;
+    let usage_error = |error| ExitError::usage(ApiError::from(error).to_problem(Locale::En).detail);
+    let entries = entries::export(store, &filters, SystemClock.now()).map_err(usage_error)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);
     while let Some(entry) = entries.next().await {

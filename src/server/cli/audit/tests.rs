@@ -17,11 +17,11 @@ use crate::store::conformance::fresh_database;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 
-const NUMBER: i64 = 20;
+const ENTRY_COUNT: i64 = 20;
 
 /// Appends entries to the chain of a server.
-async fn write(store: &dyn Store, number: i64) {
-    let written = store.write(Box::new(move |tx| {
+async fn append_entries(store: &dyn Store, number: i64) {
+    let result = store.write(Box::new(move |tx| {
         Box::pin(async move {
             for n in 0..number {
                 let entry = AuditEvent {
@@ -37,14 +37,14 @@ async fn write(store: &dyn Store, number: i64) {
             Ok(())
         })
     }));
-    written.await.expect("written");
+    result.await.expect("written");
 }
 
 /// Creates the data directory of a stopped server.
 async fn stopped_server_dir() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = SqliteStore::open(directory.path(), "c_1").await.expect("fresh");
-    write(&store, NUMBER).await;
+    append_entries(&store, ENTRY_COUNT).await;
     store.close().await;
     directory
 }
@@ -73,14 +73,14 @@ async fn run_verify_on(directory: &Path, json: bool) -> (String, bool) {
 async fn unmodified_audit_log_is_intact_while_the_server_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = SqliteStore::open(directory.path(), "c_1").await.expect("fresh");
-    write(&store, NUMBER).await;
+    append_entries(&store, ENTRY_COUNT).await;
     let report =
         "intact; entries: 20, chains: 1\nno key found: a complete rewrite of the audit log cannot be excluded\n";
     assert_eq!(run_verify_on(directory.path(), false).await, (report.to_owned(), true));
-    write(&store, 1).await;
+    append_entries(&store, 1).await;
     assert!(run_verify_on(directory.path(), false).await.0.starts_with("intact; entries: 21"));
     store.close().await;
-    assert!(run_verify_on(directory.path(), false).await.1, "and after it has stopped");
+    assert!(run_verify_on(directory.path(), false).await.1, "also after the server has stopped");
 }
 
 #[tokio::test]
@@ -93,9 +93,9 @@ async fn exit_code_is_set_with_quiet_or_closed_output() {
     assert_eq!(run_verify(quiet(), &mut out).await.expect("readable"), ExitCode::from(65));
     assert!(out.is_empty());
     let verbose_args = VerifyArgs { quiet: false, ..quiet() };
-    let mut left = ClosingWriter { after: 0, read: Vec::new() };
+    let mut output = ClosingWriter { after: 0, read: Vec::new() };
     assert_eq!(
-        run_verify(verbose_args, &mut left).await.expect("readable"),
+        run_verify(verbose_args, &mut output).await.expect("readable"),
         ExitCode::from(65),
         "the exit code is set for a closed output, too"
     );
@@ -181,23 +181,23 @@ async fn entries_are_exported_as_json_lines() {
 async fn shared_database_is_read_by_its_url() {
     let (url, directory) = (fresh_database().await, tempfile::tempdir().expect("a temporary directory"));
     let store = PostgresStore::open(&url, "c_1").await.expect("a database");
-    write(&store, NUMBER).await;
-    let shared =
+    append_entries(&store, ENTRY_COUNT).await;
+    let location =
         || DatabaseLocationArgs { database_url: Some(SecretString(url.clone())), ..database(directory.path()) };
-    let verified = async || {
+    let verify = async || {
         let mut out = Vec::new();
         let code =
-            run_verify(VerifyArgs { database: shared(), ..VerifyArgs::default() }, &mut out).await.expect("readable");
+            run_verify(VerifyArgs { database: location(), ..VerifyArgs::default() }, &mut out).await.expect("readable");
         (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
     };
-    let (text, intact) = verified().await;
+    let (text, intact) = verify().await;
     assert!(text.starts_with("intact; entries: 20, chains: 1") && intact, "{text}");
     let mut connection = PgConnection::connect(&url).await.expect("a database");
     sqlx::query("DELETE FROM audit WHERE seq > 15").execute(&mut connection).await.expect("a statement");
-    let (text, intact) = verified().await;
+    let (text, intact) = verify().await;
     assert!(text.contains("the end is missing: entries 16 to 20") && !intact, "{text}");
     let mut out = Vec::new();
-    run_export(ExportArgs { database: shared(), ..ExportArgs::default() }, &mut out).await.expect("readable");
+    run_export(ExportArgs { database: location(), ..ExportArgs::default() }, &mut out).await.expect("readable");
     assert_eq!(String::from_utf8(out).expect("text").lines().count(), 15);
 }
 
@@ -219,15 +219,15 @@ async fn unreadable_audit_log_is_reported() {
         ..ExportArgs::default()
     };
     let exit = run_export(args, &mut Vec::new()).await;
-    assert!(format!("{:?}", exit.expect_err("no moment")).contains("`since` must be a UTC time"));
+    assert!(format!("{:?}", exit.expect_err("not a time")).contains("`since` must be a UTC time"));
 }
 
 #[tokio::test]
 async fn shipped_checkpoints_detect_an_attacker_with_the_key() {
     let directory = stopped_server_dir().await;
     let files = AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("writable");
-    let store = SqliteStore::open(directory.path(), "c_2").await.expect("there");
-    write(&store, 1).await;
+    let store = SqliteStore::open(directory.path(), "c_2").await.expect("a database");
+    append_entries(&store, 1).await;
     let heads = store.read().await.expect("a reader").audit_heads().await.expect("readable");
     store.close().await;
     let sign = |chain: &str| {
@@ -240,14 +240,14 @@ async fn shipped_checkpoints_detect_an_attacker_with_the_key() {
         .expect("writable");
     let shipped = directory.path().join("shipped.jsonl");
     fs::copy(files.path(), &shipped).expect("a copy");
-    let verified = async |against: Option<&Path>| {
+    let verify = async |against: Option<&Path>| {
         let (mut out, against) = (Vec::new(), against.map(Path::to_owned));
         let args = VerifyArgs { database: database(directory.path()), against, ..VerifyArgs::default() };
         let code = run_verify(args, &mut out).await.expect("readable");
         (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
     };
     for against in [None, Some(shipped.as_path())] {
-        let (text, intact) = verified(against).await;
+        let (text, intact) = verify(against).await;
         assert!(intact, "{text}");
     }
     // Removes a chain and signs the rest.
@@ -258,8 +258,8 @@ async fn shipped_checkpoints_detect_an_attacker_with_the_key() {
     files
         .append(&files.signed_line(SystemClock.now(), SignedLineKind::Complete, "", &EntryRef::default()))
         .expect("writable");
-    let (text, intact) = verified(None).await;
-    assert!(intact, "here nothing tells: {text}");
-    let (text, intact) = verified(Some(&shipped)).await;
+    let (text, intact) = verify(None).await;
+    assert!(intact, "without the shipped checkpoints it looks intact: {text}");
+    let (text, intact) = verify(Some(&shipped)).await;
     assert!(!intact && text.contains("c_1: entry 20 is missing, but a checkpoint has signed it"), "{text}");
 }

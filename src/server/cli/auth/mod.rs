@@ -1,7 +1,7 @@
 //! `simpletuner auth …`: users, API tokens and sessions.
 //!
-//! On the server's host it needs no token, and works on the database itself while no server runs, for example to reset a lost
-//! password.
+//! On the server's host it needs no token, and works on the database itself while no server runs, for example to reset
+//! a lost password.
 
 mod password;
 mod tokens;
@@ -84,20 +84,20 @@ async fn run_online_or_offline(
         return run(command, &client, output).await;
     }
     let directory = connection.data_directory(variable)?;
-    let runs = if client.credential().is_operator() {
+    let server_runs = if client.credential().is_operator() {
         // A killed server leaves its file behind.
         !matches!(client.get(&["session"]).await, Err(ClientError::Unreachable(_)))
     } else {
         database.database_url.is_none() && !ServerWithoutListener::has_database(&directory)
     };
-    if runs {
+    if server_runs {
         return run(command, &client, output).await;
     }
     let offline = ServerWithoutListener::open(&directory, database.database_url.as_ref()).await?;
     output.print_info("No server runs on this host: using its database.")?;
-    let ended = run(command, &Client::in_process(offline.router.clone(), offline.token.clone()), output).await;
+    let result = run(command, &Client::in_process(offline.router.clone(), offline.token.clone()), output).await;
     offline.close().await;
-    ended
+    result
 }
 
 /// Runs the command with a server.
@@ -114,11 +114,11 @@ pub async fn run(command: AuthCommand, client: &Client, output: &mut Output<'_>)
 async fn login_check(client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     let document = client.get(&["session"]).await?;
     let session: SessionView = parse_value(&document)?;
-    output.print_answer(&document, [session.name.clone()], |screen| {
-        let may: Vec<&str> = session.permissions.iter().map(app::domain::access::Permission::as_str).collect();
+    output.print_document(&document, [session.name.clone()], |screen| {
+        let permissions: Vec<&str> = session.permissions.iter().map(app::domain::access::Permission::as_str).collect();
         screen.format_facts(&[
             ("name", TableCell::from(&session.name)),
-            ("may", may.join(" ").into()),
+            ("may", permissions.join(" ").into()),
             ("server", TableCell::from(&session.base_url)),
             ("version", TableCell::from(&session.server_version)),
         ])
@@ -129,9 +129,9 @@ async fn login_check(client: &Client, output: &mut Output<'_>) -> Result<(), Exi
 async fn find_user(name: &str, client: &Client) -> Result<(UserView, Value), ExitError> {
     let mut page = client.get(&["admin", "users"]).await?;
     let users: Vec<UserView> = parse_value(&page["users"])?;
-    let at = users.iter().position(|user| user.name == name || user.id.as_str() == name);
-    let at = at.ok_or_else(|| {
+    let index = users.iter().position(|user| user.name == name || user.id.as_str() == name);
+    let index = index.ok_or_else(|| {
         ExitError::failed(format!("user {name:?} not found; `simpletuner auth users list` shows all users"))
     })?;
-    Ok((users[at].clone(), page["users"][at].take()))
+    Ok((users[index].clone(), page["users"][index].take()))
 }

@@ -40,12 +40,14 @@ impl PasswordArgs {
         if let Some(file) = &self.password_file {
             return read_password_file(file).map(|text| Some(ChosenPassword { text, is_generated: false }));
         }
-        let Some(first) = output.prompter.prompt(&format!("New password of {user}: "), false)? else { return Ok(None) };
-        let again = output.prompter.prompt("Repeat the password: ", false)?;
-        if again.as_ref() != Some(&first) {
+        let Some(password) = output.prompter.prompt(&format!("New password of {user}: "), false)? else {
+            return Ok(None);
+        };
+        let repeated = output.prompter.prompt("Repeat the password: ", false)?;
+        if repeated.as_ref() != Some(&password) {
             return Err(ExitError::failed("the passwords differ; nothing was changed".to_owned()));
         }
-        Ok(Some(ChosenPassword { text: first, is_generated: false }))
+        Ok(Some(ChosenPassword { text: password, is_generated: false }))
     }
 }
 
@@ -63,9 +65,9 @@ fn read_password_file(file: &Path) -> Result<String, ExitError> {
 
 /// Returns a random password (119 bits) that can be read aloud.
 fn random_password(random: &dyn Random) -> String {
-    const EASY: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz23456789".first_chunk().expect("long enough");
+    const READABLE_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz23456789".first_chunk().expect("long enough");
     let digits = random.bytes::<96>().into_iter().filter(|byte| *byte < 248).take(24);
-    let letters: Vec<char> = digits.map(|byte| char::from(EASY[usize::from(byte % 31)])).collect();
+    let letters: Vec<char> = digits.map(|byte| char::from(READABLE_LETTERS[usize::from(byte % 31)])).collect();
     letters.chunks(6).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join("-")
 }
 
@@ -90,6 +92,6 @@ mod tests {
         let file = directory.path().join("password");
         std::fs::write(&file, " with spaces \r\n").expect("written");
         assert_eq!(read_password_file(&file).expect("readable"), " with spaces ");
-        assert_eq!(read_password_file(&directory.path().join("none")).expect_err("not there").code(), 78);
+        assert_eq!(read_password_file(&directory.path().join("none")).expect_err("no such file").code(), 78);
     }
 }

@@ -74,13 +74,13 @@ pub async fn run_tokens(command: TokensCommand, client: &Client, output: &mut Ou
             let document = fetch_for_owner(&owner, "tokens", client).await?;
             let tokens: Vec<TokenView> = parse_value(&document["tokens"])?;
             let (ids, now) = (tokens.iter().map(|token| token.id.to_string()), output.now());
-            output.print_answer(&document, ids, |screen| screen.format_table(&tokens_table(&tokens, now)))
+            output.print_document(&document, ids, |screen| screen.format_table(&tokens_table(&tokens, now)))
         }
         TokensCommand::Revoke(IdArgs { id }) => {
             output.confirm(&format!("Revoke the token {id}? Everything that uses it stops working."))?;
             let document = client.delete(&["account", "tokens", &id]).await?;
             output.print_info(format!("Revoked {id}."))?;
-            output.print_answer(&document, [id], |_| String::new())
+            output.print_document(&document, [id], |_| String::new())
         }
     }
 }
@@ -91,12 +91,12 @@ pub async fn run_sessions(command: SessionsCommand, client: &Client, output: &mu
             let document = fetch_for_owner(&owner, "sessions", client).await?;
             let sessions: Vec<SessionEntry> = parse_value(&document["sessions"])?;
             let (ids, now) = (sessions.iter().map(|session| session.id.to_string()), output.now());
-            output.print_answer(&document, ids, |screen| screen.format_table(&sessions_table(&sessions, now)))
+            output.print_document(&document, ids, |screen| screen.format_table(&sessions_table(&sessions, now)))
         }
         SessionsCommand::Revoke(IdArgs { id }) => {
             let document = client.delete(&["account", "sessions", &id]).await?;
             output.print_info(format!("Ended {id}."))?;
-            output.print_answer(&document, [id], |_| String::new())
+            output.print_document(&document, [id], |_| String::new())
         }
     }
 }
@@ -152,12 +152,12 @@ fn tokens_table(tokens: &[TokenView], now: Timestamp) -> Table {
     let mut table = Table::new(&["NAME", "SCOPES", "EXPIRES", "USED", "ID!"]);
     for token in tokens {
         let scopes = token.scopes.map(|scopes| scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(" "));
-        let over = token.expires_at.is_some_and(|end| end <= now);
-        let ends = token.expires_at.map_or_else(|| "never".to_owned(), terminal::timestamp);
+        let is_expired = token.expires_at.is_some_and(|end| end <= now);
+        let expiry = token.expires_at.map_or_else(|| "never".to_owned(), terminal::timestamp);
         table.add_row(vec![
             TableCell::from(&token.name),
             scopes.unwrap_or_else(|| "all of the owner's".to_owned()).into(),
-            TableCell::new(ends, if over { CellStyle::Error } else { CellStyle::Plain }),
+            TableCell::new(expiry, if is_expired { CellStyle::Error } else { CellStyle::Plain }),
             token.last_used_at.map_or_else(|| "never".to_owned(), |at| terminal::ago(at, now)).into(),
             TableCell::from(token.id.as_str()),
         ]);

@@ -70,14 +70,14 @@ pub async fn run(command: UsersCommand, client: &Client, output: &mut Output<'_>
     match command {
         UsersCommand::List => list_users(client, output).await,
         UsersCommand::Create(create) => self::create_user(create, client, output).await,
-        UsersCommand::SetRole(SetRoleArgs { target: which, role }) => {
-            let (user, _) = find_user(&which.user, client).await?;
+        UsersCommand::SetRole(SetRoleArgs { target, role }) => {
+            let (user, _) = find_user(&target.user, client).await?;
             let document = update_user(&user, EditUser { role: Role::parse(&role), disabled: None }, client).await?;
             output.print_info(format!("{} is now {role}.", user.name))?;
             print_updated(&document, output)
         }
-        UsersCommand::Disable(which) => {
-            let (user, _) = find_user(&which.user, client).await?;
+        UsersCommand::Disable(target) => {
+            let (user, _) = find_user(&target.user, client).await?;
             output.confirm(&format!(
                 "Disable {}? Their jobs continue; all of their tokens and sessions are revoked.",
                 user.name
@@ -86,21 +86,21 @@ pub async fn run(command: UsersCommand, client: &Client, output: &mut Output<'_>
             output.print_info(format!("Disabled {}.", user.name))?;
             print_updated(&document, output)
         }
-        UsersCommand::Enable(which) => {
-            let (user, _) = find_user(&which.user, client).await?;
+        UsersCommand::Enable(target) => {
+            let (user, _) = find_user(&target.user, client).await?;
             let document = update_user(&user, EditUser { role: None, disabled: Some(false) }, client).await?;
             output.print_info(format!("Enabled {}.", user.name))?;
             print_updated(&document, output)
         }
-        UsersCommand::RemoveFactors(which) => {
-            let (user, _) = find_user(&which.user, client).await?;
+        UsersCommand::RemoveFactors(target) => {
+            let (user, _) = find_user(&target.user, client).await?;
             output.confirm(&format!(
                 "Remove the second factors of {}? Their password alone is then sufficient to sign in.",
                 user.name
             ))?;
             let document = client.delete(&["admin", "users", user.id.as_str(), "factors"]).await?;
             output.print_info(format!("Removed the second factors of {}.", user.name))?;
-            output.print_answer(&document, [user.id.to_string()], |_| String::new())
+            output.print_document(&document, [user.id.to_string()], |_| String::new())
         }
         UsersCommand::ResetPassword(reset) => reset_password(&reset.user, &reset.password, client, output).await,
     }
@@ -153,7 +153,7 @@ fn print_result(
     output: &mut Output<'_>,
 ) -> Result<(), ExitError> {
     let Some(generated) = password.filter(|password| password.is_generated) else {
-        return output.print_answer(document, [name.to_owned()], |_| String::new());
+        return output.print_document(document, [name.to_owned()], |_| String::new());
     };
     if output.format != OutputFormat::Json {
         return output.print_line(&generated.text);
@@ -170,7 +170,7 @@ async fn update_user(user: &UserView, edit: EditUser, client: &Client) -> Result
 
 fn print_updated(document: &Value, output: &mut Output<'_>) -> Result<(), ExitError> {
     let user: UserView = parse_value(document)?;
-    output.print_answer(document, [user.id.to_string()], |_| String::new())
+    output.print_document(document, [user.id.to_string()], |_| String::new())
 }
 
 async fn list_users(client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
@@ -180,11 +180,9 @@ async fn list_users(client: &Client, output: &mut Output<'_>) -> Result<(), Exit
         output.print_info("No users. Add an admin with `simpletuner auth users create NAME --role admin`.")?;
     }
     let ids = users.iter().map(|user| user.id.to_string());
-    output.print_answer(
-        &page,
-        ids,
-        |screen| if users.is_empty() { String::new() } else { screen.format_table(&table(&users)) },
-    )
+    output.print_document(&page, ids, |screen| {
+        if users.is_empty() { String::new() } else { screen.format_table(&table(&users)) }
+    })
 }
 
 fn table(users: &[UserView]) -> Table {

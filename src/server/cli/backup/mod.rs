@@ -60,13 +60,13 @@ fn run_to_exit(work: impl Future<Output = Result<(), ExitError>>) -> ExitCode {
 async fn create_backup(args: &BackupArgs, now: Timestamp) -> Result<String, ExitError> {
     let data = resolve_data_dir(args.database.data_dir.as_deref())?;
     let url = args.database.database_url.as_ref();
-    let unusable = |error: anyhow::Error| ExitError::config(format!("{error:#}"));
-    let (archive, engine) = match url {
-        Some(url) => (ReadOnlyStore::open_postgres(&url.0).await.map_err(unusable)?, DatabaseEngine::Postgres),
-        None => (ReadOnlyStore::open_sqlite(&data).await.map_err(unusable)?, DatabaseEngine::Sqlite),
+    let open_error = |error: anyhow::Error| ExitError::config(format!("{error:#}"));
+    let (store, engine) = match url {
+        Some(url) => (ReadOnlyStore::open_postgres(&url.0).await.map_err(open_error)?, DatabaseEngine::Postgres),
+        None => (ReadOnlyStore::open_sqlite(&data).await.map_err(open_error)?, DatabaseEngine::Sqlite),
     };
-    let unreadable = |error| ExitError::unavailable(format!("cannot read the database: {error}"));
-    let schema = archive.read().await.map_err(unreadable)?.schema_version().await.map_err(unreadable)?;
+    let read_error = |error| ExitError::unavailable(format!("cannot read the database: {error}"));
+    let schema = store.read().await.map_err(read_error)?.schema_version().await.map_err(read_error)?;
     let manifest = Manifest {
         format: FORMAT_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -76,53 +76,53 @@ async fn create_backup(args: &BackupArgs, now: Timestamp) -> Result<String, Exit
         with_artifacts: !args.without_artifacts,
         files: std::collections::BTreeMap::new(),
     };
-    let mut pack = BackupWriter::create(&args.to).map_err(ExitError::config)?;
+    let mut writer = BackupWriter::create(&args.to).map_err(ExitError::config)?;
     let mut progress = BackupProgress::new("backup");
     // A snapshot; all files that its rows refer to exist already.
-    let copy = RemoveFileOnDrop(pack.scratch_path());
+    let database_copy = RemoveFileOnDrop(writer.scratch_path());
     // Created as private before any data is written.
-    files::create_private_file(&copy.0)
-        .map_err(|error| ExitError::config(format!("cannot write {}: {error}", copy.0.display())))?;
+    files::create_private_file(&database_copy.0)
+        .map_err(|error| ExitError::config(format!("cannot write {}: {error}", database_copy.0.display())))?;
     match url {
-        Some(url) => database::dump(&url.0, &copy.0).await.map_err(ExitError::unavailable)?,
-        None => archive.copy_to(&copy.0).await.map_err(unreadable)?,
+        Some(url) => database::dump(&url.0, &database_copy.0).await.map_err(ExitError::unavailable)?,
+        None => store.copy_to(&database_copy.0).await.map_err(read_error)?,
     }
     let path = if engine == DatabaseEngine::Sqlite { SQLITE_PATH } else { POSTGRES_PATH };
-    pack.add(path, &copy.0, &mut progress).map_err(ExitError::failed)?;
-    drop(copy);
-    add_files(&mut pack, &data, !args.without_artifacts, &mut progress)?;
-    archive.close().await;
+    writer.add(path, &database_copy.0, &mut progress).map_err(ExitError::failed)?;
+    drop(database_copy);
+    add_files(&mut writer, &data, !args.without_artifacts, &mut progress)?;
+    store.close().await;
     let manifest_time = manifest.taken_at.clone();
-    let (files, bytes) = pack.finish(manifest).map_err(ExitError::failed)?;
+    let (files, bytes) = writer.finish(manifest).map_err(ExitError::failed)?;
     drop(progress);
     // The system page shows the age of the newest backup. The backup is valid even if this file cannot be written.
     if let Err(error) = std::fs::write(data.join(BACKUP_TIME_FILE), manifest_time) {
         eprintln!("warning: the server cannot show this backup: {error}");
     }
-    let left = if args.without_artifacts { ", without artifacts" } else { "" };
-    Ok(format!("{}: {files} files, {bytes} bytes{left}", args.to.display()))
+    let artifacts_note = if args.without_artifacts { ", without artifacts" } else { "" };
+    Ok(format!("{}: {files} files, {bytes} bytes{artifacts_note}", args.to.display()))
 }
 
 fn add_files(
-    pack: &mut BackupWriter,
+    writer: &mut BackupWriter,
     data: &Path,
     with_artifacts: bool,
     progress: &mut BackupProgress,
 ) -> Result<(), ExitError> {
-    let unreadable = |error| ExitError::config(format!("cannot read the data directory {}: {error}", data.display()));
-    let (listed, links) = files::list_files(data, with_artifacts).map_err(unreadable)?;
+    let read_error = |error| ExitError::config(format!("cannot read the data directory {}: {error}", data.display()));
+    let (paths, links) = files::list_files(data, with_artifacts).map_err(read_error)?;
     for link in links {
         eprintln!("warning: skipping the link {}", data.join(link).display());
     }
-    for path in listed {
+    for path in paths {
         let name = format!("{FILES_PREFIX}{}", files::checked_path(&path).map_err(ExitError::failed)?);
         let full_path = data.join(&path);
-        // Files that retention or a newer attempt has deleted meanwhile are not missing.
+        // Files that retention or a newer attempt has deleted since the listing are not missing.
         let may_be_deleted = path.starts_with(ARTIFACTS_DIR) || path.starts_with("logs");
         if may_be_deleted && !full_path.exists() {
             continue;
         }
-        pack.add(&name, &full_path, progress).map_err(ExitError::failed)?;
+        writer.add(&name, &full_path, progress).map_err(ExitError::failed)?;
     }
     Ok(())
 }

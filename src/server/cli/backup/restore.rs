@@ -43,10 +43,10 @@ impl RestoreArgs {
 /// Restores a backup; returns a summary.
 pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     let data = resolve_data_dir(args.database.data_dir.as_deref())?;
-    let unusable = |error: std::io::Error| ExitError::config(format!("cannot use {}: {error}", data.display()));
-    create_private_dir(&data).map_err(unusable)?;
+    let directory_error = |error: std::io::Error| ExitError::config(format!("cannot use {}: {error}", data.display()));
+    create_private_dir(&data).map_err(directory_error)?;
     let _lock = sqlite::lock_directory(&data).map_err(|error| ExitError::unavailable(format!("{error:#}")))?;
-    let existing = list_contents(&data).map_err(unusable)?;
+    let existing = list_contents(&data).map_err(directory_error)?;
     if !existing.is_empty() && !args.force {
         return Err(ExitError::config(format!(
             "{} is not empty; set another with --data-dir, or replace it with --force, which moves \
@@ -56,7 +56,7 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     }
     let now = SystemClock.now();
     let staging = StagingDir(data.join(format!("restoring-{}", std::process::id())));
-    create_private_dir(&staging.0).map_err(unusable)?;
+    create_private_dir(&staging.0).map_err(directory_error)?;
     let mut progress = BackupProgress::new("restore");
     let manifest = unpack(&args.from, &staging.0, latest_migration, &mut progress).map_err(ExitError::config)?;
     drop(progress);
@@ -67,19 +67,19 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
             return Err(ExitError::usage("this backup is of an SQLite database; omit --database-url".to_owned()));
         }
         (DatabaseEngine::Postgres, None) => {
-            let sentence = "this backup is of a PostgreSQL database; set --database-url to an empty one";
-            return Err(ExitError::usage(sentence.to_owned()));
+            let message = "this backup is of a PostgreSQL database; set --database-url to an empty one";
+            return Err(ExitError::usage(message.to_owned()));
         }
     }
     if let Some(url) = url {
         ensure_unused(url, args.force).await?;
     }
     // Written before the database, which must never exist without it.
-    restore_marker::write_marker(&data).map_err(unusable)?;
+    restore_marker::write_marker(&data).map_err(directory_error)?;
     if let Some(url) = url {
         database::restore(url, &staging.0.join(POSTGRES_PATH), args.force).await.map_err(ExitError::unavailable)?;
     }
-    let previous = swap_into_place(&data, &staging.0, &existing, now).map_err(unusable)?;
+    let previous = replace_data(&data, &staging.0, &existing, now).map_err(directory_error)?;
     drop(staging);
     let (intact, verdict) = verify_from_database(&args.database).await?;
     if !intact {
@@ -92,8 +92,12 @@ fn format_summary(manifest: &Manifest, data: &Path, previous: Option<&Path>, aud
     let files = manifest.files.len();
     let previous =
         previous.map_or_else(String::new, |previous| format!("\nprevious files are in {}", previous.display()));
-    let without = if manifest.with_artifacts { "" } else { "\nartifacts are not in this backup" };
-    format!("{}: {files} files of {}\naudit log: {audit_log}{previous}{without}", data.display(), manifest.taken_at)
+    let artifacts_note = if manifest.with_artifacts { "" } else { "\nartifacts are not in this backup" };
+    format!(
+        "{}: {files} files of {}\naudit log: {audit_log}{previous}{artifacts_note}",
+        data.display(),
+        manifest.taken_at
+    )
 }
 
 /// Returns the newest migration that this program knows.
@@ -119,9 +123,9 @@ fn list_contents(data: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// Rejects a database that is in use or not empty.
 async fn ensure_unused(url: &str, force: bool) -> Result<(), ExitError> {
     let database = ReadOnlyStore::open_postgres(url).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
-    let used = database.usage_state().await;
+    let state = database.usage_state().await;
     database.close().await;
-    match used.map_err(|error| ExitError::unavailable(format!("cannot read the database: {error}")))? {
+    match state.map_err(|error| ExitError::unavailable(format!("cannot read the database: {error}")))? {
         (_, true) => Err(ExitError::unavailable("a simpletuner server uses this database; stop it first".to_owned())),
         (true, false) if !force => Err(ExitError::config(
             "the database is not empty; create another, or replace it with --force, which removes its \
@@ -132,13 +136,9 @@ async fn ensure_unused(url: &str, force: bool) -> Result<(), ExitError> {
     }
 }
 
-/// Moves existing files aside and the unpacked ones into place, the database last: a directory without it counts as empty.
-fn swap_into_place(
-    data: &Path,
-    staging: &Path,
-    existing: &[PathBuf],
-    now: Timestamp,
-) -> std::io::Result<Option<PathBuf>> {
+/// Moves existing files aside and the unpacked ones into place, the database last: a directory without it counts as
+/// empty.
+fn replace_data(data: &Path, staging: &Path, existing: &[PathBuf], now: Timestamp) -> std::io::Result<Option<PathBuf>> {
     let previous = data.join(format!("restored-over-{}", now.to_string().replace(':', "")));
     if !existing.is_empty() {
         create_private_dir(&previous)?;

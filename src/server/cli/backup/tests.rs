@@ -59,7 +59,7 @@ async fn busy_server() -> (TestServer, String, String) {
 }
 
 /// Creates a backup of such a server in `home`.
-async fn backup_of_one(home: &TempDir, name: &str) -> (TestServer, PathBuf) {
+async fn back_up_busy_server(home: &TempDir, name: &str) -> (TestServer, PathBuf) {
     let (server, _, _) = busy_server().await;
     let backup = home.path().join(name);
     create_backup(&backup_args(server.directory.path(), &backup), NOW).await.expect("a backup");
@@ -71,17 +71,17 @@ async fn running_server_is_backed_up_and_restored_elsewhere() {
     for name in ["backup", "backup.tar"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (server, job, worker) = busy_server().await;
-        let note = server.directory.path().join("operator/127.0.0.1-8001.json");
-        fs::create_dir(note.parent().expect("a directory")).expect("made");
-        fs::write(&note, "{}").expect("written");
+        let operator_file = server.directory.path().join("operator/127.0.0.1-8001.json");
+        fs::create_dir(operator_file.parent().expect("a directory")).expect("created");
+        fs::write(&operator_file, "{}").expect("written");
         let (backup, data) = (home.path().join(name), home.path().join("data"));
-        let writing = async {
+        let create_workers = async {
             for n in 0..40 {
                 server.create_worker(&format!("more-{n}")).await;
             }
         };
         let args = backup_args(server.directory.path(), &backup);
-        let (output, ()) = tokio::join!(create_backup(&args, NOW), writing);
+        let (output, ()) = tokio::join!(create_backup(&args, NOW), create_workers);
         assert!(output.expect("a backup").contains(" files, "));
         let mode = fs::metadata(&backup).expect("a backup").permissions().mode() & 0o777;
         assert_eq!(mode, if name == "backup" { 0o700 } else { 0o600 });
@@ -100,7 +100,7 @@ async fn running_server_is_backed_up_and_restored_elsewhere() {
         for path in [format!("logs/{job}/1.log"), format!("artifacts/{job}/1/sub/model.bin"), "audit.key".to_owned()] {
             assert_eq!(file(&data, &path), file(server.directory.path(), &path), "{path}");
         }
-        assert!(!data.join("operator").exists(), "what opens the server that runs is not in a backup");
+        assert!(!data.join("operator").exists(), "the token of the running server is not in a backup");
         drop(tx);
         store.close().await;
     }
@@ -112,7 +112,7 @@ async fn sparse_logs_stay_sparse_in_backup_and_restore() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (server, job, _) = busy_server().await;
         let log = format!("logs/{job}/1.log");
-        let mut file = fs::File::options().write(true).open(server.directory.path().join(&log)).expect("there");
+        let mut file = fs::File::options().write(true).open(server.directory.path().join(&log)).expect("writable");
         // More ranges than one archive header can hold, and a hole at the end.
         for n in 1..40 {
             std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(n * 3_000_001)).expect("a disk");
@@ -123,13 +123,13 @@ async fn sparse_logs_stay_sparse_in_backup_and_restore() {
         let (backup, data) = (home.path().join(name), home.path().join("data"));
         create_backup(&backup_args(server.directory.path(), &backup), NOW).await.expect("a backup");
         super::restore::restore(&restore_args(&backup, &data, false)).await.expect("restored");
-        let disk_usage = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
+        let disk_usage = |path: &Path| fs::metadata(path).expect("readable").blocks() * 512;
         let backed_up = if name == "backup" { backup.join("files").join(&log) } else { backup };
         assert!(disk_usage(&backed_up) < 20_000_000, "{name}: {} bytes", disk_usage(&backed_up));
-        assert!(disk_usage(&data.join(&log)) < 20_000_000, "{name} put back: {} bytes", disk_usage(&data.join(&log)));
-        let same =
-            fs::read(data.join(&log)).expect("there") == fs::read(server.directory.path().join(&log)).expect("there");
-        assert!(same, "{name}: byte by byte");
+        assert!(disk_usage(&data.join(&log)) < 20_000_000, "{name} restored: {} bytes", disk_usage(&data.join(&log)));
+        let is_equal = fs::read(data.join(&log)).expect("readable")
+            == fs::read(server.directory.path().join(&log)).expect("readable");
+        assert!(is_equal, "{name}: the content differs");
     }
 }
 
@@ -144,7 +144,7 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     super::restore::restore(&restore_args(&backup, &data, false)).await.expect("restored");
     let id = JobId::parse(job.as_str().expect("text")).expect("an id");
     let hold_until = async |services: &Arc<Services>| {
-        services.context.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").hold_until
+        services.context.read().await.expect("a reader").job(&id).await.expect("readable").expect("a job").hold_until
     };
     let offline = ServerWithoutListener::open(&data, None).await.expect("the database is free");
     let services = offline.services();
@@ -153,55 +153,55 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
         until.is_some_and(|until| until > now && until <= now + services.context.policy.heartbeat_timeout),
         "it may have been offered since"
     );
-    restore_marker::complete_restore(services, &data).await.expect("taken up");
+    restore_marker::complete_restore(services, &data).await.expect("completed");
     assert!(!data.join("restored").exists());
     offline.close().await;
     let offline = ServerWithoutListener::open(&data, None).await.expect("the database is free");
-    let once = hold_until(offline.services()).await;
-    restore_marker::complete_restore(offline.services(), &data).await.expect("nothing to do");
-    assert_eq!(hold_until(offline.services()).await, once, "once");
+    let first_hold_until = hold_until(offline.services()).await;
+    restore_marker::complete_restore(offline.services(), &data).await.expect("no restore to complete");
+    assert_eq!(hold_until(offline.services()).await, first_hold_until, "a second completion changes nothing");
     offline.close().await;
 }
 
 #[tokio::test]
 async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (_server, backup) = backup_of_one(&home, "backup").await;
+    let (_server, backup) = back_up_busy_server(&home, "backup").await;
     let data = home.path().join("data");
-    let rejected = async || error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
-    let model = fs::read_dir(backup.join("files/artifacts")).expect("jobs").next().expect("one").expect("readable");
+    let restore_error = async || error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
+    let model = fs::read_dir(backup.join("files/artifacts")).expect("jobs").next().expect("a job").expect("readable");
     let model = model.path().join("1/sub/model.bin");
     fs::write(&model, "wEights").expect("written");
-    let output = rejected().await;
+    let output = restore_error().await;
     assert!(output.contains("sub/model.bin is damaged"), "{output}");
-    fs::remove_file(&model).expect("there");
-    assert!(rejected().await.contains("sub/model.bin is missing"));
+    fs::remove_file(&model).expect("removed");
+    assert!(restore_error().await.contains("sub/model.bin is missing"));
     fs::write(&model, "weights").expect("written");
     fs::write(backup.join("files/extra"), "x").expect("written");
-    assert!(rejected().await.contains("files/extra does not belong"));
-    fs::remove_file(backup.join("files/extra")).expect("there");
+    assert!(restore_error().await.contains("files/extra does not belong"));
+    fs::remove_file(backup.join("files/extra")).expect("removed");
     std::os::unix::fs::symlink("/etc/passwd", backup.join("files/link")).expect("a link");
-    let output = rejected().await;
+    let output = restore_error().await;
     assert!(output.contains("files/link"), "{output}");
-    fs::remove_file(backup.join("files/link")).expect("there");
-    let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
+    fs::remove_file(backup.join("files/link")).expect("removed");
+    let manifest = fs::read_to_string(backup.join("manifest.json")).expect("readable");
     let known =
         format!("\"schema\": {}", crate::store::system::schema::newest_version(&crate::store::sqlite::MIGRATIONS));
     fs::write(backup.join("manifest.json"), manifest.replace(&known, "\"schema\": 99")).expect("written");
-    assert!(rejected().await.contains("newer than this program"));
-    fs::remove_file(backup.join("manifest.json")).expect("there");
-    assert!(rejected().await.contains("not a complete backup"));
-    let left: Vec<_> = fs::read_dir(&data).expect("made").flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left, ["orchestrator.lock"], "nothing else was left");
+    assert!(restore_error().await.contains("newer than this program"));
+    fs::remove_file(backup.join("manifest.json")).expect("removed");
+    assert!(restore_error().await.contains("not a complete backup"));
+    let entries: Vec<_> = fs::read_dir(&data).expect("created").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(entries, ["orchestrator.lock"], "nothing else is left");
 }
 
 #[tokio::test]
 async fn damaged_archive_is_rejected_with_the_file_name() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (_server, backup) = backup_of_one(&home, "backup.tar").await;
+    let (_server, backup) = back_up_busy_server(&home, "backup.tar").await;
     let mut bytes = fs::read(&backup).expect("an archive");
-    let at = bytes.windows(7).position(|bytes| bytes == b"weights").expect("the file is in it");
-    bytes[at] ^= 1;
+    let index = bytes.windows(7).position(|bytes| bytes == b"weights").expect("the file is in it");
+    bytes[index] ^= 1;
     fs::write(&backup, &bytes).expect("written");
     let data = home.path().join("data");
     let output = error_text(super::restore::restore(&restore_args(&backup, &data, false)).await);
@@ -221,26 +221,27 @@ async fn manipulated_audit_log_is_restored_and_reported() {
     let tamper = "UPDATE audit SET actor = 'nobody' WHERE seq = 2";
     sqlx::query(tamper).execute(&mut connection).await.expect("a statement");
     create_backup(&backup_args(from, &backup), NOW).await.expect("a backup");
-    let exit = super::restore::restore(&restore_args(&backup, &data, false)).await.expect_err("it does not hold");
+    let exit =
+        super::restore::restore(&restore_args(&backup, &data, false)).await.expect_err("the audit log is invalid");
     assert_eq!(exit.code(), 65);
     assert!(exit.message().contains("its audit log is invalid: c_test: "), "{}", exit.message());
-    assert!(data.join(DATABASE_FILE).is_file(), "it is there all the same");
+    assert!(data.join(DATABASE_FILE).is_file(), "the data is restored all the same");
 }
 
 #[tokio::test]
 async fn running_server_and_existing_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (server, backup) = backup_of_one(&home, "backup").await;
+    let (server, backup) = back_up_busy_server(&home, "backup").await;
     let data = server.directory.path();
     let output = error_text(super::restore::restore(&restore_args(&backup, data, true)).await);
     assert!(output.contains("another simpletuner server"), "also with --force: {output}");
     let other = home.path().join("other");
-    fs::create_dir(&other).expect("made");
+    fs::create_dir(&other).expect("created");
     fs::write(other.join("mine"), "precious").expect("written");
     assert!(error_text(super::restore::restore(&restore_args(&backup, &other, false)).await).contains("is not empty"));
     let output = super::restore::restore(&restore_args(&backup, &other, true)).await.expect("restored");
-    let previous = output.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("where");
-    assert_eq!(fs::read_to_string(Path::new(previous).join("mine")).expect("kept"), "precious");
+    let previous = output.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("a path");
+    assert_eq!(fs::read_to_string(Path::new(previous).join("mine")).expect("readable"), "precious");
     assert!(other.join("orchestrator.db").is_file());
     assert!(error_text(create_backup(&backup_args(data, &backup), NOW).await).contains("exists already"));
 }
@@ -256,46 +257,50 @@ async fn links_and_partial_uploads_are_excluded() {
     create_backup(&args, NOW).await.expect("a backup");
     assert!(!backup.join("files/tls").exists() && !backup.join("files/artifacts").exists());
     assert!(backup.join("files/logs").is_dir());
-    let left: Vec<_> = fs::read_dir(home.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left, ["backup"], "no draft stays");
+    let entries: Vec<_> =
+        fs::read_dir(home.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(entries, ["backup"], "no draft is left");
 }
 
 #[tokio::test]
 async fn postgresql_is_dumped_and_restored_into_an_empty_database() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (from, to, data) = (fresh_database().await, fresh_database().await, home.path().join("data"));
+    let (from, new_database, data) = (fresh_database().await, fresh_database().await, home.path().join("data"));
     let store = PostgresStore::open(&from, "c_old").await.expect("a database");
-    let written = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("kept", Some("yes")).await })));
-    written.await.expect("written");
-    fs::create_dir(&data).expect("made");
+    let result = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("kept", Some("yes")).await })));
+    result.await.expect("written");
+    fs::create_dir(&data).expect("created");
     fs::write(data.join("audit.key"), "00\n").expect("written");
-    let at = |url: &str, data: &Path| DatabaseLocationArgs {
+    let location = |url: &str, data: &Path| DatabaseLocationArgs {
         data_dir: Some(data.to_owned()),
         database_url: Some(SecretString(url.to_owned())),
     };
     let backup = home.path().join("backup.tar");
-    let args = BackupArgs { database: at(&from, &data), to: backup.clone(), without_artifacts: false };
+    let args = BackupArgs { database: location(&from, &data), to: backup.clone(), without_artifacts: false };
     create_backup(&args, NOW).await.expect("a backup while the server runs");
     let target = home.path().join("there");
     let output =
-        error_text(super::restore::restore(&RestoreArgs::new(at(&from, &target), backup.clone(), false)).await);
+        error_text(super::restore::restore(&RestoreArgs::new(location(&from, &target), backup.clone(), false)).await);
     assert!(output.contains("not empty"), "{output}");
     store.close().await;
-    super::restore::restore(&RestoreArgs::new(at(&to, &target), backup.clone(), false)).await.expect("restored");
-    assert_eq!(stored_setting(&to).await.as_deref(), Some("yes"));
+    super::restore::restore(&RestoreArgs::new(location(&new_database, &target), backup.clone(), false))
+        .await
+        .expect("restored");
+    assert_eq!(stored_setting(&new_database).await.as_deref(), Some("yes"));
     assert_eq!(fs::read_to_string(target.join("audit.key")).expect("restored"), "00\n");
 
     // The restore replaces the state of a later day and keeps its files.
     let store = PostgresStore::open(&from, "c_later").await.expect("a server can start");
-    let written = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("kept", Some("no")).await })));
-    written.await.expect("written");
+    let result = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("kept", Some("no")).await })));
+    result.await.expect("written");
     store.close().await;
     fs::write(data.join("audit.key"), "11\n").expect("written");
-    let output = super::restore::restore(&RestoreArgs::new(at(&from, &data), backup, true)).await.expect("restored");
+    let output =
+        super::restore::restore(&RestoreArgs::new(location(&from, &data), backup, true)).await.expect("restored");
     assert_eq!(stored_setting(&from).await.as_deref(), Some("yes"));
     assert_eq!(fs::read_to_string(data.join("audit.key")).expect("restored"), "00\n");
-    let previous = output.split_once("previous files are in ").expect("a place").1.lines().next().expect("a path");
-    assert_eq!(fs::read_to_string(Path::new(previous).join("audit.key")).expect("kept"), "11\n");
+    let previous = output.split_once("previous files are in ").expect("a path").1.lines().next().expect("a path");
+    assert_eq!(fs::read_to_string(Path::new(previous).join("audit.key")).expect("readable"), "11\n");
 }
 
 /// Returns the test's setting from this database.

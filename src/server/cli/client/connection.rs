@@ -1,5 +1,5 @@
-//! Selects the server, its certificate checks and the credential: from flags, the environment, and the data directory of a
-//! server on this host.
+//! Selects the server, its certificate checks and the credential: from flags, the environment, and the data directory
+//! of a server on this host.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use app::remote::{ServerTrust, ServerTrustError};
 use clap::Args;
 use reqwest::Url;
 
-use super::credential::{ApiCredential, note_for_server};
+use super::credential::{ApiCredential, endpoint_for_server};
 use crate::args::SecretString;
 use crate::data_dir::resolve_data_dir;
 use crate::exit::ExitError;
@@ -62,17 +62,18 @@ impl ConnectionArgs {
     /// Returns an error if flags or variables are invalid, or a file that they name is unusable.
     pub fn resolve(&self, host: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Connection, ExitError> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let named = self.url.clone().or_else(|| variable("SIMPLETUNER_URL"));
-        let named = named.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_URL"));
+        let explicit_url = self.url.clone().or_else(|| variable("SIMPLETUNER_URL"));
+        let explicit_url = explicit_url.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_URL"));
         let token = self.explicit_token(&variable)?;
-        let endpoint = match self.local_operator_note(host, &variable) {
-            // It would not be used.
-            Err(_) if named.is_some() && token.is_some() => None,
+        let endpoint = match self.find_local_endpoint(host, &variable) {
+            // An unusable endpoint does not matter if neither its URL nor its token would be used.
+            Err(_) if explicit_url.is_some() && token.is_some() => None,
             endpoint => endpoint?,
         };
-        let url =
-            parse_url(named.as_deref().or(endpoint.as_ref().map(|note| note.url.as_str())).unwrap_or(DEFAULT_URL))?;
-        let endpoint = endpoint.and_then(|note| note_for_server(note, &url));
+        let url = parse_url(
+            explicit_url.as_deref().or(endpoint.as_ref().map(|endpoint| endpoint.url.as_str())).unwrap_or(DEFAULT_URL),
+        )?;
+        let endpoint = endpoint.and_then(|endpoint| endpoint_for_server(endpoint, &url));
         let mut warnings = Vec::new();
         if self.token.is_some() {
             warnings
@@ -82,18 +83,18 @@ impl ConnectionArgs {
         if trust == ServerTrust::AcceptAny {
             warnings.push("warning: --ssl-no-verify: anyone on the network path can impersonate the server");
         }
-        let key = match (token, endpoint) {
+        let credential = match (token, endpoint) {
             (Some(token), _) => ApiCredential::Token(token),
-            (None, Some(note)) => {
-                let at = self.data_directory(variable)?;
-                ApiCredential::Operator { token: SecretString(note.token), note: Some((at, host.to_owned())) }
+            (None, Some(endpoint)) => {
+                let data = self.data_directory(variable)?;
+                ApiCredential::Operator { token: SecretString(endpoint.token), note: Some((data, host.to_owned())) }
             }
             (None, None) => ApiCredential::None,
         };
-        if url.scheme() == "http" && !is_local(&url) && !matches!(key, ApiCredential::None) {
+        if url.scheme() == "http" && !is_local(&url) && !matches!(credential, ApiCredential::None) {
             warnings.push("warning: the token is sent unencrypted; use https:// unless the network is trusted");
         }
-        Ok(Connection { url, trust, credential: key, warnings })
+        Ok(Connection { url, trust, credential, warnings })
     }
 
     /// Returns the data directory of the server on this host.
@@ -101,24 +102,25 @@ impl ConnectionArgs {
     /// # Errors
     /// Returns an error if none is known.
     pub fn data_directory(&self, variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, ExitError> {
-        let named = self.data_dir.clone().or_else(|| variable("SIMPLETUNER_DATA_DIR").map(PathBuf::from));
-        resolve_data_dir(named.as_deref())
+        let explicit = self.data_dir.clone().or_else(|| variable("SIMPLETUNER_DATA_DIR").map(PathBuf::from));
+        resolve_data_dir(explicit.as_deref())
     }
 
     /// Returns whether a server is named that may be on another host.
     pub fn is_server_explicit(&self, variable: impl Fn(&str) -> Option<String>) -> bool {
-        let set = |name| variable(name).is_some_and(|value: String| !value.is_empty());
-        self.url.is_some() || set("SIMPLETUNER_URL") || set("SIMPLETUNER_ORCHESTRATOR_URL")
+        let is_set = |name| variable(name).is_some_and(|value: String| !value.is_empty());
+        self.url.is_some() || is_set("SIMPLETUNER_URL") || is_set("SIMPLETUNER_ORCHESTRATOR_URL")
     }
 
     fn explicit_token(&self, variable: &impl Fn(&str) -> Option<String>) -> Result<Option<SecretString>, ExitError> {
         if let Some(token) = &self.token {
             return Ok(Some(token.clone()));
         }
-        let plain = || variable("SIMPLETUNER_API_TOKEN").or_else(|| variable("SIMPLETUNER_API_KEY")).map(SecretString);
+        let variable_token =
+            || variable("SIMPLETUNER_API_TOKEN").or_else(|| variable("SIMPLETUNER_API_KEY")).map(SecretString);
         match &self.token_file {
             Some(file) => read_token_file(file).map(Some),
-            None => match plain() {
+            None => match variable_token() {
                 Some(token) => Ok(Some(token)),
                 None => {
                     variable("SIMPLETUNER_API_TOKEN_FILE").map(|file| read_token_file(Path::new(&file))).transpose()
@@ -127,7 +129,7 @@ impl ConnectionArgs {
         }
     }
 
-    fn local_operator_note(
+    fn find_local_endpoint(
         &self,
         host: &str,
         variable: &impl Fn(&str) -> Option<String>,
@@ -141,20 +143,20 @@ impl ConnectionArgs {
         endpoint: Option<&OperatorEndpoint>,
         variable: &impl Fn(&str) -> Option<String>,
     ) -> Result<ServerTrust, ExitError> {
-        let rejected = |error| match error {
-            ServerTrustError::Usage(sentence) => ExitError::usage(sentence),
-            ServerTrustError::Unusable(sentence) => ExitError::config(sentence),
+        let trust_error = |error| match error {
+            ServerTrustError::Usage(message) => ExitError::usage(message),
+            ServerTrustError::Unusable(message) => ExitError::config(message),
         };
-        let yes = |value: String| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "y" | "on" | "t");
+        let is_true = |value: String| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "y" | "on" | "t");
         let fingerprint = self.orchestrator_fingerprint.clone();
         let fingerprint = fingerprint.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT"));
         let trust = ServerTrust::from_flags(
-            self.ssl_no_verify || variable("SIMPLETUNER_SSL_NO_VERIFY").is_some_and(yes),
+            self.ssl_no_verify || variable("SIMPLETUNER_SSL_NO_VERIFY").is_some_and(is_true),
             self.ca_file.clone().or_else(|| variable("SIMPLETUNER_CA_FILE").map(PathBuf::from)),
             fingerprint.as_deref(),
         );
-        let known = endpoint.and_then(|note| note.fingerprint);
-        match (trust.map_err(rejected)?, known) {
+        let known_fingerprint = endpoint.and_then(|endpoint| endpoint.fingerprint);
+        match (trust.map_err(trust_error)?, known_fingerprint) {
             (ServerTrust::SystemRoots, Some(fingerprint)) => Ok(ServerTrust::PinnedKey(fingerprint)),
             (trust, _) => Ok(trust),
         }
@@ -169,13 +171,14 @@ pub fn is_local(url: &Url) -> bool {
 /// Parses a URL as users write it; its path ends with `/`.
 pub fn parse_url(text: &str) -> Result<Url, ExitError> {
     let text = text.trim();
-    let wrong = |why: &str| ExitError::usage(format!("{text:?} is not a server URL ({why}); write http://HOST:8001"));
-    let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    let url_error =
+        |reason: &str| ExitError::usage(format!("{text:?} is not a server URL ({reason}); write http://HOST:8001"));
+    let mut url = Url::parse(text).map_err(|error| url_error(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong("neither http:// nor https://"));
+        return Err(url_error("neither http:// nor https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it contains a name or password; use an API token"));
+        return Err(url_error("it contains a name or password; use an API token"));
     }
     url.set_query(None);
     url.set_fragment(None);
@@ -210,14 +213,14 @@ mod tests {
         let data = TempDir::new().expect("a directory");
         let (url, host) = (url.to_owned(), "here".to_owned());
         let fingerprint = url.starts_with("https").then_some(PIN);
-        let note = OperatorEndpoint { url, fingerprint, token: "ot_x".to_owned(), host, started_at: Timestamp(1) };
-        OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
+        let endpoint = OperatorEndpoint { url, fingerprint, token: "ot_x".to_owned(), host, started_at: Timestamp(1) };
+        OperatorFile::new(data.path(), "here", 8001).write(&endpoint).expect("written");
         data
     }
 
     fn find(args: &ConnectionArgs, variables: &[(&str, &str)]) -> Result<Connection, ExitError> {
         args.resolve("here", |name| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -238,14 +241,14 @@ mod tests {
         );
 
         // The server restarts.
-        let note = operator_file::find_endpoint(data.path(), "here").expect("believable").expect("there");
-        let newer = OperatorEndpoint { token: "ot_y".to_owned(), started_at: Timestamp(2), ..note.clone() };
+        let endpoint = operator_file::find_endpoint(data.path(), "here").expect("trusted").expect("an endpoint");
+        let newer = OperatorEndpoint { token: "ot_y".to_owned(), started_at: Timestamp(2), ..endpoint.clone() };
         OperatorFile::new(data.path(), "here", 8001).write(&newer).expect("written");
-        assert_eq!(token(&connection).as_deref(), Some("ot_y"), "each start makes another");
+        assert_eq!(token(&connection).as_deref(), Some("ot_y"), "each start creates a new token");
         let other_server = OperatorEndpoint { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
         OperatorFile::new(data.path(), "here", 8001).write(&other_server).expect("written");
-        assert_eq!(token(&connection).as_deref(), Some("ot_x"), "which is for its own server only");
-        OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
+        assert_eq!(token(&connection).as_deref(), Some("ot_x"), "the token of another server is not used");
+        OperatorFile::new(data.path(), "here", 8001).write(&endpoint).expect("written");
 
         let connection = find(&args, &[("SIMPLETUNER_API_TOKEN", "st_a")]).expect("a connection");
         assert!(token(&connection).as_deref() == Some("st_a") && connection.trust == ServerTrust::PinnedKey(PIN));
@@ -290,8 +293,8 @@ mod tests {
 
         let connection = find(&base, &[]).expect("a connection");
         assert_eq!((connection.url.as_str(), token(&connection)), ("http://127.0.0.1:8001/", None));
-        let far = [("SIMPLETUNER_ORCHESTRATOR_URL", "http://far:1/x"), ("SIMPLETUNER_API_KEY", "st_env")];
-        let connection = find(&base, &far).expect("a connection");
+        let remote_variables = [("SIMPLETUNER_ORCHESTRATOR_URL", "http://far:1/x"), ("SIMPLETUNER_API_KEY", "st_env")];
+        let connection = find(&base, &remote_variables).expect("a connection");
         assert!(connection.url.as_str() == "http://far:1/x/" && connection.warnings[0].contains("unencrypted"));
     }
 
@@ -306,8 +309,8 @@ mod tests {
             ([("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", "sha256:12")], 2),
             ([("SIMPLETUNER_API_TOKEN_FILE", "/nowhere")], 78),
         ] {
-            let rejected = find(&base, &variables).expect_err("rejected");
-            assert_eq!(rejected.code(), code, "{variables:?} {rejected:?}");
+            let error = find(&base, &variables).expect_err("rejected");
+            assert_eq!(error.code(), code, "{variables:?} {error:?}");
         }
     }
 }

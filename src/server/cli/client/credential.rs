@@ -19,8 +19,8 @@ pub enum ApiCredential {
     Operator {
         /// The token when it was read.
         token: SecretString,
-        /// Where to find a newer token, if known: the data directory and this host's name. Each start of the server creates
-        /// another one.
+        /// Where to find a newer token, if known: the data directory and this host's name. Each start of the server
+        /// creates another one.
         note: Option<(PathBuf, String)>,
     },
 }
@@ -33,13 +33,14 @@ impl ApiCredential {
 
     /// Returns the current token for this server.
     pub fn token(&self, url: &Url) -> Option<SecretString> {
-        let newer =
-            |(data, host): &(PathBuf, String)| note_for_server(operator_file::find_endpoint(data, host).ok()??, url);
+        let newer = |(data, host): &(PathBuf, String)| {
+            endpoint_for_server(operator_file::find_endpoint(data, host).ok()??, url)
+        };
         match self {
             Self::None => None,
             Self::Token(token) => Some(token.clone()),
             Self::Operator { token, note } => {
-                let newer = note.as_ref().and_then(newer).map(|note| SecretString(note.token));
+                let newer = note.as_ref().and_then(newer).map(|endpoint| SecretString(endpoint.token));
                 Some(newer.unwrap_or_else(|| token.clone()))
             }
         }
@@ -47,6 +48,6 @@ impl ApiCredential {
 }
 
 /// Returns the endpoint file's content if it belongs to that server.
-pub fn note_for_server(note: OperatorEndpoint, url: &Url) -> Option<OperatorEndpoint> {
-    parse_url(&note.url).is_ok_and(|own| own.origin() == url.origin()).then_some(note)
+pub fn endpoint_for_server(endpoint: OperatorEndpoint, url: &Url) -> Option<OperatorEndpoint> {
+    parse_url(&endpoint.url).is_ok_and(|endpoint_url| endpoint_url.origin() == url.origin()).then_some(endpoint)
 }

@@ -43,8 +43,8 @@ impl ClientError {
 impl From<ClientError> for ExitError {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Unreachable(sentence) | ClientError::NotOrchestrator(sentence) => Self::unavailable(sentence),
-            ClientError::Interrupted(sentence) => Self::temp_failure(sentence),
+            ClientError::Unreachable(message) | ClientError::NotOrchestrator(message) => Self::unavailable(message),
+            ClientError::Interrupted(message) => Self::temp_failure(message),
             ClientError::Problem(problem) => problem_exit(&problem),
         }
     }
@@ -67,8 +67,8 @@ fn problem_exit(problem: &Problem) -> ExitError {
         (401 | 403, _) => ExitError::no_permission(message(&problem.detail)),
         (408 | 425 | 429 | 500..=599, _) => ExitError::temp_failure(message(&problem.detail)),
         _ if problem.errors.len() > 1 => {
-            let each = problem.errors.iter().map(|error| format!("{} ({})", error.detail, error.code));
-            ExitError::failed(each.collect::<Vec<_>>().join(" "))
+            let details = problem.errors.iter().map(|error| format!("{} ({})", error.detail, error.code));
+            ExitError::failed(details.collect::<Vec<_>>().join(" "))
         }
         _ => ExitError::failed(message(&problem.detail)),
     }
@@ -121,10 +121,11 @@ mod tests {
 
     #[test]
     fn transient_errors_are_retried() {
-        for (status, passes) in [(503, true), (429, true), (502, true), (500, false), (409, false), (401, false)] {
+        for (status, is_transient) in [(503, true), (429, true), (502, true), (500, false), (409, false), (401, false)]
+        {
             assert_eq!(
                 ClientError::from_response(status, &problem(status, "x"), "").is_transient(),
-                passes,
+                is_transient,
                 "{status}"
             );
         }

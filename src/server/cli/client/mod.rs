@@ -108,7 +108,7 @@ impl Client {
     /// # Errors
     /// Returns an error if the certificates are unusable.
     pub fn new(connection: Connection) -> Result<Self, ExitError> {
-        let unusable = |why: String| ExitError::config(format!("cannot set up TLS: {why}"));
+        let tls_error = |reason: String| ExitError::config(format!("cannot set up TLS: {reason}"));
         let mut builder = Http::builder()
             .user_agent(concat!("simpletuner/", env!("CARGO_PKG_VERSION")))
             // A redirect would send the token to another server.
@@ -118,21 +118,21 @@ impl Client {
         builder =
             connection.trust.configure_client(builder, connection.url.scheme() == "https").map_err(
                 |error| match error {
-                    app::remote::ServerTrustError::Usage(why) | app::remote::ServerTrustError::Unusable(why) => {
-                        ExitError::config(why)
+                    app::remote::ServerTrustError::Usage(reason) | app::remote::ServerTrustError::Unusable(reason) => {
+                        ExitError::config(reason)
                     }
                 },
             )?;
         if is_local(&connection.url) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| unusable(root_cause(&error)))?;
-        let pause = Duration::from_millis(500);
+        let http = builder.build().map_err(|error| tls_error(root_cause(&error)))?;
+        let delay = Duration::from_millis(500);
         Ok(Self {
             transport: Transport::Network(http),
             base: connection.url,
             credential: connection.credential,
-            retry_delay: pause,
+            retry_delay: delay,
         })
     }
 
@@ -169,25 +169,25 @@ impl Client {
         segments: &[&str],
         query: &impl Serialize,
         field: &str,
-        most: Option<usize>,
+        max: Option<usize>,
     ) -> Result<Value, ClientError> {
         let mut query = serde_json::to_value(query).unwrap_or_default();
         let mut document = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
         loop {
             let items = document[field].as_array().map_or(0, Vec::len);
             let cursor = document["next_cursor"].take();
-            if cursor.is_null() || most.is_some_and(|most| items >= most) {
+            if cursor.is_null() || max.is_some_and(|max| items >= max) {
                 break;
             }
             query["cursor"] = cursor;
             let mut page = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
             document["next_cursor"] = page["next_cursor"].take();
-            if let (Some(all), Some(more)) = (document[field].as_array_mut(), page[field].as_array_mut()) {
-                all.append(more);
+            if let (Some(all), Some(next_items)) = (document[field].as_array_mut(), page[field].as_array_mut()) {
+                all.append(next_items);
             }
         }
-        if let (Some(most), Some(all)) = (most, document[field].as_array_mut()) {
-            all.truncate(most);
+        if let (Some(max), Some(all)) = (max, document[field].as_array_mut()) {
+            all.truncate(max);
         }
         if let Some(fields) = document.as_object_mut() {
             fields.remove("next_cursor");
@@ -197,15 +197,15 @@ impl Client {
 
     /// Returns the response to a request. Idempotent requests are retried.
     pub async fn send_json(&self, request: ApiRequest<'_>) -> Result<Value, ClientError> {
-        let mut pause = self.retry_delay;
+        let mut delay = self.retry_delay;
         let mut tries = 1;
         loop {
             match self.send_once(&request).await {
                 Err(failure) if failure.is_transient() && request.is_idempotent() && tries < MAX_TRIES => {
-                    tokio::time::sleep(pause).await;
-                    (tries, pause) = (tries + 1, pause * 2);
+                    tokio::time::sleep(delay).await;
+                    (tries, delay) = (tries + 1, delay * 2);
                 }
-                answer => return answer,
+                response => return response,
             }
         }
     }
@@ -214,53 +214,58 @@ impl Client {
         let (status, body) = match &self.transport {
             Transport::InProcess(router) => self.send_in_process(router.clone(), request).await?,
             Transport::Network(http) => {
-                let answer = self.send_over_http(http, request, REQUEST_TIMEOUT).await?;
-                (answer.status(), answer.bytes().await.map_err(|error| self.interrupted_error(&error))?.to_vec())
+                let response = self.send_over_http(http, request, REQUEST_TIMEOUT).await?;
+                (response.status(), response.bytes().await.map_err(|error| self.interrupted_error(&error))?.to_vec())
             }
         };
-        let none = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
-        if status.is_success() { serde_json::from_slice(&body).map_err(|_| none()) } else { Err(none()) }
+        let response_error = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
+        if status.is_success() {
+            serde_json::from_slice(&body).map_err(|_| response_error())
+        } else {
+            Err(response_error())
+        }
     }
 
     async fn send_in_process(
         &self,
         router: Router,
-        call: &ApiRequest<'_>,
+        api_request: &ApiRequest<'_>,
     ) -> Result<(StatusCode, Vec<u8>), ClientError> {
-        let failed = |why: String| ClientError::Interrupted(format!("the in-process server failed: {why}"));
-        let url = call.url(&self.base);
+        let process_error =
+            |reason: String| ClientError::Interrupted(format!("the in-process server failed: {reason}"));
+        let url = api_request.url(&self.base);
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let request = Request::builder().method(call.method.clone()).uri(path).header("host", "localhost");
+        let request = Request::builder().method(api_request.method.clone()).uri(path).header("host", "localhost");
         let request =
-            self.headers(call).into_iter().fold(request, |request, (name, value)| request.header(name, value));
-        let request = request.body(Inner::from(call.body.clone().unwrap_or_default()));
-        let request = request.map_err(|error| failed(error.to_string()))?;
-        let answer = router.oneshot(request).await.map_err(|error| failed(error.to_string()))?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await.map_err(|error| failed(error.to_string()))?;
+            self.headers(api_request).into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        let request = request.body(Inner::from(api_request.body.clone().unwrap_or_default()));
+        let request = request.map_err(|error| process_error(error.to_string()))?;
+        let response = router.oneshot(request).await.map_err(|error| process_error(error.to_string()))?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(|error| process_error(error.to_string()))?;
         Ok((status, body.to_bytes().to_vec()))
     }
 
     /// Returns a response whose body is read as a stream.
     pub async fn stream(&self, request: ApiRequest<'_>) -> Result<Response, ClientError> {
-        self.stream_within(request, TRANSFER_TIMEOUT).await
+        self.stream_with_timeout(request, TRANSFER_TIMEOUT).await
     }
 
     /// Returns a response whose body is a file of any size.
     pub async fn download(&self, request: ApiRequest<'_>) -> Result<Response, ClientError> {
-        self.stream_within(request, DOWNLOAD_TIMEOUT).await
+        self.stream_with_timeout(request, DOWNLOAD_TIMEOUT).await
     }
 
-    async fn stream_within(&self, request: ApiRequest<'_>, within: Duration) -> Result<Response, ClientError> {
+    async fn stream_with_timeout(&self, request: ApiRequest<'_>, timeout: Duration) -> Result<Response, ClientError> {
         let Transport::Network(http) = &self.transport else {
             return Err(ClientError::NotOrchestrator("this requires a running server".to_owned()));
         };
-        let answer = self.send_over_http(http, &request, within).await?;
-        if answer.status().is_success() {
-            return Ok(answer);
+        let response = self.send_over_http(http, &request, timeout).await?;
+        if response.status().is_success() {
+            return Ok(response);
         }
-        let status = answer.status().as_u16();
-        let body = answer.bytes().await.map_err(|error| self.interrupted_error(&error))?;
+        let status = response.status().as_u16();
+        let body = response.bytes().await.map_err(|error| self.interrupted_error(&error))?;
         Err(ClientError::from_response(status, &body, self.base.as_str()))
     }
 
@@ -269,31 +274,36 @@ impl Client {
         let Transport::Network(http) = &self.transport else {
             return Err(ClientError::NotOrchestrator("this requires a running server".to_owned()));
         };
-        let call = ApiRequest::new(Method::PUT, segments);
-        let request = self.build_request(http, &call, TRANSFER_TIMEOUT).header("content-length", length).body(body);
-        let answer = request.send().await.map_err(|error| self.unreachable_error(&error))?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(|error| self.interrupted_error(&error))?;
-        let none = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
-        if status.is_success() { serde_json::from_slice(&body).map_err(|_| none()) } else { Err(none()) }
+        let api_request = ApiRequest::new(Method::PUT, segments);
+        let request =
+            self.build_request(http, &api_request, TRANSFER_TIMEOUT).header("content-length", length).body(body);
+        let response = request.send().await.map_err(|error| self.unreachable_error(&error))?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(|error| self.interrupted_error(&error))?;
+        let response_error = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
+        if status.is_success() {
+            serde_json::from_slice(&body).map_err(|_| response_error())
+        } else {
+            Err(response_error())
+        }
     }
 
     async fn send_over_http(
         &self,
         http: &Http,
-        call: &ApiRequest<'_>,
-        within: Duration,
+        api_request: &ApiRequest<'_>,
+        timeout: Duration,
     ) -> Result<Response, ClientError> {
-        let mut request = self.build_request(http, call, within);
-        if let Some(body) = &call.body {
+        let mut request = self.build_request(http, api_request, timeout);
+        if let Some(body) = &api_request.body {
             request = request.body(body.clone());
         }
         request.send().await.map_err(|error| self.unreachable_error(&error))
     }
 
-    fn build_request(&self, http: &Http, call: &ApiRequest<'_>, within: Duration) -> reqwest::RequestBuilder {
-        let request = http.request(call.method.clone(), call.url(&self.base)).timeout(within);
-        self.headers(call).into_iter().fold(request, |request, (name, value)| request.header(name, value))
+    fn build_request(&self, http: &Http, api_request: &ApiRequest<'_>, timeout: Duration) -> reqwest::RequestBuilder {
+        let request = http.request(api_request.method.clone(), api_request.url(&self.base)).timeout(timeout);
+        self.headers(api_request).into_iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 
     fn headers(&self, request: &ApiRequest<'_>) -> Vec<(&'static str, String)> {
@@ -310,8 +320,8 @@ impl Client {
     }
 
     fn unreachable_error(&self, error: &reqwest::Error) -> ClientError {
-        if let Some(sentence) = distrust(error, &self.base) {
-            return ClientError::Unreachable(sentence);
+        if let Some(message) = distrust(error, &self.base) {
+            return ClientError::Unreachable(message);
         }
         let (base, cause) = (&self.base, root_cause(error));
         if error.is_connect() {
@@ -343,7 +353,8 @@ mod tests {
 
     #[test]
     fn paths_and_queries_are_encoded() {
-        let url = |base: &str, call: ApiRequest<'_>| call.url(&Url::parse(base).expect("a URL")).to_string();
+        let url =
+            |base: &str, api_request: ApiRequest<'_>| api_request.url(&Url::parse(base).expect("a URL")).to_string();
         let request = ApiRequest::new(Method::GET, &["configs", "a/b ü?"]);
         assert_eq!(url("http://h:1/", request.clone()), "http://h:1/api/configs/a%2Fb%20%C3%BC%3F");
         assert_eq!(url("http://h/behind/", ApiRequest::new(Method::GET, &["queue"])), "http://h/behind/api/queue");

@@ -33,7 +33,7 @@ impl SettingCheck {
         }
     }
 
-    pub fn sentence(&self) -> &str {
+    pub fn message(&self) -> &str {
         match self {
             Self::Passed(text) | Self::Warning(text) | Self::Failed(text) => text,
         }
@@ -54,9 +54,8 @@ pub async fn check_settings(args: &ServerArgs) -> Vec<SettingCheck> {
         checks.push(SettingCheck::Warning("--heartbeat-timeout under 60 s is too short for older agents".to_owned()));
     }
     if args.edge.trusted_proxies.is_empty() && !args.host.is_loopback() && !args.edge.ssl {
-        let sentence =
-            "the server listens on the network without TLS: tokens can be intercepted; add --ssl, or a proxy";
-        checks.push(SettingCheck::Warning(sentence.to_owned()));
+        let message = "the server listens on the network without TLS: tokens can be intercepted; add --ssl, or a proxy";
+        checks.push(SettingCheck::Warning(message.to_owned()));
     }
     checks.push(check_certificate(args));
     checks.push(check_address(SocketAddr::new(args.host, args.port), "--port").await);
@@ -82,12 +81,12 @@ pub async fn check_settings(args: &ServerArgs) -> Vec<SettingCheck> {
 
 fn check_certificate(args: &ServerArgs) -> SettingCheck {
     match TlsMode::from_flags(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref()) {
-        Err(why) => SettingCheck::Failed(why.to_owned()),
+        Err(reason) => SettingCheck::Failed(reason.to_owned()),
         Ok(TlsMode::Off) => SettingCheck::Passed("plain HTTP".to_owned()),
         Ok(TlsMode::SelfSigned) => SettingCheck::Passed("HTTPS with a self-signed certificate".to_owned()),
-        Ok(TlsMode::Files(pair)) => match Tls::open(pair, &SystemClock) {
+        Ok(TlsMode::Files(paths)) => match Tls::open(paths, &SystemClock) {
             Ok(tls) => SettingCheck::Passed(format!("HTTPS with a certificate of the key {}", tls.fingerprint())),
-            Err(why) => SettingCheck::Failed(why),
+            Err(reason) => SettingCheck::Failed(reason),
         },
     }
 }
@@ -120,31 +119,32 @@ fn check_data_directory(data: &Path) -> SettingCheck {
 }
 
 async fn check_database(args: &ServerArgs, data: &Path) -> SettingCheck {
-    let opened = match &args.database_url {
+    let store = match &args.database_url {
         Some(url) => ReadOnlyStore::open_postgres(&url.0).await,
         None if !data.join(sqlite::DATABASE_FILE).exists() => {
             return SettingCheck::Passed("a new database will be created".to_owned());
         }
         None => ReadOnlyStore::open_sqlite(data).await,
     };
-    let archive = match opened {
-        Ok(archive) => archive,
+    let store = match store {
+        Ok(store) => store,
         Err(error) => return SettingCheck::Failed(format!("{error:#}")),
     };
-    let (known, version) = (archive.newest_schema(), schema_version(&archive).await);
-    archive.close().await;
+    let (supported, version) = (store.newest_schema(), schema_version(&store).await);
+    store.close().await;
     match version {
-        Some(version) if version > known => SettingCheck::Failed(format!(
-            "the database was used by a newer version (schema {version}, this program supports {known}); upgrade this program"
+        Some(version) if version > supported => SettingCheck::Failed(format!(
+            "the database was used by a newer version (schema {version}, this program supports {supported}); \
+             upgrade this program"
         )),
-        Some(version) if version < known => SettingCheck::Warning(format!(
-            "the database schema {version} will be migrated to {known} at startup; back it up"
+        Some(version) if version < supported => SettingCheck::Warning(format!(
+            "the database schema {version} will be migrated to {supported} at startup; back it up"
         )),
         Some(version) => SettingCheck::Passed(format!("the database has schema {version}")),
         None => SettingCheck::Passed("the database is empty and will be initialized at startup".to_owned()),
     }
 }
 
-async fn schema_version(archive: &ReadOnlyStore) -> Option<i64> {
-    archive.read().await.ok()?.schema_version().await.ok()
+async fn schema_version(store: &ReadOnlyStore) -> Option<i64> {
+    store.read().await.ok()?.schema_version().await.ok()
 }

@@ -135,18 +135,18 @@ fn print_check(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool>
     let mut checks = unknown_variables(variables);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     checks.extend(runtime.block_on(check_settings(&args.server)));
-    let starts = !checks.iter().any(|check| matches!(check, SettingCheck::Failed(_)));
+    let can_start = !checks.iter().any(|check| matches!(check, SettingCheck::Failed(_)));
     if args.json {
-        let all: Vec<Value> =
-            checks.iter().map(|check| json!({"level": check.level(), "message": check.sentence()})).collect();
-        writeln!(out, "{}", json!({"ok": starts, "findings": all}))?;
-        return Ok(starts);
+        let findings: Vec<Value> =
+            checks.iter().map(|check| json!({"level": check.level(), "message": check.message()})).collect();
+        writeln!(out, "{}", json!({"ok": can_start, "findings": findings}))?;
+        return Ok(can_start);
     }
     for check in &checks {
-        writeln!(out, "{:7} {}", check.level(), check.sentence())?;
+        writeln!(out, "{:7} {}", check.level(), check.message())?;
     }
-    writeln!(out, "{}", if starts { "A server can start with these settings." } else { "A server cannot start." })?;
-    Ok(starts)
+    writeln!(out, "{}", if can_start { "A server can start with these settings." } else { "A server cannot start." })?;
+    Ok(can_start)
 }
 
 /// Returns `SIMPLETUNER_*` variables that nothing reads: mistyped, or of another version.

@@ -13,18 +13,18 @@ fn args(line: &[&str]) -> ServerArgs {
         #[command(flatten)]
         server: ServerArgs,
     }
-    ServerArgsParser::try_parse_from([&["server"], line].concat()).expect("flags that are known").server
+    ServerArgsParser::try_parse_from([&["server"], line].concat()).expect("valid flags").server
 }
 
 /// Returns the results of `config check`, each with its level.
-async fn checks_for(data: &Path, more: &[&str]) -> Vec<(&'static str, String)> {
+async fn checks_for(data: &Path, flags: &[&str]) -> Vec<(&'static str, String)> {
     let data = data.to_str().expect("text");
-    let all = check_settings(&args(&[&["--data-dir", data, "--port", "0"], more].concat())).await;
-    all.iter().map(|found| (found.level(), found.sentence().to_owned())).collect()
+    let checks = check_settings(&args(&[&["--data-dir", data, "--port", "0"], flags].concat())).await;
+    checks.iter().map(|check| (check.level(), check.message().to_owned())).collect()
 }
 
-fn has_check(found: &[(&str, String)], level: &str, words: &str) -> bool {
-    found.iter().any(|(found, sentence)| *found == level && sentence.contains(words))
+fn has_check(checks: &[(&str, String)], level: &str, words: &str) -> bool {
+    checks.iter().any(|(check_level, message)| *check_level == level && message.contains(words))
 }
 
 #[test]
@@ -56,7 +56,7 @@ async fn valid_settings_pass_the_check() {
     let checks = checks_for(data.path(), &[]).await;
     assert!(checks.iter().all(|(level, _)| *level == "ok"), "{checks:?}");
     assert!(has_check(&checks, "ok", "a new database will be created"));
-    assert_eq!(data.path().read_dir().expect("readable").count(), 0, "nothing was made by looking");
+    assert_eq!(data.path().read_dir().expect("readable").count(), 0, "the check creates nothing");
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
     assert!(has_check(&checks_for(data.path(), &[]).await, "ok", "the database has schema"));
     for new in [&data.path().join("not/yet"), Path::new("not-made-yet")] {
@@ -110,9 +110,10 @@ async fn database_of_a_newer_version_is_reported() {
 
 /// Returns the switches of a command and its subcommands that have a variable.
 fn switches(command: &Command) -> Vec<Arg> {
-    let is_one = |argument: &&Arg| matches!(argument.get_action(), ArgAction::SetTrue) && argument.get_env().is_some();
-    let own = command.get_arguments().filter(is_one).cloned();
-    own.chain(command.get_subcommands().flat_map(switches)).collect()
+    let is_switch =
+        |argument: &&Arg| matches!(argument.get_action(), ArgAction::SetTrue) && argument.get_env().is_some();
+    let direct = command.get_arguments().filter(is_switch).cloned();
+    direct.chain(command.get_subcommands().flat_map(switches)).collect()
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn every_switch_accepts_the_same_values_from_its_variable() {
     for switch in switches {
         // Variables go through the value parser. The test sets none, as they belong to the whole process.
         let id = switch.get_id().to_string();
-        let flag = format!("--{}", switch.get_long().expect("a long one"));
+        let flag = format!("--{}", switch.get_long().expect("a long name"));
         let command = Command::new("server").arg(switch.action(ArgAction::Set));
         let read = |value| {
             let matches = command.clone().try_get_matches_from(["server", &flag, value]);
@@ -142,7 +143,7 @@ fn unknown_variables_are_reported() {
     let names = ["SIMPLETUNER_PORT", "SIMPLETUNER_PROT", "SIMPLETUNER_WORKER_TOKEN", "PATH"].map(str::to_owned);
     let found = unknown_variables(names.into_iter());
     assert_eq!(found.len(), 1);
-    assert!(found[0].sentence().contains("SIMPLETUNER_PROT"));
+    assert!(found[0].message().contains("SIMPLETUNER_PROT"));
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn guide_lists_exactly_all_settings_with_defaults() {
         server.get_arguments().filter(|flag| flag.get_env().is_some() && !flag.is_hide_set()).collect();
     assert_eq!(rows.len(), flags.len(), "a row for each setting");
     for flag in flags {
-        let name = flag.get_long().expect("a long one");
+        let name = flag.get_long().expect("a long name");
         let variable = format!("`{}`", flag.get_env().expect("a variable").to_string_lossy());
         let row = rows.iter().find(|row| row[0] == format!("{name}`")).unwrap_or_else(|| panic!("no row of --{name}"));
         assert_eq!(row[1], variable, "--{name}");
@@ -167,6 +168,6 @@ fn guide_lists_exactly_all_settings_with_defaults() {
             // A default that depends on the host is described in words, or is a path.
             _ => default.as_deref().map_or(!row[2].contains(|c: char| c.is_ascii_digit()), |default| row[2] == default),
         };
-        assert!(is_documented, "docs/SETTINGS.md has for --{name}: {:?}, and it is {default:?}", row[2]);
+        assert!(is_documented, "docs/SETTINGS.md has for --{name}: {:?}; the default is {default:?}", row[2]);
     }
 }

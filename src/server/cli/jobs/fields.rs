@@ -57,7 +57,8 @@ pub struct SubmitFlags {
     /// Give the job this secret (repeatable) [default: none].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Run this revision [default: the newest]. Required if another user has changed the configuration since your last run.
+    /// Run this revision [default: the newest]. Required if another user has changed the configuration since your last
+    /// run.
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
     /// Override a value of the configuration for this job (repeatable); KEY= removes the key.
@@ -193,7 +194,7 @@ pub fn text_cell(text: Option<&String>) -> TableCell {
 }
 
 fn status_cell(status: JobStatus) -> TableCell {
-    let paint = match status_tone(status) {
+    let style = match status_tone(status) {
         StatusTone::Waiting => CellStyle::Plain,
         StatusTone::Active => CellStyle::Active,
         StatusTone::Warning => CellStyle::Warning,
@@ -201,7 +202,7 @@ fn status_cell(status: JobStatus) -> TableCell {
         StatusTone::Bad => CellStyle::Error,
         StatusTone::Off => CellStyle::Dim,
     };
-    TableCell::new(status.as_str(), paint)
+    TableCell::new(status.as_str(), style)
 }
 
 fn format_progress(job: &JobView) -> String {
@@ -211,11 +212,11 @@ fn format_progress(job: &JobView) -> String {
             position => position.map(|position| format!("place {position}")).unwrap_or_default(),
         };
     };
-    let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
+    let position = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
     let loss = progress.loss.map(|loss| format!(" loss {}", terminal::number(loss))).unwrap_or_default();
     let left = progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(to_millis);
     let left = left.map(|left| format!(" {} left", terminal::duration(left))).unwrap_or_default();
-    format!("{share}{loss}{left}")
+    format!("{position}{loss}{left}")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "an estimate, and `as` keeps to the range")]

@@ -14,7 +14,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{JobArg, escape_control};
+use super::{JobArg, strip_control};
 use crate::cli::client::{ApiRequest, Client};
 use crate::cli::output::Output;
 use crate::cli::run::parse_value;
@@ -23,7 +23,7 @@ use crate::exit::ExitError;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
 
-/// A download that brings nothing for this long is given up.
+/// A download without data for this long is aborted.
 const STALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// `simpletuner jobs download`
@@ -46,7 +46,7 @@ pub async fn list(target: &JobArg, client: &Client, output: &mut Output<'_>) -> 
         output.print_info("No files.")?;
     }
     let paths = page.artifacts.iter().map(|file| file.path.clone());
-    output.print_answer(&document, paths, |screen| {
+    output.print_document(&document, paths, |screen| {
         if page.artifacts.is_empty() { String::new() } else { screen.format_table(&table(&page.artifacts)) }
     })
 }
@@ -55,17 +55,17 @@ pub async fn list(target: &JobArg, client: &Client, output: &mut Output<'_>) -> 
 pub async fn download(args: &DownloadArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     let job = &args.target.job;
     let (_, page) = fetch_page(job, client).await?;
-    let chosen = select(&page, job, &args.files)?;
-    let paths = chosen.iter().map(|file| local_path(&args.to, &file.path)).collect::<Result<Vec<_>, _>>()?;
+    let selected = select(&page, job, &args.files)?;
+    let paths = selected.iter().map(|file| local_path(&args.to, &file.path)).collect::<Result<Vec<_>, _>>()?;
     confirm_replacement(&paths, output)?;
-    for (file, path) in chosen.iter().zip(&paths) {
+    for (file, path) in selected.iter().zip(&paths) {
         fetch_file(job, file, path, client).await?;
         let size = terminal::bytes(file.size_bytes);
-        output.print_info(format!("Downloaded {} ({size}).", escape_control(&file.path)))?;
+        output.print_info(format!("Downloaded {} ({size}).", strip_control(&file.path)))?;
     }
     let written: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let lines: String = written.iter().map(|path| path.clone() + "\n").collect();
-    output.print_answer(&json!({"artifacts": chosen}), written, |_| lines)
+    output.print_document(&json!({"artifacts": selected}), written, |_| lines)
 }
 
 async fn fetch_page(job: &str, client: &Client) -> Result<(Value, ArtifactsPage), ExitError> {
@@ -94,17 +94,17 @@ fn select<'p>(page: &'p ArtifactsPage, job: &str, names: &[String]) -> Result<Ve
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let missing = names.iter().find(|name| !page.artifacts.iter().any(|file| is_below(file, name)));
-    let chosen: Vec<&ArtifactView> = if names.is_empty() {
+    let selected: Vec<&ArtifactView> = if names.is_empty() {
         page.artifacts.iter().filter(|file| file.kind == ArtifactKind::Final).collect()
     } else {
         page.artifacts.iter().filter(|file| names.iter().any(|name| is_below(file, name))).collect()
     };
-    let lacks = match missing {
+    let missing_files = match missing {
         Some(name) => format!("no file {name:?}"),
-        None if chosen.is_empty() => "no weights".to_owned(),
-        None => return Ok(chosen),
+        None if selected.is_empty() => "no weights".to_owned(),
+        None => return Ok(selected),
     };
-    Err(ExitError::failed(format!("{job} has {lacks}; `simpletuner jobs files {job}` shows what it has")))
+    Err(ExitError::failed(format!("{job} has {missing_files}; `simpletuner jobs files {job}` shows what it has")))
 }
 
 /// Returns where a file is written. Trainers choose paths, and none may leave the directory.
@@ -120,52 +120,54 @@ fn confirm_replacement(paths: &[PathBuf], output: &mut Output<'_>) -> Result<(),
     let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
     match existing[..] {
         [] => Ok(()),
-        [one] => output.confirm(&format!("Replace {}?", one.display())),
+        [path] => output.confirm(&format!("Replace {}?", path.display())),
         [first, ..] => output.confirm(&format!("Replace {} and {} more?", first.display(), existing.len() - 1)),
     }
 }
 
-/// Downloads to a temporary name beside the path, which gets its name once the file has arrived as announced.
+/// Downloads to a temporary file beside the path, which is renamed if its SHA-256 is the announced one.
 async fn fetch_file(job: &str, file: &ArtifactView, path: &Path, client: &Client) -> Result<(), ExitError> {
     let mut segments = vec!["queue", job, "artifacts"];
     segments.extend(file.path.split('/'));
-    let answer = client.download(ApiRequest::new(Method::GET, &segments)).await?;
+    let response = client.download(ApiRequest::new(Method::GET, &segments)).await?;
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
-    let unfinished = path.with_file_name(name);
-    let finished = match receive(answer, &unfinished).await {
-        Ok(sha256) if sha256 == file.sha256 => fs::rename(&unfinished, path).map_err(|error| unwritable(path, &error)),
-        Ok(_) => Err(ExitError::temp_failure(format!("{} arrived changed: try again", escape_control(&file.path)))),
+    let partial_path = path.with_file_name(name);
+    let result = match receive(response, &partial_path).await {
+        Ok(sha256) if sha256 == file.sha256 => {
+            fs::rename(&partial_path, path).map_err(|error| unwritable(path, &error))
+        }
+        Ok(_) => Err(ExitError::temp_failure(format!("{} arrived changed: try again", strip_control(&file.path)))),
         Err(exit) => Err(exit),
     };
-    if finished.is_err() {
+    if result.is_err() {
         // It may not exist.
-        let _ = fs::remove_file(&unfinished);
+        let _ = fs::remove_file(&partial_path);
     }
-    finished
+    result
 }
 
 /// Writes the body of a response to a file; returns its SHA-256 in hex.
-async fn receive(mut answer: Response, path: &Path) -> Result<String, ExitError> {
+async fn receive(mut response: Response, path: &Path) -> Result<String, ExitError> {
     let mut file = File::create(path).map_err(|error| unwritable(path, &error))?;
     let mut digest = Sha256::new();
     loop {
-        let bytes = match tokio::time::timeout(STALL_TIMEOUT, answer.chunk()).await {
+        let bytes = match tokio::time::timeout(STALL_TIMEOUT, response.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Ok(hex(&digest.finalize())),
             Ok(Err(error)) => return Err(interrupted(&root_cause(&error))),
-            Err(_) => return Err(interrupted("it brought nothing for a minute")),
+            Err(_) => return Err(interrupted("no data for a minute")),
         };
         digest.update(&bytes);
         file.write_all(&bytes).map_err(|error| unwritable(path, &error))?;
     }
 }
 
-fn interrupted(why: &str) -> ExitError {
-    ExitError::temp_failure(format!("the download was interrupted ({why}): try again"))
+fn interrupted(reason: &str) -> ExitError {
+    ExitError::temp_failure(format!("the download was interrupted ({reason}): try again"))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> ExitError {

@@ -47,7 +47,7 @@ pub async fn run(logs: LogsArgs, client: &Client, output: &mut Output<'_>) -> Re
         } else {
             output.print_bytes(chunk.text.as_bytes())?;
         }
-        // The log may grow meanwhile; only what existed at the start is printed.
+        // The log may grow while it is read; only what existed at the start is printed.
         if chunk.next_offset >= chunk.size || chunk.next_offset == position.offset {
             let full_log = LogChunk { offset: 0, text, ..chunk };
             return if output.format == OutputFormat::Json {
@@ -78,23 +78,23 @@ pub async fn follow(
     let mut position = LogPosition { attempt: attempt.map(AttemptNumber), offset: 0 };
     // The first request checks that the job and the server exist.
     client.get(&["queue", job]).await?;
-    let mut was_broken = false;
+    let mut was_disconnected = false;
     loop {
-        let streamed = print_stream(job, &mut position, client, output).await?;
-        let known = match streamed {
+        let result = print_stream(job, &mut position, client, output).await?;
+        let document = match result {
             Ok(()) => client.get(&["queue", job]).await,
             Err(failure) => Err(failure),
         };
-        let broken = match known {
+        let is_disconnected = match document {
             Ok(document) => {
                 let view: JobView = parse_value(&document)?;
-                if attempt.is_none() && position.attempt.is_some_and(|seen| seen < view.attempt) {
+                if attempt.is_none() && position.attempt.is_some_and(|number| number < view.attempt) {
                     print_remaining(job, &mut position, client, output).await?;
                     output.print_info(format!("-- attempt {} --", view.attempt))?;
                     position = LogPosition { attempt: Some(view.attempt), offset: 0 };
                     continue;
                 }
-                if view.status.is_terminal() || attempt.is_some_and(|one| AttemptNumber(one) < view.attempt) {
+                if view.status.is_terminal() || attempt.is_some_and(|number| AttemptNumber(number) < view.attempt) {
                     print_remaining(job, &mut position, client, output).await?;
                     return report_job_end(&view, output);
                 }
@@ -104,13 +104,13 @@ pub async fn follow(
                 return Err(ClientError::Problem(problem).into());
             }
             Err(failure) => {
-                if !was_broken {
+                if !was_disconnected {
                     output.print_info(format!("-- {}; retrying --", ExitError::from(failure).message()))?;
                 }
                 true
             }
         };
-        was_broken = broken;
+        was_disconnected = is_disconnected;
         tokio::time::sleep(client.retry_delay).await;
     }
 }
@@ -123,16 +123,16 @@ async fn print_stream(
     output: &mut Output<'_>,
 ) -> Result<Result<(), ClientError>, ExitError> {
     let query = json!({"follow": 1, "attempt": position.attempt, "offset": position.offset});
-    let answer = match client.stream(ApiRequest::new(Method::GET, &["queue", job, "logs"]).query(&query)).await {
-        Ok(answer) => answer,
+    let response = match client.stream(ApiRequest::new(Method::GET, &["queue", job, "logs"]).query(&query)).await {
+        Ok(response) => response,
         Err(failure) => return Ok(Err(failure)),
     };
-    let mut events = SseStream::from_bytes_stream(answer.bytes_stream());
-    let broke = || ClientError::Interrupted("connection lost".to_owned());
+    let mut events = SseStream::from_bytes_stream(response.bytes_stream());
+    let connection_error = || ClientError::Interrupted("connection lost".to_owned());
     loop {
         let data = match tokio::time::timeout(STREAM_TIMEOUT, events.next()).await {
             Ok(None) => return Ok(Ok(())),
-            Err(_) | Ok(Some(Err(_))) => return Ok(Err(broke())),
+            Err(_) | Ok(Some(Err(_))) => return Ok(Err(connection_error())),
             Ok(Some(Ok(event))) => event.data,
         };
         let Some(chunk) = data.and_then(|data| serde_json::from_str::<LogChunk>(&data).ok()) else { continue };
@@ -178,8 +178,8 @@ async fn fetch_chunk(job: &str, position: LogPosition, client: &Client) -> Resul
 
 /// Prints how a job ended and sets the exit code.
 fn report_job_end(job: &JobView, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let why = job.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    output.print_info(format!("-- {} {}{why} --", job.job_id, job.status.as_str()))?;
+    let reason = job.error.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    output.print_info(format!("-- {} {}{reason} --", job.job_id, job.status.as_str()))?;
     match job.status.outcome() {
         JobOutcome::NotCompleted if job.status.is_terminal() => Err(ExitError::silent(1)),
         JobOutcome::Open | JobOutcome::Completed | JobOutcome::NotCompleted => Ok(()),

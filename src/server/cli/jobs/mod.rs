@@ -61,11 +61,12 @@ pub enum JobsCommand {
 pub struct RetryArgs {
     #[command(flatten)]
     target: JobArg,
-    /// Give the new job this secret (repeatable) [default: those of your own job; of another user's job, the shared ones].
+    /// Give the new job this secret (repeatable) [default: those of your own job; of another user's job, the shared
+    /// ones].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Start from scratch, from the newest checkpoint, or from a checkpoint by name [default: scratch if the job completed,
-    /// otherwise newest].
+    /// Start from scratch, from the newest checkpoint, or from a checkpoint by name [default: scratch if the job
+    /// completed, otherwise newest].
     #[arg(long, value_name = "WHERE")]
     resume_from: Option<String>,
     /// Run this revision of the configuration [default: that of the original job].
@@ -117,7 +118,7 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
             let document = client.get(&["queue", &job]).await?;
             let view: JobView = parse_value(&document)?;
             let now = output.now();
-            output.print_answer(&document, [job], |screen| views::format_job(&view, now, screen))
+            output.print_document(&document, [job], |screen| views::format_job(&view, now, screen))
         }
         JobsCommand::Cancel(JobArg { job }) => {
             let document = client.post(&["queue", &job, "cancel"], &json!({})).await?;
@@ -127,7 +128,7 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
             } else {
                 format!("Cancelling {job}; its worker stops the trainer.")
             })?;
-            output.print_answer(&document, [job], |_| String::new())
+            output.print_document(&document, [job], |_| String::new())
         }
         JobsCommand::Retry(RetryArgs { target: JobArg { job }, secrets, resume_from, config_revision, set }) => {
             let retry = RetryJob {
@@ -142,14 +143,14 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
         JobsCommand::Explain(JobArg { job }) => {
             let document = client.get(&["queue", &job, "explain"]).await?;
             let explanation: ExplanationView = parse_value(&document)?;
-            let fitting = explanation.workers.iter().filter(|worker| worker.fits);
-            let ids: Vec<String> = fitting.map(|worker| worker.worker_id.to_string()).collect();
-            output.print_answer(&document, ids, |screen| views::format_explanation(&explanation, screen))
+            let matching = explanation.workers.iter().filter(|worker| worker.fits);
+            let ids: Vec<String> = matching.map(|worker| worker.worker_id.to_string()).collect();
+            output.print_document(&document, ids, |screen| views::format_explanation(&explanation, screen))
         }
         JobsCommand::Priority(SetPriorityArgs { target: JobArg { job }, priority }) => {
             let document = client.post(&["queue", &job, "priority"], &SetPriority { priority }).await?;
             output.print_info(format!("Priority of {job} set to {priority}."))?;
-            output.print_answer(&document, [job], |_| String::new())
+            output.print_document(&document, [job], |_| String::new())
         }
     }
 }
@@ -166,45 +167,45 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
         limit: list.limit.or(Some(PAGE_SIZE)),
         ..list.filters
     };
-    let most = list.limit.and_then(|limit| usize::try_from(limit).ok());
-    let page = client.list_all(&["queue"], &query, "jobs", most).await?;
+    let max = list.limit.and_then(|limit| usize::try_from(limit).ok());
+    let page = client.list_all(&["queue"], &query, "jobs", max).await?;
     let jobs: Vec<JobView> = parse_value(&page["jobs"])?;
     if jobs.is_empty() {
         output.print_info("No jobs.")?;
     }
     let ids = jobs.iter().map(|job| job.job_id.to_string());
     let now = parse_value::<Option<Timestamp>>(&page["server_time"])?.unwrap_or(output.now());
-    output.print_answer(&page, ids, |screen| {
+    output.print_document(&page, ids, |screen| {
         if jobs.is_empty() { String::new() } else { screen.format_table(&views::jobs_table(&jobs, now)) }
     })
 }
 
 /// Prints the state of a new job; only its id goes to stdout.
 fn print_submitted(document: &Value, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let new: SubmitJobResponse = parse_value(document)?;
-    output.print_info(queue_state_text(&new))?;
+    let response: SubmitJobResponse = parse_value(document)?;
+    output.print_info(queue_state_text(&response))?;
     match output.format {
         OutputFormat::Json => output.print_line(format!("{document:#}")),
-        OutputFormat::Text | OutputFormat::Ids => output.print_line(new.job_id.as_str()),
+        OutputFormat::Text | OutputFormat::Ids => output.print_line(response.job_id.as_str()),
     }
 }
 
-fn escape_control(text: &str) -> String {
+fn strip_control(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn queue_state_text(new: &SubmitJobResponse) -> String {
-    match (&new.allocated_worker_id, new.queue_position, &new.warning) {
+fn queue_state_text(response: &SubmitJobResponse) -> String {
+    match (&response.allocated_worker_id, response.queue_position, &response.warning) {
         (Some(worker), ..) => format!("Submitted: dispatched to {worker}."),
         (None, _, Some(warning)) => format!(
             "Submitted: no worker matches. {} `simpletuner jobs explain {}` shows details.",
-            escape_control(warning),
-            new.job_id
+            strip_control(warning),
+            response.job_id
         ),
         (None, Some(position), None) => {
             format!(
                 "Submitted: queued at position {position}. `simpletuner jobs explain {}` shows why it is pending.",
-                new.job_id
+                response.job_id
             )
         }
         (None, None, None) => "Submitted.".to_owned(),

@@ -33,14 +33,14 @@ pub async fn run(submit: SubmitArgs, client: &Client, output: &mut Output<'_>) -
         client.send_json(ApiRequest::new(Method::POST, &["queue", "submit"]).body(&job).idempotency_key(key)).await?;
     if job.dry_run {
         let preview: SubmitPreviewResponse = parse_value(&document)?;
-        let worker = preview.allocated_worker_id.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let worker_ids = preview.allocated_worker_id.iter().map(ToString::to_string).collect::<Vec<_>>();
         return output
-            .print_answer(&document, worker, |screen| views::format_explanation(&preview.explanation, screen));
+            .print_document(&document, worker_ids, |screen| views::format_explanation(&preview.explanation, screen));
     }
     if !submit.follow {
         return print_submitted(&document, output);
     }
-    let new: SubmitJobResponse = parse_value(&document)?;
-    output.print_info(format!("{} {}", new.job_id, queue_state_text(&new)))?;
-    logs::follow(new.job_id.as_str(), None, client, output).await
+    let response: SubmitJobResponse = parse_value(&document)?;
+    output.print_info(format!("{} {}", response.job_id, queue_state_text(&response)))?;
+    logs::follow(response.job_id.as_str(), None, client, output).await
 }

@@ -50,24 +50,24 @@ pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String 
 pub fn format_explanation(explanation: &ExplanationView, output: &Output<'_>) -> String {
     let mut table = Table::new(&["WORKER", "MATCH!", "BLOCKER~", "SUGGESTION~"]);
     for worker in &explanation.workers {
-        let fits = if worker.fits {
+        let match_cell = if worker.fits {
             TableCell::new("yes", CellStyle::Success)
         } else {
             TableCell::new("no", CellStyle::Warning)
         };
-        let first = worker.blockers.first();
+        let first_blocker = worker.blockers.first();
         table.add_row(vec![
             TableCell::from(&worker.name),
-            fits,
-            text_cell(first.map(|first| &first.text)),
-            text_cell(first.map(|first| &first.change)),
+            match_cell,
+            text_cell(first_blocker.map(|first_blocker| &first_blocker.text)),
+            text_cell(first_blocker.map(|first_blocker| &first_blocker.change)),
         ]);
-        for more in worker.blockers.iter().skip(1) {
-            table.add_row(vec!["".into(), "".into(), TableCell::from(&more.text), TableCell::from(&more.change)]);
+        for blocker in worker.blockers.iter().skip(1) {
+            table.add_row(vec!["".into(), "".into(), TableCell::from(&blocker.text), TableCell::from(&blocker.change)]);
         }
     }
     let table =
         if explanation.workers.is_empty() { String::new() } else { format!("\n{}", output.format_table(&table)) };
-    let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", escape_control(&summary.text)));
-    format!("{}\n{}{table}", escape_control(&explanation.text), summary.unwrap_or_default())
+    let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", strip_control(&summary.text)));
+    format!("{}\n{}{table}", strip_control(&explanation.text), summary.unwrap_or_default())
 }

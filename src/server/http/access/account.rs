@@ -23,10 +23,10 @@ use crate::service::error::IdKind;
 pub const END_PERMISSIONS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];
 
 pub fn routes(app: &AppState) -> Routes {
-    let own = Requirement::Permission(Permission::AccountManage);
+    let manage_account = Requirement::Permission(Permission::AccountManage);
     Routes::new(app, "Account")
-        .post("/account/password", own, CHANGE_PASSWORD, change_password)
-        .get("/account/tokens", own, TOKENS, tokens)
+        .post("/account/password", manage_account, CHANGE_PASSWORD, change_password)
+        .get("/account/tokens", manage_account, TOKENS, tokens)
         .post(
             "/account/tokens",
             Requirement::RecentlyAuthenticated(Permission::AccountManage),
@@ -34,7 +34,7 @@ pub fn routes(app: &AppState) -> Routes {
             create_token,
         )
         .delete("/account/tokens/{id}", Requirement::OwnTokenOr(END_PERMISSIONS), REVOKE_TOKEN, revoke_token)
-        .get("/account/sessions", own, SESSIONS, sessions)
+        .get("/account/sessions", manage_account, SESSIONS, sessions)
         .delete("/account/sessions/{id}", Requirement::AnyOf(END_PERMISSIONS), END_SESSION, end_session)
         .layer(|router| limits::limit_body(router, limits::API))
 }

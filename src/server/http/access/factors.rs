@@ -1,5 +1,5 @@
-//! `/api/account/factors`, `/api/account/totp`, `/api/account/passkeys` and `/api/account/notices`: second factors and account
-//! notices of the caller.
+//! `/api/account/factors`, `/api/account/totp`, `/api/account/passkeys` and `/api/account/notices`: second factors and
+//! account notices of the caller.
 
 use app::domain::access::Permission;
 use app::domain::ids::PasskeyId;
@@ -26,21 +26,21 @@ use crate::service::access::{Principal, Requirement};
 use crate::service::error::{FactorError, ServiceError};
 
 pub fn routes(app: &AppState) -> Routes {
-    let (own, proved) = (
+    let (manage_account, recently_authenticated) = (
         Requirement::Permission(Permission::AccountManage),
         Requirement::RecentlyAuthenticated(Permission::AccountManage),
     );
     Routes::new(app, "Account")
-        .get("/account/factors", own, SHOW, show)
-        .post("/account/totp", proved, BEGIN, begin)
-        .post("/account/totp/confirm", own, CONFIRM, confirm)
-        .delete("/account/totp", proved, REMOVE, remove)
-        .post("/account/passkeys", proved, BEGIN_PASSKEY, begin_passkey)
-        .post("/account/passkeys/confirm", own, CONFIRM_PASSKEY, confirm_passkey)
-        .delete("/account/passkeys/{id}", proved, REMOVE_PASSKEY, remove_passkey)
-        .post("/account/recovery-codes", proved, RENEW, renew)
-        .get("/account/notices", own, NOTICES, notices)
-        .post("/account/notices/read", own, READ, read)
+        .get("/account/factors", manage_account, SHOW, show)
+        .post("/account/totp", recently_authenticated, BEGIN, begin)
+        .post("/account/totp/confirm", manage_account, CONFIRM, confirm)
+        .delete("/account/totp", recently_authenticated, REMOVE, remove)
+        .post("/account/passkeys", recently_authenticated, BEGIN_PASSKEY, begin_passkey)
+        .post("/account/passkeys/confirm", manage_account, CONFIRM_PASSKEY, confirm_passkey)
+        .delete("/account/passkeys/{id}", recently_authenticated, REMOVE_PASSKEY, remove_passkey)
+        .post("/account/recovery-codes", recently_authenticated, RENEW, renew)
+        .get("/account/notices", manage_account, NOTICES, notices)
+        .post("/account/notices/read", manage_account, READ, read)
         .layer(|router| limits::limit_body(router, limits::API))
 }
 

@@ -1,4 +1,4 @@
-//! Passwords that are confirmed or tried: wrong ones are counted, and recorded in the audit log.
+//! Sign-ins and confirmations of the password: wrong passwords are counted, and recorded in the audit log.
 
 use std::net::IpAddr;
 
@@ -18,10 +18,10 @@ pub async fn reauthenticate(
     peer: Option<IpAddr>,
     proof: ReauthProof,
 ) -> Result<(), ServiceError> {
-    let proved = app.services.access.reauthenticate(caller_from_principal(principal), principal, proof);
-    let Some(user) = &principal.user else { return count_password_attempt(app, principal, peer, proved).await };
-    let known = known_browser(principal);
-    count_password_attempt(app, principal, peer, app.services.access.try_code(user, known, proved)).await
+    let verification = app.services.access.reauthenticate(caller_from_principal(principal), principal, proof);
+    let Some(user) = &principal.user else { return count_password_attempt(app, principal, peer, verification).await };
+    let browser = known_browser(principal);
+    count_password_attempt(app, principal, peer, app.services.access.try_code(user, browser, verification)).await
 }
 
 /// Identifies the caller by their session or token, so that wrong passwords that others try for the
@@ -60,8 +60,8 @@ pub async fn record_failed_login(app: &AppState, peer: Option<IpAddr>, name: &st
         ServiceError::RateLimited { .. } => "too_many_requests",
         _ => return,
     };
-    let by = caller_from_actor("unknown");
+    let caller = caller_from_actor("unknown");
     // Record only names of existing users: a password may have been typed into the wrong field.
     let name = if app.services.access.user_exists(name).await { name } else { "" };
-    app.services.audit.record_rejection(by, RejectionKind::Login, peer, name, json!({"reason": reason})).await;
+    app.services.audit.record_rejection(caller, RejectionKind::Login, peer, name, json!({"reason": reason})).await;
 }

@@ -57,7 +57,7 @@ async fn show(
     Json(session_view(&app, &principal, scheme, &headers))
 }
 
-/// Returns what the caller may know of itself.
+/// Returns the caller, its permissions, and the address of the server.
 pub fn session_view(app: &AppState, principal: &Principal, scheme: Scheme, headers: &HeaderMap) -> SessionView {
     let ServerAddress { base_url, fingerprint } = server_address(app, scheme, headers);
     SessionView {

@@ -23,16 +23,16 @@ use crate::service::access::{Principal, Requirement};
 use crate::service::error::IdKind;
 
 pub fn routes(app: &AppState) -> Routes {
-    let (users, changes) =
+    let (manage_users, change_users) =
         (Requirement::Permission(Permission::AdminUsers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
     Routes::new(app, "Users")
-        .get("/admin/users", users, LIST, list)
-        .post("/admin/users", changes, CREATE, create)
-        .get("/admin/users/{id}", users, SHOW, show)
-        .patch("/admin/users/{id}", changes, EDIT, edit)
-        .post("/admin/users/{id}/password", changes, RESET_PASSWORD, reset_password)
-        .delete("/admin/users/{id}/factors", changes, REMOVE_FACTORS, remove_factors)
-        .post("/admin/users/{id}/tokens", changes, CREATE_TOKEN, create_token)
+        .get("/admin/users", manage_users, LIST, list)
+        .post("/admin/users", change_users, CREATE, create)
+        .get("/admin/users/{id}", manage_users, SHOW, show)
+        .patch("/admin/users/{id}", change_users, EDIT, edit)
+        .post("/admin/users/{id}/password", change_users, RESET_PASSWORD, reset_password)
+        .delete("/admin/users/{id}/factors", change_users, REMOVE_FACTORS, remove_factors)
+        .post("/admin/users/{id}/tokens", change_users, CREATE_TOKEN, create_token)
         .layer(|router| limits::limit_body(router, limits::API))
 }
 

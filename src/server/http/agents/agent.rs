@@ -44,10 +44,10 @@ pub async fn register(
         && error.is_client_error()
         && error.code() != "token_in_use"
     {
-        let (by, detail) = (caller_from_actor(worker_actor(&worker)), json!({"reason": error.code()}));
+        let (caller, detail) = (caller_from_actor(worker_actor(&worker)), json!({"reason": error.code()}));
         app.services
             .audit
-            .record_rejection(by, RejectionKind::Registration, peer_ip(peer), worker.as_str(), detail)
+            .record_rejection(caller, RejectionKind::Registration, peer_ip(peer), worker.as_str(), detail)
             .await;
     }
     registered.map(Json)

@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::job::{AttemptParams, FENCED};
+use super::job::{AttemptParams, REJECTED_ATTEMPT};
 use crate::http::edge::extractors::{Path, Query};
-use crate::http::edge::headers::text;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::request::{caller_from_actor, worker_actor};
+use crate::http::edge::request_headers::header_text;
 use crate::http::guards::JobAuth;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc, ResponseDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 
@@ -42,16 +42,16 @@ pub async fn complete_checkpoint(
     Query(params): Query<AttemptParams>,
     Body(completed): Body<CompletedCheckpoint>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let subject = auth.subject(&id, params.attempt)?;
+    let attempt_ref = auth.access_attempt(&id, params.attempt)?;
     app.services
         .artifacts
-        .record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, completed)
+        .record_checkpoint(caller_from_actor(worker_actor(&attempt_ref.worker)), attempt_ref, completed)
         .await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
 pub const RESUME_CHECKPOINT: OperationDoc = OperationDoc {
-    problems: FENCED,
+    problems: REJECTED_ATTEMPT,
     ..OperationDoc::new(
         "getEarlierCheckpoint",
         "Returns the checkpoint to resume from; its name is empty if there is none.",
@@ -65,8 +65,8 @@ pub async fn resume_checkpoint(
     Path(id): Path<String>,
     Query(params): Query<AttemptParams>,
 ) -> Result<Json<ResumeCheckpoint>, ApiError> {
-    let subject = auth.subject(&id, params.attempt)?;
-    Ok(Json(app.services.artifacts.resume_checkpoint(&subject).await?))
+    let attempt_ref = auth.access_attempt(&id, params.attempt)?;
+    Ok(Json(app.services.artifacts.resume_checkpoint(&attempt_ref).await?))
 }
 
 /// Requests a part of a file.
@@ -76,9 +76,9 @@ const BYTES: ContentDoc = ContentDoc::Bytes(&["application/octet-stream"]);
 
 pub const RESUME_FILE: OperationDoc = OperationDoc {
     headers: &[RANGE_HEADER],
-    answers: &[
-        AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::new(200, "The file.", BYTES) },
-        AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::new(206, "The requested bytes.", BYTES) },
+    responses: &[
+        ResponseDoc { headers: &[ETAG_HEADER], ..ResponseDoc::new(200, "The file.", BYTES) },
+        ResponseDoc { headers: &[ETAG_HEADER], ..ResponseDoc::new(206, "The requested bytes.", BYTES) },
     ],
     problems: &[
         "stale_attempt",
@@ -100,12 +100,14 @@ pub async fn resume_file(
     Query(params): Query<AttemptParams>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let subject = auth.subject(&id, params.attempt)?;
-    let resume_file = app.services.artifacts.resume_file(&subject, &path).await?;
+    let attempt_ref = auth.access_attempt(&id, params.attempt)?;
+    let resume_file = app.services.artifacts.resume_file(&attempt_ref, &path).await?;
     let (size, etag) = (resume_file.file.size_bytes, format!("\"{}\"", resume_file.file.sha256));
-    let same = text(&headers, "if-range").is_none_or(|known| known == etag);
-    let wanted = text(&headers, "range").filter(|_| same).map_or(RequestedRange::All, |range| parse_range(range, size));
-    let (status, range) = match wanted {
+    let etag_matches = header_text(&headers, "if-range").is_none_or(|known| known == etag);
+    let requested_range = header_text(&headers, "range")
+        .filter(|_| etag_matches)
+        .map_or(RequestedRange::All, |range| parse_range(range, size));
+    let (status, range) = match requested_range {
         RequestedRange::All => (StatusCode::OK, 0..size),
         RequestedRange::Bytes(range) => (StatusCode::PARTIAL_CONTENT, range),
         RequestedRange::Unsatisfiable => return Err(ApiError::range_not_satisfiable(size)),
@@ -117,16 +119,16 @@ pub async fn resume_file(
         (header::ACCEPT_RANGES, "bytes".to_owned()),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
-    let part = (status == StatusCode::PARTIAL_CONTENT)
+    let content_range = (status == StatusCode::PARTIAL_CONTENT)
         .then(|| [(header::CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1))]);
     let body = if range.is_empty() { RawBody::empty() } else { RawBody::from_stream(resume_file.bytes(range).await?) };
-    let mut answer = (status, response_headers, body).into_response();
-    if let Some([(name, value)]) = part
+    let mut response = (status, response_headers, body).into_response();
+    if let Some([(name, value)]) = content_range
         && let Ok(value) = value.parse()
     {
-        answer.headers_mut().insert(name, value);
+        response.headers_mut().insert(name, value);
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// The requested part of a file.

@@ -19,7 +19,7 @@ use crate::http::edge::json::{Json as Body, read_body};
 use crate::http::edge::min_transfer_rate::is_body_too_slow;
 use crate::http::edge::request::{caller_from_actor, worker_actor};
 use crate::http::guards::JobAuth;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, HeaderDoc, OperationDoc, ResponseDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::artifacts::UploadAnnouncement;
@@ -36,14 +36,14 @@ pub struct AttemptParams {
 
 /// Query parameters of a log chunk.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct LogPieceParams {
+pub struct LogChunkParams {
     /// Attempt number [default: the one of the token].
     attempt: Option<u32>,
     /// Offset of the chunk in bytes.
     #[serde(default)]
     offset: u64,
-    /// Number of bytes before the chunk that the worker had to drop for lack of disk space, at least 4096. The log continues at
-    /// `offset` after a text that marks the gap.
+    /// Number of bytes before the chunk that the worker had to drop for lack of disk space, at least 4096. The log
+    /// continues at `offset` after a text that marks the gap.
     dropped: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub struct ArtifactParams {
 }
 
 /// Problems of a report about an attempt that is not the reporter's.
-pub const FENCED: &[&str] = &["stale_attempt", "not_your_attempt", "job_ended"];
+pub const REJECTED_ATTEMPT: &[&str] = &["stale_attempt", "not_your_attempt", "job_ended"];
 
 pub const STATUS: OperationDoc = OperationDoc {
     problems: &["stale_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_large"],
@@ -75,8 +75,11 @@ pub async fn status(
     Path(id): Path<String>,
     Body(report): Body<StatusReport>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let subject = auth.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
-    app.services.agents.report_status(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    let attempt_ref = auth.report_on_attempt(&id, report.attempt.map(|attempt| attempt.0))?;
+    app.services
+        .agents
+        .report_status(caller_from_actor(worker_actor(&attempt_ref.worker)), attempt_ref, report)
+        .await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -92,8 +95,11 @@ pub async fn progress(
     Path(id): Path<String>,
     Body(report): Body<ProgressReport>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let subject = auth.subject(&id, Some(report.attempt.0))?;
-    app.services.agents.report_progress(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    let attempt_ref = auth.access_attempt(&id, Some(report.attempt.0))?;
+    app.services
+        .agents
+        .report_progress(caller_from_actor(worker_actor(&attempt_ref.worker)), attempt_ref, report)
+        .await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -120,12 +126,12 @@ pub async fn logs(
     State(app): State<AppState>,
     Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(LogPieceParams { attempt, offset, dropped }): Query<LogPieceParams>,
+    Query(LogChunkParams { attempt, offset, dropped }): Query<LogChunkParams>,
     request: Request,
 ) -> Result<Json<LogAck>, ApiError> {
-    let subject = auth.subject(&id, attempt)?;
+    let attempt_ref = auth.access_attempt(&id, attempt)?;
     let bytes: Bytes = read_body(request, &app).await?;
-    let durable = app.services.logs.append_log(&subject, IncomingLogChunk { offset, dropped, bytes }).await?;
+    let durable = app.services.logs.append_log(&attempt_ref, IncomingLogChunk { offset, dropped, bytes }).await?;
     Ok(Json(LogAck { durable }))
 }
 
@@ -162,7 +168,7 @@ pub async fn artifact(
     headers: HeaderMap,
     content: RawBody,
 ) -> Result<Json<UploadResponse>, ApiError> {
-    let subject = auth.subject(&id, attempt)?;
+    let attempt_ref = auth.access_attempt(&id, attempt)?;
     let limit = app.services.context.policy.artifact_limit;
     let expected_size = HttpBody::size_hint(&content).lower();
     if expected_size > limit {
@@ -171,20 +177,22 @@ pub async fn artifact(
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announcement =
         UploadAnnouncement { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: expected_size };
-    let caller = caller_from_actor(worker_actor(&subject.worker));
-    let mut slow = false;
-    let content = content.into_data_stream().inspect_err(|error| slow |= is_body_too_slow(error));
-    let put = match offset {
+    let caller = caller_from_actor(worker_actor(&attempt_ref.worker));
+    let mut is_slow = false;
+    let content = content.into_data_stream().inspect_err(|error| is_slow |= is_body_too_slow(error));
+    let result = match offset {
         None => app
             .services
             .artifacts
-            .put_artifact(caller, subject, announcement, content)
+            .put_artifact(caller, attempt_ref, announcement, content)
             .await
             .map(UploadResponse::Stored),
-        Some(offset) => app.services.artifacts.put_chunk(caller, subject, announcement, (offset, size), content).await,
+        Some(offset) => {
+            app.services.artifacts.put_chunk(caller, attempt_ref, announcement, (offset, size), content).await
+        }
     };
     // The file is valid and may be sent again.
-    put.map(Json).map_err(|error| if slow { ApiError::body_too_slow() } else { error.into() })
+    result.map(Json).map_err(|error| if is_slow { ApiError::body_too_slow() } else { error.into() })
 }
 
 /// Query parameters of an upload's state.
@@ -218,13 +226,13 @@ pub async fn upload_progress(
     Path((id, path)): Path<(String, String)>,
     Query(UploadParams { attempt, size, sha256 }): Query<UploadParams>,
 ) -> Result<Json<UploadProgress>, ApiError> {
-    let subject = auth.subject(&id, attempt)?;
-    Ok(Json(app.services.artifacts.upload_progress(&subject, path, ExpectedFile { size, sha256 }).await?))
+    let attempt_ref = auth.access_attempt(&id, attempt)?;
+    Ok(Json(app.services.artifacts.upload_progress(&attempt_ref, path, ExpectedFile { size, sha256 }).await?))
 }
 
 pub const BUNDLE: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::json::<ConfigBundle>(200, "The files, as text by path.")],
-    problems: FENCED,
+    responses: &[ResponseDoc::json::<ConfigBundle>(200, "The files, as text by path.")],
+    problems: REJECTED_ATTEMPT,
     ..OperationDoc::new("getBundle", "Returns the files of the job's configuration revision.")
 };
 
@@ -235,13 +243,13 @@ pub async fn bundle(
     Path(id): Path<String>,
     Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
-    let subject = auth.subject(&id, attempt)?;
-    let config = app.services.agents.config_bundle(&subject).await?;
+    let attempt_ref = auth.access_attempt(&id, attempt)?;
+    let config = app.services.agents.config_bundle(&attempt_ref).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
 
 pub const SECRETS: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
+    responses: &[ResponseDoc::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
     problems: &["stale_attempt", "not_your_attempt", "job_ended", "secret_deleted", "secret_unreadable"],
     ..OperationDoc::new("takeSecrets", "Returns the secrets of an attempt's job; recorded in the audit log.")
 };
@@ -253,8 +261,8 @@ pub async fn secrets(
     Path(id): Path<String>,
     Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
-    let subject = auth.subject(&id, attempt)?;
-    let caller = caller_from_actor(worker_actor(&subject.worker));
-    let secrets = app.services.secrets.job_secrets(caller, subject).await?;
+    let attempt_ref = auth.access_attempt(&id, attempt)?;
+    let caller = caller_from_actor(worker_actor(&attempt_ref.worker));
+    let secrets = app.services.secrets.job_secrets(caller, attempt_ref).await?;
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(secrets)).into_response())
 }

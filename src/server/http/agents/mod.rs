@@ -45,7 +45,7 @@ pub fn routes(app: &AppState) -> Routes {
         .layer(|router| limits::limit_body(router, limits::PROGRESS));
     let logs = none()
         .put("/workers/job/{id}/logs", RouteAccess::Job, job::LOGS, job::logs)
-        .layer(|router| limits::limit_body(router, limits::LOG_PIECE));
+        .layer(|router| limits::limit_body(router, limits::LOG_CHUNK));
     // The size of files is limited while they arrive.
     let artifacts = none()
         .put("/workers/job/{id}/artifacts/{*path}", RouteAccess::Job, job::ARTIFACT, job::artifact)

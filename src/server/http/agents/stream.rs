@@ -20,7 +20,7 @@ use crate::clock::slightly_after;
 use crate::http::edge::extractors::Query;
 use crate::http::edge::request::{caller_from_actor, worker_actor};
 use crate::http::events::{STREAM_HEADERS, shutdown_event};
-use crate::http::operation::doc::{AnswerDoc, OperationDoc};
+use crate::http::operation::doc::{OperationDoc, ResponseDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::agents::StreamState;
@@ -38,7 +38,7 @@ const MAX_WAIT_SECONDS: u64 = 60;
 pub const STREAM: OperationDoc = OperationDoc {
     description: "Each connection starts with the full desired state, so nothing is replayed. A newer stream of the worker \
              ends this one.",
-    answers: &[AnswerDoc::events::<WorkerEvent>(
+    responses: &[ResponseDoc::events::<WorkerEvent>(
         &["job_submit", "job_cancel", "drain", "shutdown", "ping"],
         "Events until the server stops or another stream replaces this one; at least a `ping` every 15 s.",
     )],
@@ -51,7 +51,7 @@ pub async fn stream(State(app): State<AppState>, Extension(auth): Extension<Work
     let open = OpenStream::new(&app, auth)?;
     app.services
         .agents
-        .stream_opened(caller_from_actor(worker_actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone())
+        .stream_opened(caller_from_actor(worker_actor(&open.auth.worker)), open.auth.worker.clone(), open.name.clone())
         .await?;
     Ok((STREAM_HEADERS, Sse::new(event_stream(open))).into_response())
 }
@@ -72,7 +72,8 @@ pub const NEXT: OperationDoc = OperationDoc {
     )
 };
 
-/// `GET /api/workers/next?wait=`: returns the desired state immediately if there is something to do, otherwise when there is.
+/// `GET /api/workers/next?wait=`: returns the desired state immediately if there is something to do, otherwise when
+/// there is.
 pub async fn next(
     State(app): State<AppState>,
     Extension(auth): Extension<WorkerAuth>,
@@ -101,8 +102,8 @@ pub async fn next(
 /// An open stream. Its end is recorded, unless a newer stream has replaced it.
 struct OpenStream {
     app: AppState,
-    key: WorkerAuth,
-    stream: String,
+    auth: WorkerAuth,
+    name: String,
 }
 
 impl OpenStream {
@@ -113,8 +114,8 @@ impl OpenStream {
             .notifier
             .open_stream(app.services.context.policy.max_streams)
             .ok_or_else(ApiError::too_many_streams)?;
-        let stream = stream_name(&app.services.context.server, &number.to_string(), &host_of_peer(auth.peer));
-        Ok(Self { app: app.clone(), key: auth, stream })
+        let name = stream_name(&app.services.context.server, &number.to_string(), &host_of_peer(auth.peer));
+        Ok(Self { app: app.clone(), auth, name })
     }
 }
 
@@ -125,7 +126,7 @@ impl Drop for OpenStream {
             return;
         }
         let (services, worker, stream) =
-            (self.app.services.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
+            (self.app.services.clone(), self.auth.worker.clone(), std::mem::take(&mut self.name));
         let caller = Caller { request_id: None, ..caller_from_actor(worker_actor(&worker)) };
         tokio::spawn(async move {
             if let Err(error) = services.agents.stream_closed(caller, worker, stream).await {
@@ -135,20 +136,21 @@ impl Drop for OpenStream {
     }
 }
 
-fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
+fn event_stream(stream: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
-        let services = open.app.services.clone();
-        let mut subscription = services.context.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
-        let (mut sent, mut first, mut must_read, mut end) = (SentState::default(), true, true, None);
+        let services = stream.app.services.clone();
+        let mut subscription = services.context.notifier.subscribe_topic(&Topic::Worker(stream.auth.worker.clone()));
+        let (mut sent_state, mut token_expires_at) = (SentState::default(), None);
+        let (mut is_first, mut must_read) = (true, true);
         loop {
             if must_read {
                 subscription.mark_unchanged();
                 // Boxed, so that an idle stream does not hold the memory of the query.
-                match Box::pin(services.agents.desired_for_stream(&open.key, &open.stream)).await {
+                match Box::pin(services.agents.desired_for_stream(&stream.auth, &stream.name)).await {
                     Ok(Some(StreamState { desired, shutdown, expires_at })) => {
-                        end = expires_at;
-                        for event in sent.events_for(desired, shutdown, first) {
-                            yield Ok(to_event(&open.app.epoch, services.context.notifier.version(), &event));
+                        token_expires_at = expires_at;
+                        for event in sent_state.events_for(desired, shutdown, is_first) {
+                            yield Ok(to_event(&stream.app.epoch, services.context.notifier.version(), &event));
                         }
                     }
                     // Replaced by a newer stream, or the token is invalid.
@@ -159,19 +161,20 @@ fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible
                         break;
                     }
                 }
-                first = false;
+                is_first = false;
             }
             // An expiring token sends no change notification.
-            let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - services.context.now()));
+            let now = services.context.now();
+            let remaining = token_expires_at.map_or(PING_INTERVAL, |end| slightly_after(end - now));
             must_read = tokio::select! {
                 change = subscription.changed() => if change.is_err() { break } else { true },
-                () = tokio::time::sleep(left.min(PING_INTERVAL)) => {
-                    if left >= PING_INTERVAL {
-                        yield Ok(to_event(&open.app.epoch, services.context.notifier.version(), &WorkerEvent::Ping));
+                () = tokio::time::sleep(remaining.min(PING_INTERVAL)) => {
+                    if remaining >= PING_INTERVAL {
+                        yield Ok(to_event(&stream.app.epoch, services.context.notifier.version(), &WorkerEvent::Ping));
                     }
-                    left < PING_INTERVAL
+                    remaining < PING_INTERVAL
                 }
-                () = open.app.shutdown.cancelled() => {
+                () = stream.app.shutdown.cancelled() => {
                     yield Ok(shutdown_event());
                     break;
                 }
@@ -190,17 +193,18 @@ struct SentState {
 }
 
 impl SentState {
-    /// Returns the events that bring the agent from the last sent state to the desired one; the first time, the full state.
-    fn events_for(&mut self, desired: DesiredState, shutdown: Option<String>, first: bool) -> Vec<WorkerEvent> {
+    /// Returns the events that bring the agent from the last sent state to the desired one; the first time, the full
+    /// state.
+    fn events_for(&mut self, desired: DesiredState, shutdown: Option<String>, is_first: bool) -> Vec<WorkerEvent> {
         let mut events = Vec::new();
-        if desired.drain != self.drain || first {
+        if desired.drain != self.drain || is_first {
             self.drain = desired.drain;
             events.push(WorkerEvent::Drain { drain: desired.drain });
         }
         for stop in desired.stop {
-            let new = self.stops.insert((stop.job_id.clone(), stop.attempt));
+            let is_new = self.stops.insert((stop.job_id.clone(), stop.attempt));
             // An older agent may have missed the stop. If it still reports the run, the stop is sent again.
-            if new || stop.reason == StopReason::Superseded {
+            if is_new || stop.reason == StopReason::Superseded {
                 events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
             }
         }

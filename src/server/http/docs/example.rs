@@ -13,28 +13,28 @@ pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> St
     }
     let body = operation["requestBody"]["content"].as_object();
     let json = body.and_then(|body| body.get("application/json"));
-    let natural = if body.is_some() { "post" } else { "get" };
-    if method != natural {
+    let default_method = if body.is_some() { "post" } else { "get" };
+    if method != default_method {
         parts.push(format!(" -X {}", method.to_uppercase()));
     }
-    let path = path.split('{').enumerate().fold(String::new(), |path, (at, part)| match part.split_once('}') {
-        Some((name, rest)) if at > 0 => format!("{path}${}{rest}", name.to_uppercase()),
+    let path = path.split('{').enumerate().fold(String::new(), |path, (index, part)| match part.split_once('}') {
+        Some((name, rest)) if index > 0 => format!("{path}${}{rest}", name.to_uppercase()),
         _ => path + part,
     });
     parts.push(format!(" \"$ORCHESTRATOR{path}\""));
-    let key = match operation["x-access"].as_str() {
+    let auth_header = match operation["x-access"].as_str() {
         Some("principal") => " \\\n  -H \"Authorization: Bearer $API_TOKEN\"",
         Some("worker") => " \\\n  -H \"X-Worker-Token: $SIMPLETUNER_WORKER_TOKEN\"",
         Some("job") => " \\\n  -H \"X-Upload-Token: $SIMPLETUNER_UPLOAD_TOKEN\"",
         _ => "",
     };
-    parts.push(key.to_owned());
+    parts.push(auth_header.to_owned());
     if let Some(json) = json {
         parts.push(format!(" \\\n  -d '{}'", example_value(document, &json["schema"], MAX_DEPTH)));
     } else if let Some(body) = body {
-        let form = body.contains_key("application/x-www-form-urlencoded");
-        let sent = if form { " \\\n  -d 'name=…' -d 'password=…'" } else { " \\\n  --data-binary @FILE" };
-        parts.push(sent.to_owned());
+        let is_form = body.contains_key("application/x-www-form-urlencoded");
+        let data = if is_form { " \\\n  -d 'name=…' -d 'password=…'" } else { " \\\n  --data-binary @FILE" };
+        parts.push(data.to_owned());
     }
     parts.concat()
 }

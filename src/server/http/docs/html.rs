@@ -23,7 +23,7 @@ pub struct Prose<'t>(pub &'t str);
 
 impl Display for Prose<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        self.0.split('`').enumerate().try_for_each(|(at, part)| match at % 2 {
+        self.0.split('`').enumerate().try_for_each(|(index, part)| match index % 2 {
             1 => write!(f, "<code>{}</code>", EscapedText(part)),
             _ => EscapedText(part).fmt(f),
         })

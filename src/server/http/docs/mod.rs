@@ -16,7 +16,7 @@ use super::openapi::ApiDescription;
 use super::routes::{RouteAccess, Routes};
 use super::site;
 use crate::http::edge::prefs::prefs_from_headers;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
@@ -27,7 +27,7 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 const PAGE: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::new(200, "The page.", ContentDoc::Bytes(&["text/html"]))],
+    responses: &[ResponseDoc::new(200, "The page.", ContentDoc::Bytes(&["text/html"]))],
     ..OperationDoc::new("readDescription", "Shows the API reference as a page.")
 };
 
@@ -38,7 +38,7 @@ async fn show(
 ) -> Response {
     let prefs = prefs_from_headers(&headers, app.services.context.now());
     let theme = prefs.theme.attribute().map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
-    let top = format!(
+    let head = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"{theme}><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"robots\" content=\"noindex\">\
@@ -46,11 +46,11 @@ async fn show(
          <link rel=\"stylesheet\" href=\"{}\"></head>\n",
         site::style_sheet(),
     );
-    let named = [
+    let response_headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::CACHE_CONTROL, "no-cache"),
         (header::VARY, "cookie"),
     ];
-    (named, top + description.page()).into_response()
+    (response_headers, head + description.page()).into_response()
 }

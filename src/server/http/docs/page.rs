@@ -13,11 +13,11 @@ const SCHEMA_PREFIX: &str = "#/components/schemas/";
 /// Returns the page's body.
 pub fn render_page(document: &Value) -> String {
     let mut out = String::new();
-    write(&mut out, document).expect("text takes all");
+    write_page(&mut out, document).expect("writing to a String cannot fail");
     out
 }
 
-fn write(out: &mut String, document: &Value) -> std::fmt::Result {
+fn write_page(out: &mut String, document: &Value) -> std::fmt::Result {
     let info = &document["info"];
     write!(
         out,
@@ -89,17 +89,19 @@ fn write_operation(
     if !parameters.is_empty() {
         out.push_str("<h4>Parameters</h4><dl class=\"doc-rows\">");
         for parameter in parameters {
-            let needed = if parameter["required"] == true { ", needed" } else { "" };
+            let required = if parameter["required"] == true { ", required" } else { "" };
             let (name, location) = (EscapedText(text(&parameter["name"])), EscapedText(text(&parameter["in"])));
-            let term =
-                format!("<code>{name}</code><small>{location}, {}{needed}</small>", schema_kind(&parameter["schema"]));
+            let term = format!(
+                "<code>{name}</code><small>{location}, {}{required}</small>",
+                schema_kind(&parameter["schema"])
+            );
             write_row(out, &term, text(&parameter["description"]))?;
         }
         out.push_str("</dl>");
     }
     for (media, body) in fields(&operation["requestBody"]["content"]) {
-        let needed = if operation["requestBody"]["required"] == true { "" } else { ", optional" };
-        write!(out, "<h4>Body <span class=\"doc-note\">{}{needed}</span></h4>", EscapedText(media))?;
+        let required = if operation["requestBody"]["required"] == true { "" } else { ", optional" };
+        write!(out, "<h4>Body <span class=\"doc-note\">{}{required}</span></h4>", EscapedText(media))?;
         match body["schema"]["$ref"].as_str() {
             Some(reference) => {
                 write!(out, "<p>{}</p>", schema_kind(&body["schema"]))?;
@@ -109,16 +111,16 @@ fn write_operation(
         }
     }
     out.push_str("<h4>Responses</h4><dl class=\"doc-rows\">");
-    for (status, answer) in fields(&operation["responses"]) {
-        let shared = answer["$ref"].as_str().map(|reference| resolve_reference(document, reference));
-        let answer = shared.as_ref().unwrap_or(answer);
+    for (status, response) in fields(&operation["responses"]) {
+        let shared = response["$ref"].as_str().map(|reference| resolve_reference(document, reference));
+        let response = shared.as_ref().unwrap_or(response);
         let mut term = format!("<code>{status}</code>");
-        for (media, body) in fields(&answer["content"]).filter(|(media, _)| *media != "application/problem+json") {
+        for (media, body) in fields(&response["content"]).filter(|(media, _)| *media != "application/problem+json") {
             let item =
                 body.get("itemSchema").map(|item| item["properties"]["data"].get("contentSchema").unwrap_or(item));
             write!(term, "<small>{} {}</small>", EscapedText(media), schema_kind(item.unwrap_or(&body["schema"])))?;
         }
-        write_row(out, &term, text(&answer["description"]))?;
+        write_row(out, &term, text(&response["description"]))?;
     }
     let example = curl(document, method, path, operation);
     write!(
@@ -129,12 +131,12 @@ fn write_operation(
 }
 
 fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
-    // A type with additional keywords.
+    // `allOf` contains a reference and then the keywords that extend it.
     let schema = schema["allOf"].get(1).unwrap_or(schema);
     let choices = list(&schema["oneOf"]).iter().chain(list(&schema["anyOf"]));
     for choice in choices {
-        let own = choice["allOf"].get(1).unwrap_or(choice);
-        let name = choice["const"].as_str().or_else(|| own["properties"]["type"]["const"].as_str());
+        let extension = choice["allOf"].get(1).unwrap_or(choice);
+        let name = choice["const"].as_str().or_else(|| extension["properties"]["type"]["const"].as_str());
         let name = name.map_or_else(|| schema_kind(choice), |name| format!("<code>{}</code>", EscapedText(name)));
         write!(out, "<h4>{name}</h4><p>{}</p>", Prose(text(&choice["description"])))?;
         write_schema(out, choice)?;
@@ -151,10 +153,11 @@ fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
     }
     out.push_str("<dl class=\"doc-rows\">");
     for (name, field) in fields(&schema["properties"]) {
-        let needed = if list(&schema["required"]).iter().any(|one| one == name) { ", needed" } else { "" };
+        let required =
+            if list(&schema["required"]).iter().any(|required_name| required_name == name) { ", required" } else { "" };
         write_row(
             out,
-            &format!("<code>{}</code><small>{}{needed}</small>", EscapedText(name), schema_kind(field)),
+            &format!("<code>{}</code><small>{}{required}</small>", EscapedText(name), schema_kind(field)),
             text(&field["description"]),
         )?;
     }

@@ -1,5 +1,5 @@
-//! Finds the client's address, and whether it uses HTTPS. Proxy headers are trusted from the proxies in `--trusted-proxies`
-//! only: any client can send them.
+//! Finds the client's address, and whether it uses HTTPS. Proxy headers are trusted from the proxies in
+//! `--trusted-proxies` only: any client can send them.
 
 use std::net::IpAddr;
 
@@ -47,18 +47,18 @@ pub struct ClientAddress {
     pub scheme: Scheme,
 }
 
-/// Resolves the client of a request on a connection from `connected`.
+/// Resolves the client of a request on a connection from `connection_peer`.
 ///
-/// Proxies append on the right. The list is read from there, and the first host that is not a trusted proxy is the client: it
-/// could have written everything further left.
-pub fn resolve_client(connected: IpAddr, tls: bool, headers: &HeaderMap, trusted: &[IpNet]) -> ClientAddress {
-    let own = Scheme::direct(tls);
+/// Proxies append on the right. The list is read from there, and the first host that is not a trusted proxy is the
+/// client: it could have written everything further left.
+pub fn resolve_client(connection_peer: IpAddr, tls: bool, headers: &HeaderMap, trusted: &[IpNet]) -> ClientAddress {
+    let connection_scheme = Scheme::direct(tls);
     let is_trusted = |host: &IpAddr| trusted.iter().any(|net| net.contains(host));
-    let connected = connected.to_canonical();
-    if !is_trusted(&connected) {
-        return ClientAddress { peer: connected, scheme: own };
+    let connection_peer = connection_peer.to_canonical();
+    if !is_trusted(&connection_peer) {
+        return ClientAddress { peer: connection_peer, scheme: connection_scheme };
     }
-    let mut peer = connected;
+    let mut peer = connection_peer;
     let mut proxies_between = 0;
     for (index, host) in header_entries(headers, "x-forwarded-for").into_iter().rev().map(parse_host).enumerate() {
         // An invalid entry: the proxy that forwarded it is the last known host.
@@ -75,7 +75,7 @@ pub fn resolve_client(connected: IpAddr, tls: bool, headers: &HeaderMap, trusted
     let scheme = match protocol {
         Some(protocol) if protocol.eq_ignore_ascii_case("https") => Scheme::ProxyHttps,
         Some(protocol) if protocol.eq_ignore_ascii_case("http") => Scheme::Http,
-        _ => own,
+        _ => connection_scheme,
     };
     ClientAddress { peer, scheme }
 }
@@ -104,15 +104,15 @@ mod tests {
     /// Headers by their first letter: `f`or and `p`roto.
     type ForwardedHeaders<'t> = &'t [(char, &'t str)];
 
-    fn client(connected: &str, tls: bool, forwarded: ForwardedHeaders, trusted: &str) -> (String, Scheme) {
+    fn client(connection_peer: &str, tls: bool, forwarded: ForwardedHeaders, trusted: &str) -> (String, Scheme) {
         let mut headers = HeaderMap::new();
         for (kind, text) in forwarded {
             let name = if *kind == 'f' { "x-forwarded-for" } else { "x-forwarded-proto" };
             headers.append(name, HeaderValue::from_bytes(text.as_bytes()).expect("a header"));
         }
         let trusted: Vec<IpNet> = trusted.split_whitespace().map(|net| net.parse().expect("a net")).collect();
-        let arrival = resolve_client(connected.parse().expect("an address"), tls, &headers, &trusted);
-        (arrival.peer.to_string(), arrival.scheme)
+        let client_address = resolve_client(connection_peer.parse().expect("an address"), tls, &headers, &trusted);
+        (client_address.peer.to_string(), client_address.scheme)
     }
 
     #[test]
@@ -153,9 +153,9 @@ mod tests {
             ("10.0.0.1", false, &[('f', "203.0.113.9, ö")], "10.0.0.1", Http),
             ("10.0.0.1", false, &[('f', "1.2.3.4.5:1:2]["), ('f', ",,,")], "10.0.0.1", Http),
         ];
-        for (connected, tls, headers, peer, scheme) in cases {
+        for (connection_peer, tls, headers, peer, scheme) in cases {
             let expected = ((*peer).to_owned(), *scheme);
-            assert_eq!(client(connected, *tls, headers, NETS), expected, "{connected} {tls} {headers:?}");
+            assert_eq!(client(connection_peer, *tls, headers, NETS), expected, "{connection_peer} {tls} {headers:?}");
         }
         let untrusted = client("10.0.0.1", false, &[('f', "203.0.113.9"), ('p', "https")], "");
         assert_eq!(untrusted, ("10.0.0.1".to_owned(), Http));

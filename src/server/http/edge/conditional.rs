@@ -1,8 +1,8 @@
 //! Conditional requests: `ETag` on responses, `If-None-Match` and `If-Match` on requests.
 //!
-//! `If-None-Match` saves sending what the caller already has. `If-Match` prevents lost updates: the tag of an editable resource
-//! begins with its revision, which only edits change, and only the revision is compared. A heartbeat between read and edit is
-//! no conflict.
+//! `If-None-Match` saves sending what the caller already has. `If-Match` prevents lost updates: the tag of an editable
+//! resource begins with its revision, which only edits change, and only the revision is compared. A heartbeat between
+//! read and edit is no conflict.
 
 use std::convert::Infallible;
 
@@ -22,7 +22,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::http::operation::doc::{
-    AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, IF_MATCH_HEADER, IF_NEW_HEADER, IF_NONE_MATCH_HEADER, LINK_HEADER,
+    ContentDoc, ETAG_HEADER, HeaderDoc, IF_MATCH_HEADER, IF_NEW_HEADER, IF_NONE_MATCH_HEADER, LINK_HEADER, ResponseDoc,
     schema_of,
 };
 use crate::http::operation::signature::{DescribeInput, DescribeOutput, Signature};
@@ -116,13 +116,13 @@ impl IfNoneMatch {
             }
             tag
         });
-        let known = tag.as_ref().is_some_and(|tag| self.matches(tag));
-        let next = page.next_cursor().map(|cursor| next_page_link(&self.uri, cursor));
-        ListResponse { not_modified: known, etag: tag, next_link: next, page }
+        let not_modified = tag.as_ref().is_some_and(|tag| self.matches(tag));
+        let next_link = page.next_cursor().map(|cursor| next_page_link(&self.uri, cursor));
+        ListResponse { not_modified, etag: tag, next_link, page }
     }
 
     fn matches(&self, tag: &str) -> bool {
-        self.etags.iter().any(|known| known == "*" || known == tag)
+        self.etags.iter().any(|etag| etag == "*" || etag == tag)
     }
 }
 
@@ -144,9 +144,9 @@ fn next_page_link(uri: &Uri, cursor: &str) -> String {
 /// Returns the tags of a header without quotes. Weak tags never match strong ones.
 fn parse_etags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    let each =
+    let etags =
         lists.flat_map(|list| list.split(',')).map(str::trim).filter(|tag| !tag.is_empty() && !tag.starts_with("W/"));
-    each.map(|tag| tag.trim_matches('"').to_owned()).collect()
+    etags.map(|tag| tag.trim_matches('"').to_owned()).collect()
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
@@ -164,8 +164,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         let is_present = parts.headers.contains_key(header::IF_MATCH);
         let names = parse_etags(&parts.headers, header::IF_MATCH);
         let revision = |name: String| name.split('.').next().unwrap_or_default().to_owned();
-        let any = names.iter().any(|name| name == "*");
-        Ok(Self((is_present && !any).then(|| names.into_iter().map(revision).collect())))
+        let matches_any = names.iter().any(|name| name == "*");
+        Ok(Self((is_present && !matches_any).then(|| names.into_iter().map(revision).collect())))
     }
 }
 
@@ -209,8 +209,9 @@ impl<T: Serialize> IntoResponse for ListResponse<T> {
     }
 }
 
-fn etag_response(known: bool, tag: Option<&str>, next: Option<&str>, view: &impl Serialize) -> Response {
-    let mut response = if known { StatusCode::NOT_MODIFIED.into_response() } else { axum::Json(view).into_response() };
+fn etag_response(not_modified: bool, tag: Option<&str>, next: Option<&str>, view: &impl Serialize) -> Response {
+    let mut response =
+        if not_modified { StatusCode::NOT_MODIFIED.into_response() } else { axum::Json(view).into_response() };
     let headers = response.headers_mut();
     let quoted = tag.and_then(|tag| HeaderValue::from_str(&format!("\"{tag}\"")).ok());
     quoted.map(|tag| headers.insert(header::ETAG, tag));
@@ -232,8 +233,8 @@ impl<T: JsonSchema> DescribeOutput for ListResponse<T> {
 }
 
 fn describe_not_modified<T: JsonSchema>(signature: &mut Signature, headers: &'static [HeaderDoc]) {
-    signature.answers.extend([
-        AnswerDoc { headers, ..AnswerDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)) },
-        AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
+    signature.responses.extend([
+        ResponseDoc { headers, ..ResponseDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)) },
+        ResponseDoc::new(304, "Not modified.", ContentDoc::Empty),
     ]);
 }

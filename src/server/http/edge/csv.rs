@@ -3,8 +3,8 @@ use axum::response::{IntoResponse, Response};
 
 /// Returns a name as a field (RFC 4180) that no spreadsheet interprets as a formula.
 pub fn csv_field(name: &str) -> String {
-    let formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{name}") } else { name.to_owned() };
+    let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula { format!("'{name}") } else { name.to_owned() };
     if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::limits;
 use super::min_transfer_rate::is_body_too_slow;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, SchemaOf, schema_of};
+use crate::http::operation::doc::{ContentDoc, ResponseDoc, SchemaOf, schema_of};
 use crate::http::operation::signature::{DescribeInput, DescribeOutput, Signature};
 use crate::http::problem::ApiError;
 
@@ -101,10 +101,11 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(bytes).map_err(|error| ApiError::invalid_json(&error_path::<T>(bytes), &error))
 }
 
-/// Returns the path of the error in an invalid body. Only invalid bodies are parsed twice: tracking the path costs time.
+/// Returns the path of the error in an invalid body. Only invalid bodies are parsed twice: tracking the path costs
+/// time.
 fn error_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
-    let read = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
-    read.err().map_or_else(|| ".".to_owned(), |error| error.path().to_string())
+    let result = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
+    result.err().map_or_else(|| ".".to_owned(), |error| error.path().to_string())
 }
 
 impl<T> DescribeInput for Form<T> {
@@ -132,6 +133,6 @@ fn describe_json_body(signature: &mut Signature, schema: SchemaOf, required: boo
 
 impl<T: JsonSchema> DescribeOutput for CreatedJson<T> {
     fn describe(signature: &mut Signature) {
-        signature.answers.push(AnswerDoc::new(201, "Made.", ContentDoc::Json(schema_of::<T>)));
+        signature.responses.push(ResponseDoc::new(201, "Created.", ContentDoc::Json(schema_of::<T>)));
     }
 }

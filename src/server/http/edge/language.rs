@@ -1,4 +1,4 @@
-//! The language that a client asks for.
+//! The language that a client requests.
 
 use std::convert::Infallible;
 
@@ -12,8 +12,8 @@ use crate::http::operation::doc::ACCEPT_LANGUAGE_HEADER;
 use crate::http::operation::signature::{DescribeInput, Signature};
 use crate::http::request_context::current_locale;
 
-/// Returns the language of a user's preferences, or of `Accept-Language`; English by default. Agents send neither: their
-/// frequent requests parse nothing.
+/// Returns the language of a user's preferences, or of `Accept-Language`; English by default. Agents send neither:
+/// their frequent requests parse nothing.
 pub fn client_locale(headers: &HeaderMap) -> Locale {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match (text(header::COOKIE), text(header::ACCEPT_LANGUAGE)) {

@@ -16,7 +16,7 @@ pub const HEARTBEAT: usize = 1 << 20;
 /// A configuration: its text, with space for JSON escapes.
 pub const CONFIG: usize = 2 * crate::service::configs::MAX_BUNDLE;
 /// A chunk of a log.
-pub const LOG_PIECE: usize = 1 << 20;
+pub const LOG_CHUNK: usize = 1 << 20;
 /// A batch of progress points, or the list of a checkpoint's files.
 pub const PROGRESS: usize = 2 << 20;
 
@@ -25,8 +25,8 @@ pub fn limit_body(router: Router<AppState>, max: usize) -> Router<AppState> {
     router.layer(from_fn_with_state(max, check_content_length)).layer(DefaultBodyLimit::max(max))
 }
 
-async fn check_content_length(State(most): State<usize>, request: Request, next: Next) -> Response {
-    if request.body().size_hint().lower() > most as u64 {
+async fn check_content_length(State(max): State<usize>, request: Request, next: Next) -> Response {
+    if request.body().size_hint().lower() > max as u64 {
         return ApiError::body_too_large().into_response();
     }
     next.run(request).await

@@ -1,7 +1,7 @@
 //! Aborts request bodies that arrive too slowly, as a byte now and then would hold a request open.
 //!
-//! Each KiB extends the deadline by a second, up to a minute ahead. Time that the server needs, for disk or database, does not
-//! count.
+//! Each KiB extends the deadline by a second, up to a minute ahead. Time that the server needs, for disk or database,
+//! does not count.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -67,16 +67,16 @@ struct RateEnforcedBody {
 }
 
 impl RateEnforcedBody {
-    fn new(body: Body, pace: TransferRate) -> Self {
+    fn new(body: Body, rate: TransferRate) -> Self {
         let now = Instant::now();
-        Self { body, rate: pace, deadline: now + pace.initial_credit, idle_since: Some(now), timer: None }
+        Self { body, rate, deadline: now + rate.initial_credit, idle_since: Some(now), timer: None }
     }
 
     fn add_credit(&mut self, bytes: usize, now: Instant) {
         let kibibytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let time = self.rate.per_kibibyte.saturating_mul(kibibytes) / 1_024;
-        let most = now + self.rate.max_credit;
-        self.deadline = self.deadline.checked_add(time).map_or(most, |until| until.min(most));
+        let max_deadline = now + self.rate.max_credit;
+        self.deadline = self.deadline.checked_add(time).map_or(max_deadline, |until| until.min(max_deadline));
     }
 }
 
@@ -87,8 +87,8 @@ impl hyper::body::Body for RateEnforcedBody {
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.get_mut();
         let now = Instant::now();
-        if let Some(left_at) = this.idle_since.take() {
-            this.deadline += now - left_at;
+        if let Some(idle_since) = this.idle_since.take() {
+            this.deadline += now - idle_since;
             this.timer = None;
         }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
@@ -118,15 +118,15 @@ mod tests {
 
     use super::*;
 
-    const MOMENT: Duration = Duration::from_millis(50);
-    const AGE: Duration = Duration::from_hours(1);
+    const SHORT_TIME: Duration = Duration::from_millis(50);
+    const LONG_TIME: Duration = Duration::from_hours(1);
 
-    fn rate_enforced(pieces: impl Stream<Item = Bytes> + Send + 'static, pace: TransferRate) -> RateEnforcedBody {
-        RateEnforcedBody::new(Body::from_stream(pieces.map(Ok::<_, axum::Error>)), pace)
+    fn rate_enforced(chunks: impl Stream<Item = Bytes> + Send + 'static, rate: TransferRate) -> RateEnforcedBody {
+        RateEnforcedBody::new(Body::from_stream(chunks.map(Ok::<_, axum::Error>)), rate)
     }
 
     /// Yields single bytes without end.
-    fn dribble() -> impl Stream<Item = Bytes> {
+    fn single_bytes() -> impl Stream<Item = Bytes> {
         stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Some((Bytes::from_static(b"x"), ()))
@@ -135,39 +135,41 @@ mod tests {
 
     #[tokio::test]
     async fn slow_body_is_aborted() {
-        let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: MOMENT, max_credit: AGE };
-        let cut = rate_enforced(dribble(), pace).collect().await.expect_err("it has no end");
-        assert!(cut.into_inner().is::<BodyTooSlow>());
-        let cut = rate_enforced(stream::pending(), pace).collect().await.expect_err("nothing comes");
-        assert!(cut.into_inner().is::<BodyTooSlow>());
+        let rate = TransferRate { initial_credit: SHORT_TIME, per_kibibyte: SHORT_TIME, max_credit: LONG_TIME };
+        let error = rate_enforced(single_bytes(), rate).collect().await.expect_err("it has no end");
+        assert!(error.into_inner().is::<BodyTooSlow>());
+        let error = rate_enforced(stream::pending(), rate).collect().await.expect_err("no data arrives");
+        assert!(error.into_inner().is::<BodyTooSlow>());
     }
 
     #[tokio::test]
     async fn time_credit_is_limited() {
-        let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT };
-        let much_and_then_nothing = stream::iter([Bytes::from(vec![0; 1 << 20])]).chain(stream::pending());
-        let cut = rate_enforced(much_and_then_nothing, pace).collect().await.expect_err("nothing more comes");
-        assert!(cut.into_inner().is::<BodyTooSlow>());
+        let rate = TransferRate { initial_credit: SHORT_TIME, per_kibibyte: LONG_TIME, max_credit: SHORT_TIME };
+        let chunks = stream::iter([Bytes::from(vec![0; 1 << 20])]).chain(stream::pending());
+        let error = rate_enforced(chunks, rate).collect().await.expect_err("no more data arrives");
+        assert!(error.into_inner().is::<BodyTooSlow>());
     }
 
     #[tokio::test]
     async fn body_above_the_minimum_rate_is_accepted() {
-        let pace = TransferRate { initial_credit: AGE, per_kibibyte: AGE, max_credit: AGE };
-        let body = rate_enforced(dribble().take(100), pace).collect().await.expect("in time");
+        let rate = TransferRate { initial_credit: LONG_TIME, per_kibibyte: LONG_TIME, max_credit: LONG_TIME };
+        let body = rate_enforced(single_bytes().take(100), rate).collect().await.expect("in time");
         assert_eq!(body.to_bytes().len(), 100);
     }
 
     #[tokio::test]
     async fn processing_time_does_not_count() {
         let (send, receive) = tokio::sync::mpsc::unbounded_channel();
-        let pieces = stream::unfold(receive, |mut receive| async { Some((receive.recv().await?, receive)) });
-        let mut body =
-            rate_enforced(pieces, TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT });
+        let chunks = stream::unfold(receive, |mut receive| async { Some((receive.recv().await?, receive)) });
+        let mut body = rate_enforced(
+            chunks,
+            TransferRate { initial_credit: SHORT_TIME, per_kibibyte: LONG_TIME, max_credit: SHORT_TIME },
+        );
         send.send(Bytes::from_static(b"one")).expect("open");
-        body.frame().await.expect("a piece").expect("in time");
+        body.frame().await.expect("a chunk").expect("in time");
         // The handler needs more time for this chunk than a sender may.
-        tokio::time::sleep(2 * MOMENT).await;
-        let next = tokio::spawn(async move { body.frame().await.map(|piece| piece.is_ok()) });
+        tokio::time::sleep(2 * SHORT_TIME).await;
+        let next = tokio::spawn(async move { body.frame().await.map(|chunk| chunk.is_ok()) });
         tokio::task::yield_now().await;
         send.send(Bytes::from_static(b"two")).expect("open");
         assert_eq!(next.await.expect("no panic"), Some(true));

@@ -64,8 +64,8 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     let started = std::time::Instant::now();
     let trace = request.headers().get(TRACEPARENT).and_then(|header| TraceContext::parse(header.to_str().ok()?));
     let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned());
-    let current = RequestContext { id: id.clone(), trace, locale: client_locale(request.headers()) };
-    let mut response = with_context(current, next.run(request)).await;
+    let context = RequestContext { id: id.clone(), trace, locale: client_locale(request.headers()) };
+    let mut response = with_context(context, next.run(request)).await;
     let status = response.status().as_u16();
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
@@ -97,10 +97,10 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     }
     // Pages have set their own policy. Other responses must not be rendered as a page.
     if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
-        let nothing = HeaderValue::from_static(
+        let policy = HeaderValue::from_static(
             "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         );
-        headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     if scheme.is_secure() {
         secure_cookies(headers);
@@ -132,8 +132,8 @@ fn hide_secrets(headers: &mut HeaderMap) {
 
 /// Returns whether a user, or a script, requests a change.
 fn is_user_change(method: &Method, path: &str) -> bool {
-    let by_user = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
-    by_user && !method.is_safe()
+    let is_user_route = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
+    is_user_route && !method.is_safe()
 }
 
 /// Stores the client's address and scheme in the request.
@@ -141,10 +141,10 @@ fn record_client(app: &AppState, request: &mut Request) -> Scheme {
     let tls = app.tls.is_some();
     let scheme = match request.extensions().get::<Peer>() {
         None => Scheme::direct(tls),
-        Some(Peer(connected)) => {
-            let arrival = resolve_client(*connected, tls, request.headers(), &app.trusted_proxies);
-            request.extensions_mut().insert(Peer(arrival.peer));
-            arrival.scheme
+        Some(Peer(connection_peer)) => {
+            let client_address = resolve_client(*connection_peer, tls, request.headers(), &app.trusted_proxies);
+            request.extensions_mut().insert(Peer(client_address.peer));
+            client_address.scheme
         }
     };
     request.extensions_mut().insert(scheme);
@@ -154,6 +154,6 @@ fn record_client(app: &AppState, request: &mut Request) -> Scheme {
 /// Returns the client's request id, if it is safe in logs.
 fn client_request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
-    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    ((1..=64).contains(&id.len()) && id.bytes().all(harmless)).then(|| id.to_owned())
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    ((1..=64).contains(&id.len()) && id.bytes().all(is_safe)).then(|| id.to_owned())
 }

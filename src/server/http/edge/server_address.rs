@@ -20,8 +20,8 @@ pub struct ServerAddress {
 pub fn server_address(app: &AppState, scheme: Scheme, headers: &HeaderMap) -> ServerAddress {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     // A name that could break a command is not repeated.
-    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
-    let base_url = format!("{}://{}", scheme.as_str(), host.filter(plain).unwrap_or(&app.address));
+    let is_plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    let base_url = format!("{}://{}", scheme.as_str(), host.filter(is_plain).unwrap_or(&app.address));
     // A proxy has its own certificate.
     let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::DirectHttps).and_then(Tls::pin);
     ServerAddress { base_url, fingerprint }

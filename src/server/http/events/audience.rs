@@ -12,7 +12,7 @@ use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 
 /// Visibility of this many jobs is cached per listener.
-const MAX_REMEMBERED_JOBS: usize = 10_000;
+const MAX_CACHED_JOBS: usize = 10_000;
 
 pub struct Audience {
     principal: Principal,
@@ -23,16 +23,17 @@ pub struct Audience {
 }
 
 impl Audience {
-    pub fn new(principal: Principal, wanted: Option<BTreeSet<Topic>>) -> Self {
-        Self { principal, topics: wanted, visible_jobs: HashMap::new() }
+    pub fn new(principal: Principal, topics: Option<BTreeSet<Topic>>) -> Self {
+        Self { principal, topics, visible_jobs: HashMap::new() }
     }
 
-    /// Returns the changes that the listener may see. If this cannot be determined, the listener is asked to reload everything.
+    /// Returns the changes that the listener may see. If this cannot be determined, the listener is asked to reload
+    /// everything.
     pub async fn visible_changes(&mut self, services: &Services, changes: ChangeSet) -> ChangeSet {
         let mut topics = Vec::new();
         for topic in changes.topics {
             let topic = self.as_visible(topic);
-            if self.topics.as_ref().is_some_and(|wanted| !wanted.contains(&topic)) {
+            if self.topics.as_ref().is_some_and(|topics| !topics.contains(&topic)) {
                 continue;
             }
             match self.can_receive(services, &topic).await {
@@ -53,19 +54,20 @@ impl Audience {
     }
 
     async fn can_receive(&mut self, services: &Services, topic: &Topic) -> Result<bool, ServiceError> {
-        let may = |permission| self.principal.permissions.contains(permission);
+        let has_permission = |permission| self.principal.permissions.contains(permission);
         Ok(match topic {
             // A change of the fleet also changes why jobs are pending.
-            Topic::Workers => may(P::FleetView) || may(P::JobViewOwn),
-            Topic::Worker(_) | Topic::Gpus => may(P::FleetView),
-            Topic::Jobs => may(P::JobViewOwn),
+            Topic::Workers => has_permission(P::FleetView) || has_permission(P::JobViewOwn),
+            Topic::Worker(_) | Topic::Gpus => has_permission(P::FleetView),
+            Topic::Jobs => has_permission(P::JobViewOwn),
             Topic::Job(job) | Topic::Progress(job) | Topic::Log(job) => {
-                may(P::JobViewAll) || may(P::JobViewOwn) && self.can_see_job(services, job).await?
+                has_permission(P::JobViewAll)
+                    || has_permission(P::JobViewOwn) && self.can_see_job(services, job).await?
             }
-            Topic::Configs => may(P::ConfigView),
-            Topic::Secrets => may(P::JobSubmit),
-            Topic::Account => may(P::AccountManage) || may(P::JobSubmit),
-            Topic::AuditLog => may(P::AdminAudit),
+            Topic::Configs => has_permission(P::ConfigView),
+            Topic::Secrets => has_permission(P::JobSubmit),
+            Topic::Account => has_permission(P::AccountManage) || has_permission(P::JobSubmit),
+            Topic::AuditLog => has_permission(P::AdminAudit),
             Topic::Access(_) => false,
         })
     }
@@ -81,7 +83,7 @@ impl Audience {
             .job(job)
             .await?
             .is_some_and(|job| job.submitted_by == self.principal.name);
-        if self.visible_jobs.len() >= MAX_REMEMBERED_JOBS {
+        if self.visible_jobs.len() >= MAX_CACHED_JOBS {
             self.visible_jobs.clear();
         }
         self.visible_jobs.insert(job.clone(), owns);

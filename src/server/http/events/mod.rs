@@ -1,4 +1,4 @@
-//! `GET /api/events`: tells browsers which topics have changed. They request the data themselves.
+//! `GET /api/events`: sends browsers the names of changed topics. They request the data themselves.
 
 mod audience;
 
@@ -23,7 +23,7 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::change_notifier::ChangeSet;
 use crate::http::edge::extractors::Query;
-use crate::http::operation::doc::{AnswerDoc, LAST_EVENT_ID_HEADER, OperationDoc};
+use crate::http::operation::doc::{LAST_EVENT_ID_HEADER, OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
 use crate::service::access::per_user_limit::PerUserPermit;
@@ -66,7 +66,7 @@ const EVENTS: OperationDoc = OperationDoc {
              even if others are requested by name. The first event is sent immediately and contains the version to resume from.",
     headers: &[LAST_EVENT_ID_HEADER],
     problems: &["too_many_event_streams"],
-    answers: &[AnswerDoc::events::<TopicsChanged>(
+    responses: &[ResponseDoc::events::<TopicsChanged>(
         &[],
         "Changed topics. `retry:` contains the time to wait before reconnecting.",
     )],
@@ -75,17 +75,17 @@ const EVENTS: OperationDoc = OperationDoc {
 
 async fn events(
     State(app): State<AppState>,
-    Query(interest): Query<EventsQuery>,
+    Query(query): Query<EventsQuery>,
     Extension(principal): Extension<Principal>,
     grant: Option<Extension<AuthGrant>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let share = app.services.access.acquire_event_stream(&principal)?;
+    let permit = app.services.access.acquire_event_stream(&principal)?;
     let topics: Option<BTreeSet<Topic>> =
-        interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        query.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
+    let last_event_id = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let audience = Audience::new(principal, topics);
-    let stream = change_stream(app, audience, last.or(interest.after), grant, share);
+    let stream = change_stream(app, audience, last_event_id.or(query.after), grant, permit);
     Ok((STREAM_HEADERS, Sse::new(stream).keep_alive(keep_alive())).into_response())
 }
 
@@ -99,12 +99,12 @@ fn change_stream(
     mut audience: Audience,
     after: Option<String>,
     grant: Option<Extension<AuthGrant>>,
-    share: PerUserPermit,
+    permit: PerUserPermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
-        let _share = share;
+        let _permit = permit;
         let notifier = &app.services.context.notifier;
-        let admitted = grant.clone();
+        let authorization = grant.clone();
         let mut revoked = pin!(wait_until_revoked(&app, grant));
         let mut subscription = notifier.subscribe();
         let mut version = notifier.version();
@@ -133,8 +133,8 @@ fn change_stream(
                 continue;
             }
             // The role may have changed before the changes that are sent next.
-            if let Some(Extension(admission)) = &admitted
-                && !app.services.access.is_grant_valid(admission).await.unwrap_or(false)
+            if let Some(Extension(grant)) = &authorization
+                && !app.services.access.is_grant_valid(grant).await.unwrap_or(false)
             {
                 break;
             }
@@ -146,7 +146,7 @@ fn change_stream(
 /// Completes when the listener's authorization is revoked.
 pub async fn wait_until_revoked(app: &AppState, grant: Option<Extension<AuthGrant>>) {
     match grant {
-        Some(Extension(admission)) => app.services.access.wait_until_revoked(&admission).await,
+        Some(Extension(grant)) => app.services.access.wait_until_revoked(&grant).await,
         None => std::future::pending().await,
     }
 }
@@ -164,8 +164,8 @@ fn parse_resume_version(epoch: &str, after: &str) -> Option<u64> {
     after.strip_prefix(epoch)?.strip_prefix('-')?.parse().ok()
 }
 
-/// Returns the last message of a stream when the server stops. Its `retry` is randomized, so that clients do not all reconnect
-/// at once.
+/// Returns the last message of a stream when the server stops. Its `retry` is randomized, so that clients do not all
+/// reconnect at once.
 pub fn shutdown_event() -> Event {
     let jitter = u64::from(u16::from_be_bytes(<dyn Random>::bytes::<2>(&OsRandom)) % 4_000);
     Event::default().retry(Duration::from_millis(1_000 + jitter)).comment("the server stops")

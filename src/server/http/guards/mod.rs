@@ -19,9 +19,10 @@ use serde_json::json;
 
 use super::problem::{ApiError, multiple_hosts, unknown_host};
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::headers::{bearer_token, is_loopback, text};
 use crate::http::edge::json::OptionalJson;
+use crate::http::edge::loopback_host::is_loopback_host;
 use crate::http::edge::request::{Peer, caller_from_actor, worker_actor};
+use crate::http::edge::request_headers::{bearer_token, header_text};
 use crate::http::edge::server_address::passkey_origin;
 use crate::http::request_context::with_user;
 use crate::http::state::{AppState, AuthMode};
@@ -53,21 +54,23 @@ pub enum JobAuth {
 
 impl JobAuth {
     /// Returns the attempt of the request if the credential allows access to it.
-    pub fn subject(self, job: &str, attempt: Option<u32>) -> Result<AttemptRef, ApiError> {
+    pub fn access_attempt(self, job: &str, attempt: Option<u32>) -> Result<AttemptRef, ApiError> {
         if matches!(self, Self::AgentSession(_)) {
             return Err(ApiError::job_token_required());
         }
-        self.reporter(job, attempt)
+        self.report_on_attempt(job, attempt)
     }
 
     /// Returns the attempt of the request if the credential allows reports of its state.
-    pub fn reporter(self, job: &str, attempt: Option<u32>) -> Result<AttemptRef, ApiError> {
+    pub fn report_on_attempt(self, job: &str, attempt: Option<u32>) -> Result<AttemptRef, ApiError> {
         let job = JobId::parse(job).map_err(|_| ApiError::invalid_id(IdKind::Job))?;
         let attempt = attempt.map(AttemptNumber);
         match self {
             Self::LegacyWorker(worker) | Self::AgentSession(worker) => Ok(AttemptRef { worker, job, attempt }),
-            Self::JobToken(subject) if subject.job == job && attempt.is_none_or(|n| subject.attempt == Some(n)) => {
-                Ok(subject)
+            Self::JobToken(attempt_ref)
+                if attempt_ref.job == job && attempt.is_none_or(|n| attempt_ref.attempt == Some(n)) =>
+            {
+                Ok(attempt_ref)
             }
             Self::JobToken(_) => Err(ApiError::token_of_other_attempt()),
         }
@@ -82,13 +85,13 @@ pub async fn identify(
     peer: Option<IpAddr>,
 ) -> Result<Principal, ServiceError> {
     if let Some(operator) = api_token(headers)
-        .and_then(|token| app.services.access.authenticate_operator(token, text(headers, OPERATOR_HEADER)))
+        .and_then(|token| app.services.access.authenticate_operator(token, header_text(headers, OPERATOR_HEADER)))
     {
         return Ok(operator);
     }
     let Some(credential) = presented_credential(app, headers, scheme) else {
-        let single = app.mode == AuthMode::SingleUser;
-        return if single {
+        let is_single_user = app.mode == AuthMode::SingleUser;
+        return if is_single_user {
             Ok(Principal::on_loopback())
         } else {
             Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer))
@@ -108,14 +111,14 @@ pub async fn identify(
 
 /// Returns the error for an unauthenticated client, or 429 after too many requests.
 fn limit_unauthenticated(app: &AppState, error: ServiceError, peer: Option<IpAddr>) -> ServiceError {
-    let limited = match error {
+    let result = match error {
         ServiceError::WrongToken | ServiceError::WorkerTokenRejected(..) => {
             app.services.access.charge_wrong_token(peer)
         }
         ServiceError::NotAuthenticated => app.services.access.check_unauthenticated_rate(peer),
         _ => Ok(()),
     };
-    limited.err().unwrap_or(error)
+    result.err().unwrap_or(error)
 }
 
 /// A browser that opens the sign-in page with an expired session.
@@ -147,11 +150,11 @@ async fn load_pending_login(
     app: &AppState,
     headers: &HeaderMap,
     scheme: Scheme,
-    enrols: bool,
+    with_enrolment: bool,
 ) -> Result<Option<SecondFactorPrompt>, ServiceError> {
     let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
     let Some(pending) = app.services.access.pending_login(cookie).await? else { return Ok(None) };
-    let enrolment = if enrols { Some(app.services.access.login_enrollment(&pending).await?) } else { None };
+    let enrolment = if with_enrolment { Some(app.services.access.login_enrollment(&pending).await?) } else { None };
     let factors =
         app.services.access.login_factors(&pending, cookie, passkey_origin(scheme, headers).ok().as_ref()).await?;
     Ok(Some(SecondFactorPrompt { name: pending.user.name, enrolment, factors }))
@@ -182,8 +185,8 @@ pub async fn require_principal(State(app): State<AppState>, mut request: Request
         Err(error) => reject(&app, error, ApiError::from, request_target(&request), peer).await,
         Ok(principal) => {
             // Streams use it to recheck the authorization.
-            if let Some(admission) = principal.grant() {
-                request.extensions_mut().insert(admission);
+            if let Some(grant) = principal.grant() {
+                request.extensions_mut().insert(grant);
             }
             request.extensions_mut().insert(principal);
             next.run(request).await
@@ -200,8 +203,8 @@ pub async fn require_page_session(State(app): State<AppState>, mut request: Requ
             reject(&app, error, ApiError::from, request_target(&request), peer).await
         }
         Err(_) => {
-            let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
-            Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
+            let path_and_query = request.uri().path_and_query().map_or("/", |path_and_query| path_and_query.as_str());
+            Redirect::to(&format!("/login?next={}", percent_escaped(path_and_query))).into_response()
         }
         Ok(principal) => {
             let name = principal.name.clone();
@@ -213,16 +216,16 @@ pub async fn require_page_session(State(app): State<AppState>, mut request: Requ
 
 /// Requires a worker. Its requests count as contact.
 pub async fn require_worker(
-    State((app, to)): State<(AppState, TokenUse)>,
+    State((app, token_use)): State<(AppState, TokenUse)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let peer = peer_ip(&request);
-    match authenticate_worker(&app, request.headers(), peer, to).await {
+    match authenticate_worker(&app, request.headers(), peer, token_use).await {
         Err(error) => reject(&app, error, worker_error, request_target(&request), peer).await,
-        Ok(key) => {
-            request.extensions_mut().insert(key.worker.clone());
-            request.extensions_mut().insert(key);
+        Ok(auth) => {
+            request.extensions_mut().insert(auth.worker.clone());
+            request.extensions_mut().insert(auth);
             next.run(request).await
         }
     }
@@ -231,9 +234,11 @@ pub async fn require_worker(
 /// Requires a worker token. The use case checks whether the agent is the registered one.
 pub async fn require_registration(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let peer = peer_ip(&request);
-    let key = load_worker(&app, request.headers(), peer).await;
+    let auth = load_worker(&app, request.headers(), peer).await;
     // A session does not prove possession of the token that it was obtained with.
-    match key.and_then(|key| if key.kind == WorkerAuthKind::Token { Ok(key) } else { Err(ServiceError::WrongToken) }) {
+    match auth
+        .and_then(|auth| if auth.kind == WorkerAuthKind::Token { Ok(auth) } else { Err(ServiceError::WrongToken) })
+    {
         Err(error @ ServiceError::RateLimited { .. }) => {
             reject(&app, error, worker_error, request_target(&request), peer).await
         }
@@ -253,8 +258,8 @@ pub async fn require_registration(State(app): State<AppState>, mut request: Requ
             }
             error.into_response()
         }
-        Ok(key) => {
-            request.extensions_mut().insert(key);
+        Ok(auth) => {
+            request.extensions_mut().insert(auth);
             next.run(request).await
         }
     }
@@ -274,17 +279,17 @@ async fn claimed_name(app: &AppState, request: Request) -> String {
 /// Requires a worker or an attempt that it runs.
 pub async fn require_job(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let peer = peer_ip(&request);
-    let key = match text(request.headers(), "x-upload-token") {
+    let auth = match header_text(request.headers(), "x-upload-token") {
         Some(token) => load_attempt(&app, token, peer).await.map(JobAuth::JobToken),
-        None => authenticate_worker(&app, request.headers(), peer, TokenUse::Work).await.map(|key| match key.kind {
-            WorkerAuthKind::Token => JobAuth::LegacyWorker(key.worker),
-            WorkerAuthKind::Session => JobAuth::AgentSession(key.worker),
+        None => authenticate_worker(&app, request.headers(), peer, TokenUse::Work).await.map(|auth| match auth.kind {
+            WorkerAuthKind::Token => JobAuth::LegacyWorker(auth.worker),
+            WorkerAuthKind::Session => JobAuth::AgentSession(auth.worker),
         }),
     };
-    match key {
+    match auth {
         Err(error) => reject(&app, error, worker_error, request_target(&request), peer).await,
-        Ok(key) => {
-            request.extensions_mut().insert(key);
+        Ok(auth) => {
+            request.extensions_mut().insert(auth);
             next.run(request).await
         }
     }
@@ -293,14 +298,14 @@ pub async fn require_job(State(app): State<AppState>, mut request: Request, next
 /// Accepts loopback host names only in single-user mode, against DNS rebinding by foreign pages.
 pub async fn require_known_host(State(app): State<AppState>, request: Request, next: Next) -> Response {
     // With two hosts, programs differ in which one they use.
-    let header = text(request.headers(), "host");
+    let header = header_text(request.headers(), "host");
     let differs = |authority: &Authority| header.is_some_and(|host| host != authority.as_str());
     let count = request.headers().get_all(header::HOST).iter().count();
     if count > 1 || request.uri().authority().is_some_and(differs) {
         return multiple_hosts().into_response();
     }
     let host = request.uri().host().or(header).unwrap_or_default();
-    if app.mode == AuthMode::SingleUser && !is_loopback(host) {
+    if app.mode == AuthMode::SingleUser && !is_loopback_host(host) {
         return unknown_host().into_response();
     }
     next.run(request).await
@@ -311,14 +316,14 @@ async fn authenticate_worker(
     app: &AppState,
     headers: &HeaderMap,
     peer: Option<IpAddr>,
-    to: TokenUse,
+    token_use: TokenUse,
 ) -> Result<WorkerAuth, ServiceError> {
-    let key = load_worker(app, headers, peer).await?;
-    if let Err(error) = app.services.workers.check_holder(&key, to).await {
-        return Err(record_token_conflict(app, &key, error).await);
+    let auth = load_worker(app, headers, peer).await?;
+    if let Err(error) = app.services.workers.check_holder(&auth, token_use).await {
+        return Err(record_token_conflict(app, &auth, error).await);
     }
-    app.services.workers.record_contact(&key.worker, peer);
-    Ok(key)
+    app.services.workers.record_contact(&auth.worker, peer);
+    Ok(auth)
 }
 
 /// Records that a token is used by another agent than the registered one.
@@ -338,49 +343,49 @@ async fn reject(
     app: &AppState,
     service_error: ServiceError,
     to_api_error: fn(ServiceError) -> ApiError,
-    wanted: String,
+    target: String,
     peer: Option<IpAddr>,
 ) -> Response {
-    let by = match &service_error {
+    let actor = match &service_error {
         ServiceError::WorkerTokenRejected(_, worker) => Some(worker_actor(worker)),
         ServiceError::RateLimited { caller, .. } => Some(caller.clone()),
         _ => None,
     };
     let error = to_api_error(service_error);
-    if let Some(by) = by {
+    if let Some(actor) = actor {
         let detail = json!({"reason": error.code()});
         app.services
             .audit
-            .record_rejection(caller_from_actor(by), RejectionKind::AccessDenied, peer, &wanted, detail)
+            .record_rejection(caller_from_actor(actor), RejectionKind::AccessDenied, peer, &target, detail)
             .await;
     }
     error.into_response()
 }
 
 async fn load_worker(app: &AppState, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerAuth, ServiceError> {
-    let Some(token) = text(headers, "x-worker-token") else {
+    let Some(token) = header_text(headers, "x-worker-token") else {
         return Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer));
     };
-    let key = app
+    let auth = app
         .services
         .workers
         .authenticate_worker(token, peer)
         .await
         .map_err(|error| limit_unauthenticated(app, error, peer))?;
-    app.services.access.check_worker_rate(&key.worker)?;
-    Ok(key)
+    app.services.access.check_worker_rate(&auth.worker)?;
+    Ok(auth)
 }
 
 /// Loads the attempt of a job token; its worker counts as in contact.
 async fn load_attempt(app: &AppState, token: &str, peer: Option<IpAddr>) -> Result<AttemptRef, ServiceError> {
-    let subject = app
+    let attempt_ref = app
         .services
         .agents
         .authenticate_job(token, peer)
         .await
         .map_err(|error| limit_unauthenticated(app, error, peer))?;
-    app.services.access.check_worker_rate(&subject.worker)?;
-    Ok(subject)
+    app.services.access.check_worker_rate(&attempt_ref.worker)?;
+    Ok(attempt_ref)
 }
 
 /// Returns the method and path of a request as sent, without the query.
@@ -403,5 +408,5 @@ fn worker_error(error: ServiceError) -> ApiError {
 
 /// Returns the API token of a request.
 pub fn api_token(headers: &HeaderMap) -> Option<&str> {
-    bearer_token(headers).or_else(|| text(headers, "x-api-key"))
+    bearer_token(headers).or_else(|| header_text(headers, "x-api-key"))
 }

@@ -1,13 +1,13 @@
 //! Names and attributes of the session cookies, by the scheme of the request.
 //!
-//! Over HTTPS they are `Secure`, and the `__Host-` prefix makes browsers reject cookies that another host or a plain HTTP
-//! connection has set.
+//! Over HTTPS they are `Secure`, and the `__Host-` prefix makes browsers reject cookies that another host or a plain
+//! HTTP connection has set.
 
 use app::domain::time::Millis;
 use axum::http::HeaderMap;
 
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::headers::cookie;
+use crate::http::edge::request_headers::cookie;
 
 pub fn session_name(scheme: Scheme) -> &'static str {
     if scheme.is_secure() { "__Host-sid" } else { "sid" }

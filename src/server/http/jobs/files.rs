@@ -15,7 +15,7 @@ use axum::{Extension, Json};
 use super::follow::follow;
 use crate::http::edge::extractors::{Path, Query, job_id};
 use crate::http::operation::doc::{
-    AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc,
+    ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc, ResponseDoc,
 };
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
@@ -33,10 +33,10 @@ const DEFAULT_LOG_BYTES: u32 = 64 << 10;
 
 pub const LOGS: OperationDoc = OperationDoc {
     headers: &[LAST_EVENT_ID_HEADER],
-    answers: &[
-        AnswerDoc::json::<LogChunk>(200, "A piece."),
-        AnswerDoc::events::<LogChunk>(&[], "With `follow`: chunks as they arrive, until the attempt ends."),
-        AnswerDoc::new(
+    responses: &[
+        ResponseDoc::json::<LogChunk>(200, "A chunk."),
+        ResponseDoc::events::<LogChunk>(&[], "With `follow`: chunks as they arrive, until the attempt ends."),
+        ResponseDoc::new(
             200,
             "A chunk; with `raw` the whole log; with `follow` chunks as they arrive, until the attempt ends.",
             ContentDoc::Bytes(&["text/plain"]),
@@ -50,24 +50,24 @@ pub const LOGS: OperationDoc = OperationDoc {
 pub async fn logs(
     State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(piece): Query<LogQuery>,
+    Query(query): Query<LogQuery>,
     Extension(principal): Extension<Principal>,
     grant: Option<Extension<AuthGrant>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
-    let attempt = piece.attempt.map(AttemptNumber);
-    if piece.follow.is_some() {
+    let attempt = query.attempt.map(AttemptNumber);
+    if query.follow.is_some() {
         let attempt = app.services.jobs.resolve_attempt(&id, attempt).await?;
-        let share = app.services.access.acquire_event_stream(&principal)?;
-        let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), grant, share).into_response());
+        let permit = app.services.access.acquire_event_stream(&principal)?;
+        let resume_offset = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+        return Ok(follow(app, id, attempt, resume_offset.or(query.offset).unwrap_or(0), grant, permit).into_response());
     }
-    if piece.raw.is_some() {
+    if query.raw.is_some() {
         return raw_log(&app, &id, attempt).await;
     }
     let chunk =
-        app.services.logs.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
+        app.services.logs.read_log(&id, attempt, query.offset, query.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
     Ok(Json(chunk).into_response())
 }
 
@@ -119,16 +119,16 @@ pub async fn artifacts(State(app): State<AppState>, Path(id): Path<String>) -> R
 
 pub const DOWNLOAD: OperationDoc = OperationDoc {
     headers: &[IF_NONE_MATCH_HEADER],
-    answers: &[
-        AnswerDoc {
+    responses: &[
+        ResponseDoc {
             headers: &[ETAG_HEADER],
-            ..AnswerDoc::new(
+            ..ResponseDoc::new(
                 200,
                 "The file.",
                 ContentDoc::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
             )
         },
-        AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
+        ResponseDoc::new(304, "Not modified.", ContentDoc::Empty),
     ],
     problems: &["artifact_not_found", "files_unavailable", "invalid_path"],
     ..OperationDoc::new("downloadArtifact", "Downloads an artifact of a job.")
@@ -142,7 +142,8 @@ pub async fn download(
 ) -> Result<Response, ApiError> {
     let ArtifactDownload { artifact, bytes } = app.services.artifacts.open_artifact(&job_id(&id)?, &path).await?;
     let etag = format!("\"{}\"", artifact.sha256);
-    let known = request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
+    let is_current =
+        request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
     let (content_type, disposition) = content_headers(&artifact.path);
     let headers = [
         (header::CONTENT_TYPE, content_type.to_owned()),
@@ -151,7 +152,7 @@ pub async fn download(
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
         (header::CONTENT_SECURITY_POLICY, FILE_SECURITY_POLICY.to_owned()),
     ];
-    if known {
+    if is_current {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
     let length = [(header::CONTENT_LENGTH, artifact.size.to_string())];
@@ -160,7 +161,7 @@ pub async fn download(
 
 fn content_headers(path: &str) -> (&'static str, String) {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    let picture = match extension.as_str() {
+    let image_type = match extension.as_str() {
         "png" => Some("image/png"),
         "jpg" | "jpeg" => Some("image/jpeg"),
         "webp" => Some("image/webp"),
@@ -168,7 +169,7 @@ fn content_headers(path: &str) -> (&'static str, String) {
         _ => None,
     };
     let name: String = path.rsplit('/').next().unwrap_or_default().chars().map(safe_file_name_char).collect();
-    match picture {
+    match image_type {
         Some(content_type) => (content_type, format!("inline; filename=\"{name}\"")),
         None => ("application/octet-stream", format!("attachment; filename=\"{name}\"")),
     }

@@ -21,18 +21,18 @@ use crate::service::logs::MAX_READ_BYTES;
 /// Polls without a change notification: those of other servers do not arrive here.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Each event is a chunk, and its id is the offset to resume from. The stream ends when the attempt has ended and its whole log
-/// was sent, or when the reader's authorization is revoked.
+/// Each event is a chunk, and its id is the offset to resume from. The stream ends when the attempt has ended and its
+/// whole log was sent, or when the reader's authorization is revoked.
 pub fn follow(
     app: AppState,
     job: JobId,
     attempt: AttemptNumber,
     offset: u64,
     grant: Option<Extension<AuthGrant>>,
-    share: PerUserPermit,
+    permit: PerUserPermit,
 ) -> impl IntoResponse {
-    let pieces = Sse::new(chunk_stream(app, job, attempt, offset, grant, share));
-    (STREAM_HEADERS, pieces.keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+    let chunks = Sse::new(chunk_stream(app, job, attempt, offset, grant, permit));
+    (STREAM_HEADERS, chunks.keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
 fn chunk_stream(
@@ -41,10 +41,10 @@ fn chunk_stream(
     attempt: AttemptNumber,
     mut offset: u64,
     grant: Option<Extension<AuthGrant>>,
-    share: PerUserPermit,
+    permit: PerUserPermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
-        let _share = share;
+        let _permit = permit;
         let services = &app.services;
         let mut revoked = pin!(wait_until_revoked(&app, grant));
         let (mut log_changes, mut status_changes) = (services.context.notifier.subscribe_topic(&Topic::Log(job.clone())), services.context.notifier.subscribe_topic(&Topic::Job(job.clone())));
@@ -52,14 +52,14 @@ fn chunk_stream(
             log_changes.mark_unchanged();
             status_changes.mark_unchanged();
             // Checked before the log is read, so that everything before the end is included.
-            let Ok(over) = services.logs.is_attempt_over(&job, attempt).await else { break };
-            while let Ok(piece) = services.logs.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
-                && piece.next_offset > offset
+            let Ok(has_ended) = services.logs.is_attempt_over(&job, attempt).await else { break };
+            while let Ok(chunk) = services.logs.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
+                && chunk.next_offset > offset
             {
-                offset = piece.next_offset;
-                yield Ok(to_event(&piece));
+                offset = chunk.next_offset;
+                yield Ok(to_event(&chunk));
             }
-            if over {
+            if has_ended {
                 break;
             }
             tokio::select! {
@@ -76,7 +76,7 @@ fn chunk_stream(
     }
 }
 
-fn to_event(piece: &LogChunk) -> Event {
-    let data = serde_json::to_string(piece).expect("plain fields");
-    Event::default().id(piece.next_offset.to_string()).data(data)
+fn to_event(chunk: &LogChunk) -> Event {
+    let data = serde_json::to_string(chunk).expect("plain fields");
+    Event::default().id(chunk.next_offset.to_string()).data(data)
 }

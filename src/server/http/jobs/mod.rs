@@ -25,25 +25,25 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse, TaggedResponse};
 use crate::http::edge::extractors::{Path, Query, job_id};
-use crate::http::edge::headers::idempotency_key;
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::language::ClientLanguage;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::request_headers::idempotency_key;
 use crate::http::operation::doc::{
-    AnswerDoc, IDEMPOTENCY_KEY_HEADER, OperationDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER,
+    IDEMPOTENCY_KEY_HEADER, OperationDoc, ResponseDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER,
 };
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::jobs::views::SubmitWarning;
 
 pub fn routes(app: &AppState) -> Routes {
-    let submits = Requirement::Permission(Permission::JobSubmit);
+    let submit_jobs = Requirement::Permission(Permission::JobSubmit);
     Routes::new(app, "Jobs")
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
-        .get("/queue/labels", submits, LABELS, labels)
-        .post("/queue/submit", submits, SUBMIT, submit)
+        .get("/queue/labels", submit_jobs, LABELS, labels)
+        .post("/queue/submit", submit_jobs, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
         .merge(bulk::routes(app, "Jobs", BulkTarget::Jobs, "/queue"))
         .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
@@ -97,9 +97,9 @@ const SUBMIT: OperationDoc = OperationDoc {
     description: "A priority above 10 requires `queue.manage`. A job that no worker matches is accepted, and \
              explained (`/api/queue/{id}/explain`).",
     headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
-    answers: &[
-        AnswerDoc { headers: &[TRACERESPONSE_HEADER], ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.") },
-        AnswerDoc::json::<SubmitPreviewResponse>(200, "With `dry_run`: the preview."),
+    responses: &[
+        ResponseDoc { headers: &[TRACERESPONSE_HEADER], ..ResponseDoc::json::<SubmitJobResponse>(201, "Submitted.") },
+        ResponseDoc::json::<SubmitPreviewResponse>(200, "With `dry_run`: the preview."),
     ],
     problems: &[
         "config_not_found",
@@ -139,9 +139,9 @@ const RETRY: OperationDoc = OperationDoc {
     description: "It uses the same revision of the configuration. For another user's job, the new one gets its \
              shared secrets only; the caller's own must be named.",
     headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
-    answers: &[AnswerDoc {
+    responses: &[ResponseDoc {
         headers: &[TRACERESPONSE_HEADER],
-        ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.")
+        ..ResponseDoc::json::<SubmitJobResponse>(201, "Submitted.")
     }],
     problems: &[
         "job_not_ended",
@@ -181,11 +181,11 @@ async fn submitted_response(app: &AppState, job: &Job, language: Locale) -> Resu
         SubmitWarning::Unsatisfiable(summary) => summary_sentence(&summary, language),
         SubmitWarning::NoLocalWorker => no_local_worker(language).to_owned(),
     });
-    let mut answer = CreatedJson(SubmitJobResponse { warning, ..submitted }).into_response();
+    let mut response = CreatedJson(SubmitJobResponse { warning, ..submitted }).into_response();
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
-        answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
+        response.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
     }
-    Ok(answer)
+    Ok(response)
 }
 
 const SET_PRIORITY: OperationDoc = OperationDoc {

@@ -21,9 +21,9 @@ pub const LIVE: OperationDoc = OperationDoc {
 pub async fn live(
     State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(course): Query<JobLiveQuery>,
+    Query(query): Query<JobLiveQuery>,
 ) -> Result<Json<JobLive>, ApiError> {
-    Ok(Json(app.services.job_live(&job_id(&id)?, course.attempt.map(AttemptNumber), course.offset).await?))
+    Ok(Json(app.services.job_live(&job_id(&id)?, query.attempt.map(AttemptNumber), query.offset).await?))
 }
 
 pub const PROGRESS: OperationDoc = OperationDoc {

@@ -38,10 +38,10 @@ const TAGS: &[(&str, &str)] = &[
 ];
 
 const DESCRIPTION: &str = "The API of a simpletuner orchestrator. An error is a problem document (RFC 9457) whose `code` \
-is stable; `detail` says what is wrong and what to do. Unknown fields are ignored, in requests as in answers: new \
-ones may come at any time, none changes its meaning. Moments are RFC 3339 in UTC. Lists that can be long take `limit` \
-and `cursor`, and answer `next_cursor` where there is more. Every answer carries `X-Request-Id`; name it when asking \
-for help.";
+is stable; `detail` says what is wrong and what to do. Unknown fields are ignored, in requests as in responses: \
+new ones may be added at any time, and none changes its meaning. Times are RFC 3339 in UTC. Lists that can be long \
+accept `limit` and `cursor`, and return `next_cursor` if there are more items. Every response has the header \
+`X-Request-Id`; include it when you ask for help.";
 
 /// Builds the document for these routes.
 pub fn build_document(version: OpenApiVersion, routes: &[DeclaredRoute]) -> Value {

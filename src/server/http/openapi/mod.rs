@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub use self::document::OpenApiVersion;
-use super::operation::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc};
+use super::operation::doc::{ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc, ResponseDoc};
 use super::routes::{DeclaredRoute, RouteAccess, Routes};
 use crate::http::state::AppState;
 use crate::tokens::hex;
@@ -42,15 +42,15 @@ impl ApiDescription {
     /// Creates the description of these routes. `render_page` writes a document as HTML.
     pub fn new(routes: Vec<DeclaredRoute>, render_page: fn(&Value) -> String) -> Self {
         let routes = Arc::new(routes);
-        let of_page = Arc::clone(&routes);
-        let page = Box::new(move || render_page(&document::build_document(OpenApiVersion::V3_2, &of_page)));
-        let written = |version: OpenApiVersion| -> BuildDocument {
+        let page_routes = Arc::clone(&routes);
+        let page = Box::new(move || render_page(&document::build_document(OpenApiVersion::V3_2, &page_routes)));
+        let build = |version: OpenApiVersion| -> BuildDocument {
             let routes = Arc::clone(&routes);
             Box::new(move || ServedDocument::new(&document::build_document(version, &routes)))
         };
         Self {
-            newest: LazyLock::new(written(OpenApiVersion::V3_2)),
-            older: LazyLock::new(written(OpenApiVersion::V3_1)),
+            newest: LazyLock::new(build(OpenApiVersion::V3_2)),
+            older: LazyLock::new(build(OpenApiVersion::V3_1)),
             page: LazyLock::new(page),
         }
     }
@@ -70,20 +70,20 @@ impl ServedDocument {
     }
 
     fn respond(&self, headers: &HeaderMap) -> Response {
-        let named = [
+        let response_headers = [
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
             (header::ETAG, self.etag.clone()),
         ];
         if headers.get(header::IF_NONE_MATCH) == Some(&self.etag) {
-            return (StatusCode::NOT_MODIFIED, named).into_response();
+            return (StatusCode::NOT_MODIFIED, response_headers).into_response();
         }
-        (named, self.body.clone()).into_response()
+        (response_headers, self.body.clone()).into_response()
     }
 }
 
-/// Returns the routes that serve the documents. The documents are added later ([`with_description`]), because they describe
-/// these routes, too.
+/// Returns the routes that serve the documents. The documents are added later ([`with_description`]), because they
+/// describe these routes, too.
 pub fn routes(app: &AppState) -> Routes {
     Routes::new(app, "Description").get("/openapi.json", RouteAccess::Anyone, NEWEST, newest).get(
         "/openapi-3.1.json",
@@ -98,14 +98,17 @@ pub fn with_description(routes: Routes, description: &Arc<ApiDescription>) -> Ro
     routes.into_router().layer(Extension(Arc::clone(description)))
 }
 
-const DOCUMENT_ANSWERS: &[AnswerDoc] = &[
-    AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::json::<BTreeMap<String, Value>>(200, "The OpenAPI document.") },
-    AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
+const DOCUMENT_RESPONSES: &[ResponseDoc] = &[
+    ResponseDoc {
+        headers: &[ETAG_HEADER],
+        ..ResponseDoc::json::<BTreeMap<String, Value>>(200, "The OpenAPI document.")
+    },
+    ResponseDoc::new(304, "Not modified.", ContentDoc::Empty),
 ];
 
 const NEWEST: OperationDoc = OperationDoc {
     headers: &[IF_NONE_MATCH_HEADER],
-    answers: DOCUMENT_ANSWERS,
+    responses: DOCUMENT_RESPONSES,
     ..OperationDoc::new("getDescription", "Returns this document as OpenAPI 3.2, with typed events.")
 };
 
@@ -115,7 +118,7 @@ async fn newest(Extension(description): Extension<Arc<ApiDescription>>, headers:
 
 const OLDER: OperationDoc = OperationDoc {
     headers: &[IF_NONE_MATCH_HEADER],
-    answers: DOCUMENT_ANSWERS,
+    responses: DOCUMENT_RESPONSES,
     ..OperationDoc::new("getDescription31", "Returns this document as OpenAPI 3.1, for tools without support for 3.2.")
 };
 

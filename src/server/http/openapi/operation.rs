@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::OpenApiVersion;
 use super::schemas::Schemas;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, HeaderDoc};
+use crate::http::operation::doc::{ContentDoc, HeaderDoc, ResponseDoc};
 use crate::http::problem::codes::ProblemCode;
 use crate::http::routes::{DeclaredRoute, RouteAccess};
 use crate::service::access::Requirement;
@@ -39,7 +39,7 @@ const RECENT_PASSWORD_NOTE: &str =
 
 /// Returns the description with the access requirements.
 fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> String {
-    let named = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+    let permission_names = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
     let requirement = match access {
         RouteAccess::Anyone => "Requires no authentication.".to_owned(),
         RouteAccess::Registration => "Requires a worker token.".to_owned(),
@@ -53,22 +53,22 @@ fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> S
         RouteAccess::Principal(Requirement::CancelJob) => {
             format!(
                 "Requires the permissions {}; for jobs of other users `job.view.all` and `job.cancel.all`.",
-                named()
+                permission_names()
             )
         }
         RouteAccess::Principal(Requirement::SeeJobs | Requirement::SeeJob | Requirement::SeeJobAnd(_)) => {
-            format!("Requires {}; for jobs of other users `job.view.all`.", named())
+            format!("Requires {}; for jobs of other users `job.view.all`.", permission_names())
         }
-        RouteAccess::Principal(Requirement::Permission(_)) => format!("Requires {}.", named()),
+        RouteAccess::Principal(Requirement::Permission(_)) => format!("Requires {}.", permission_names()),
         RouteAccess::Principal(Requirement::RecentlyAuthenticated(_)) => {
-            format!("Requires {}. {RECENT_PASSWORD_NOTE}", named())
+            format!("Requires {}. {RECENT_PASSWORD_NOTE}", permission_names())
         }
     };
     if detail.is_empty() { requirement } else { format!("{detail} {requirement}") }
 }
 
 fn one_of(permissions: &[Permission]) -> String {
-    permissions.iter().map(|one| format!("`{}`", one.as_str())).collect::<Vec<_>>().join(" or ")
+    permissions.iter().map(|permission| format!("`{}`", permission.as_str())).collect::<Vec<_>>().join(" or ")
 }
 
 fn security(access: RouteAccess) -> Value {
@@ -115,11 +115,11 @@ fn request_body(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Sc
 
 fn responses(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schemas) -> Value {
     let mut all = json!({});
-    for answer in route.signature.answers.iter().chain(route.doc.answers) {
-        let entry = &mut all[answer.status.to_string()];
-        entry["description"] = answer.description.into();
-        entry["headers"] = response_headers(answer);
-        for (media, described) in content(version, &answer.content, schemas) {
+    for response in route.signature.responses.iter().chain(route.doc.responses) {
+        let entry = &mut all[response.status.to_string()];
+        entry["description"] = response.description.into();
+        entry["headers"] = response_headers(response);
+        for (media, described) in content(version, &response.content, schemas) {
             entry["content"][media] = described;
         }
     }
@@ -131,8 +131,9 @@ fn responses(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schem
                 .shared_response(format!("{status}.{}", names.join(".")), problem_response(status, &codes, &names));
         } else {
             let problem = problem_response(status, &codes, &names);
-            let both = format!("{} {}", entry["description"].as_str().unwrap_or_default(), describe_codes(&codes));
-            entry["description"] = both.into();
+            let description =
+                format!("{} {}", entry["description"].as_str().unwrap_or_default(), describe_codes(&codes));
+            entry["description"] = description.into();
             entry["content"][PROBLEM] = problem["content"][PROBLEM].clone();
         }
     }
@@ -167,22 +168,24 @@ fn header_reference(header: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{header}")})
 }
 
-fn response_headers(answer: &AnswerDoc) -> Value {
+fn response_headers(response: &ResponseDoc) -> Value {
     let mut headers =
         json!({"X-Request-Id": header_reference("X-Request-Id"), "API-Version": header_reference("API-Version")});
-    for HeaderDoc { name, description } in answer.headers {
+    for HeaderDoc { name, description } in response.headers {
         headers[*name] = json!({"description": description, "schema": {"type": "string"}});
     }
     headers
 }
 
 fn content(version: OpenApiVersion, content: &ContentDoc, schemas: &mut Schemas) -> Map<String, Value> {
-    let one = |media: &str, described: Value| Map::from_iter([(media.to_owned(), described)]);
+    let media_entry = |media: &str, described: Value| Map::from_iter([(media.to_owned(), described)]);
     match content {
         ContentDoc::Empty => Map::new(),
-        ContentDoc::Json(schema) => one("application/json", json!({"schema": schemas.response_schema(*schema)})),
+        ContentDoc::Json(schema) => {
+            media_entry("application/json", json!({"schema": schemas.response_schema(*schema)}))
+        }
         ContentDoc::Lines(schema) => {
-            one("application/x-ndjson", sequence_content(version, &schemas.response_schema(*schema)))
+            media_entry("application/x-ndjson", sequence_content(version, &schemas.response_schema(*schema)))
         }
         ContentDoc::Events { names, data } => {
             let data = json!({
@@ -195,7 +198,7 @@ fn content(version: OpenApiVersion, content: &ContentDoc, schemas: &mut Schemas)
             if !names.is_empty() {
                 event["properties"]["event"] = json!({"type": "string", "enum": names});
             }
-            one("text/event-stream", sequence_content(version, &event))
+            media_entry("text/event-stream", sequence_content(version, &event))
         }
         ContentDoc::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
         ContentDoc::Form(fields) => {
@@ -203,7 +206,10 @@ fn content(version: OpenApiVersion, content: &ContentDoc, schemas: &mut Schemas)
                 ((*name).to_owned(), json!({"type": "string", "description": description}))
             };
             let fields: Map<String, Value> = fields.iter().map(field).collect();
-            one("application/x-www-form-urlencoded", json!({"schema": {"type": "object", "properties": fields}}))
+            media_entry(
+                "application/x-www-form-urlencoded",
+                json!({"schema": {"type": "object", "properties": fields}}),
+            )
         }
     }
 }
@@ -231,15 +237,15 @@ impl DeclaredRoute {
     pub fn problems(&self) -> BTreeSet<&'static str> {
         let mut all: BTreeSet<&'static str> = ["multiple_hosts", "unknown_host", "internal_error"].into();
         all.extend(self.doc.problems.iter().chain(&self.signature.problems).copied());
-        let changes = self.method != Method::GET;
-        if changes {
+        let is_change = self.method != Method::GET;
+        if is_change {
             all.insert("cross_site_request");
         }
         all.extend(self.access.problems());
         all.insert("too_many_requests");
         if self.access != RouteAccess::Anyone {
             all.extend(["database_unavailable", "inconsistent_row"]);
-            all.extend(changes.then_some("concurrent_change"));
+            all.extend(is_change.then_some("concurrent_change"));
         }
         all.extend(self.parameters().next().is_some().then_some("not_found"));
         all
@@ -260,7 +266,7 @@ impl RouteAccess {
     /// Returns the permissions that it requires at least.
     pub fn permissions(self) -> Vec<&'static str> {
         use Permission as P;
-        let needed = match self {
+        let required = match self {
             Self::Principal(Requirement::Permission(permission) | Requirement::RecentlyAuthenticated(permission)) => {
                 vec![permission]
             }
@@ -274,7 +280,7 @@ impl RouteAccess {
             | Self::Worker(_)
             | Self::Job => vec![],
         };
-        needed.into_iter().map(P::as_str).collect()
+        required.into_iter().map(P::as_str).collect()
     }
 
     fn problems(self) -> &'static [&'static str] {

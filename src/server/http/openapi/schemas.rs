@@ -51,11 +51,11 @@ impl Schemas {
 
     /// Returns the fields of a query type: name, schema, and whether it is required.
     pub fn query_fields(&mut self, schema_of: SchemaOf) -> Vec<(String, Value, bool)> {
-        let referred = schema_of(&mut self.request_types).to_value();
-        let name = referred["$ref"].as_str().and_then(|path| path.strip_prefix(SCHEMA_PREFIX));
+        let schema = schema_of(&mut self.request_types).to_value();
+        let name = schema["$ref"].as_str().and_then(|path| path.strip_prefix(SCHEMA_PREFIX));
         let query_schema = match name {
             Some(name) => self.request_types.definitions_mut().remove(name).unwrap_or_default(),
-            None => referred,
+            None => schema,
         };
         let required = |field: &str| query_schema["required"].as_array().is_some_and(|all| all.contains(&json!(field)));
         let fields = query_schema["properties"].as_object().into_iter().flatten();
@@ -77,16 +77,18 @@ impl Schemas {
     /// Adds the collected schemas to the document under their final names.
     pub fn finish(mut self, document: &mut Value) {
         document["components"]["responses"] = self.responses.into();
-        let written = self.response_types.take_definitions(true);
-        let read = self.request_types.take_definitions(true);
-        let differing = differing_names(&read, &written);
-        let settled = |name: &str| if differing.contains(name) { format!("{name}Input") } else { name.to_owned() };
-        let mut all: BTreeMap<String, Value> = written.into_iter().collect();
-        for (name, mut schema) in read {
-            rename_references(&mut schema, &|name| settled(name));
-            all.entry(settled(&name)).or_insert(schema);
+        let response_schemas = self.response_types.take_definitions(true);
+        let request_schemas = self.request_types.take_definitions(true);
+        let differing = differing_names(&request_schemas, &response_schemas);
+        let final_name = |name: &str| if differing.contains(name) { format!("{name}Input") } else { name.to_owned() };
+        let mut all: BTreeMap<String, Value> = response_schemas.into_iter().collect();
+        for (name, mut schema) in request_schemas {
+            rename_references(&mut schema, &|name| final_name(name));
+            all.entry(final_name(&name)).or_insert(schema);
         }
-        rename_references(document, &|name| name.strip_suffix(REQUEST_MARK).map_or_else(|| name.to_owned(), settled));
+        rename_references(document, &|name| {
+            name.strip_suffix(REQUEST_MARK).map_or_else(|| name.to_owned(), final_name)
+        });
         all.values_mut().for_each(simplify);
         document["components"]["schemas"] = all.into_iter().collect::<Map<_, _>>().into();
     }
@@ -96,19 +98,20 @@ impl Schemas {
 const REQUEST_MARK: &str = "?";
 
 /// Returns the names whose schemas differ between request and response, directly or by what they refer to.
-fn differing_names(read: &Map<String, Value>, written: &Map<String, Value>) -> BTreeSet<String> {
-    let both = || read.iter().filter_map(|(name, schema)| Some((name, schema, written.get(name)?)));
+fn differing_names(request_schemas: &Map<String, Value>, response_schemas: &Map<String, Value>) -> BTreeSet<String> {
+    let common =
+        || request_schemas.iter().filter_map(|(name, schema)| Some((name, schema, response_schemas.get(name)?)));
     let mut differing: BTreeSet<String> =
-        both().filter(|(_, read, written)| read != written).map(|(name, ..)| name.clone()).collect();
+        common().filter(|(_, request, response)| request != response).map(|(name, ..)| name.clone()).collect();
     loop {
-        let more: Vec<String> = both()
+        let additional: Vec<String> = common()
             .filter(|(name, schema, _)| !differing.contains(*name) && refers_to(schema, &differing))
             .map(|(name, ..)| name.clone())
             .collect();
-        if more.is_empty() {
+        if additional.is_empty() {
             return differing;
         }
-        differing.extend(more);
+        differing.extend(additional);
     }
 }
 
@@ -149,13 +152,13 @@ fn rename_references(schema: &mut Value, name: &dyn Fn(&str) -> String) {
 fn without_null(mut schema: Value) -> Value {
     if let Some(kinds) = schema["type"].as_array().cloned() {
         let kinds: Vec<Value> = kinds.into_iter().filter(|kind| *kind != json!("null")).collect();
-        schema["type"] = if let [one] = &kinds[..] { one.clone() } else { kinds.into() };
+        schema["type"] = if let [single] = &kinds[..] { single.clone() } else { kinds.into() };
     }
     let Some(choices) = schema["anyOf"].as_array() else { return without_nulls(schema) };
-    let real: Vec<Value> = choices.iter().filter(|choice| choice["type"] != "null").cloned().collect();
-    if let (Some(fields), [one]) = (schema.as_object_mut(), &real[..]) {
+    let non_null_choices: Vec<Value> = choices.iter().filter(|choice| choice["type"] != "null").cloned().collect();
+    if let (Some(fields), [single]) = (schema.as_object_mut(), &non_null_choices[..]) {
         fields.remove("anyOf");
-        fields.extend(one.as_object().cloned().unwrap_or_default());
+        fields.extend(single.as_object().cloned().unwrap_or_default());
     }
     without_nulls(schema)
 }

@@ -1,5 +1,5 @@
-//! Simplifies schemas for client generators: most support `enum`, but not a `oneOf` of constants, and ignore keywords beside a
-//! `$ref`.
+//! Simplifies schemas for client generators: most support `enum`, but not a `oneOf` of constants, and ignore keywords
+//! beside a `$ref`.
 
 use serde_json::{Map, Value, json};
 
@@ -21,10 +21,10 @@ fn merge_choices(fields: &mut Map<String, Value>) {
     let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
     let (mut values, mut meanings) = (Vec::new(), Vec::new());
     for choice in choices {
-        let alone = choice.get("const").map(std::slice::from_ref);
-        let Some(named) = alone.or_else(|| choice["enum"].as_array().map(Vec::as_slice)) else { return };
-        values.extend(named.iter().cloned());
-        meanings.extend(named.iter().map(|_| choice["description"].as_str().unwrap_or_default().to_owned()));
+        let constant = choice.get("const").map(std::slice::from_ref);
+        let Some(choice_values) = constant.or_else(|| choice["enum"].as_array().map(Vec::as_slice)) else { return };
+        values.extend(choice_values.iter().cloned());
+        meanings.extend(choice_values.iter().map(|_| choice["description"].as_str().unwrap_or_default().to_owned()));
     }
     fields.remove("oneOf");
     fields.insert("type".to_owned(), "string".into());
@@ -37,10 +37,10 @@ fn wrap_reference(fields: &mut Map<String, Value>) {
     if !(fields.contains_key("$ref") && fields.contains_key("properties")) {
         return;
     }
-    let more: Map<String, Value> =
+    let extension: Map<String, Value> =
         ["type", "properties", "required"].iter().filter_map(|key| fields.remove_entry(*key)).collect();
     let reference = fields.remove("$ref");
-    fields.insert("allOf".to_owned(), json!([{"$ref": reference}, more]));
+    fields.insert("allOf".to_owned(), json!([{"$ref": reference}, extension]));
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
         });
         assert_eq!(simplified(schema), expected);
         let either = json!({"oneOf": [{"type": "integer"}, {"const": "all", "type": "string"}]});
-        assert_eq!(simplified(either.clone()), either, "what is more than words stays");
+        assert_eq!(simplified(either.clone()), either, "a choice with other types stays");
     }
 
     #[test]

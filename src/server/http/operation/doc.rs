@@ -23,7 +23,7 @@ pub struct OperationDoc {
     /// Request headers that the handler reads.
     pub headers: &'static [HeaderDoc],
     /// Responses that the handler's type does not contain.
-    pub answers: &'static [AnswerDoc],
+    pub responses: &'static [ResponseDoc],
     /// Its specific problems, by code.
     pub problems: &'static [&'static str],
 }
@@ -36,9 +36,9 @@ pub struct HeaderDoc {
 
 /// A response that is not a problem.
 #[derive(Debug, Clone, Copy)]
-pub struct AnswerDoc {
+pub struct ResponseDoc {
     pub status: u16,
-    /// When it is returned, or what it is.
+    /// When it is returned, or what it contains.
     pub description: &'static str,
     pub content: ContentDoc,
     pub headers: &'static [HeaderDoc],
@@ -66,11 +66,11 @@ pub enum ContentDoc {
 impl OperationDoc {
     /// Creates a documentation without details.
     pub const fn new(id: &'static str, summary: &'static str) -> Self {
-        Self { id, summary, description: "", body: None, headers: &[], answers: &[], problems: &[] }
+        Self { id, summary, description: "", body: None, headers: &[], responses: &[], problems: &[] }
     }
 }
 
-impl AnswerDoc {
+impl ResponseDoc {
     /// Creates a JSON response of this type.
     pub const fn json<T: JsonSchema>(status: u16, description: &'static str) -> Self {
         Self::new(status, description, ContentDoc::Json(schema_of::<T>))

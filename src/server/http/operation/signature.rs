@@ -7,7 +7,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 
-use super::doc::{AnswerDoc, ContentDoc, HeaderDoc, SchemaOf, schema_of};
+use super::doc::{ContentDoc, HeaderDoc, ResponseDoc, SchemaOf, schema_of};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 
@@ -21,7 +21,7 @@ pub struct Signature {
     /// Request headers that are read.
     pub headers: Vec<HeaderDoc>,
     /// Responses on success.
-    pub answers: Vec<AnswerDoc>,
+    pub responses: Vec<ResponseDoc>,
     /// Problems that are detected before the handler runs.
     pub problems: Vec<&'static str>,
 }
@@ -64,7 +64,7 @@ impl<T: DescribeInput> DescribeInput for Result<T, ApiError> {
 
 impl<T: JsonSchema> DescribeOutput for Json<T> {
     fn describe(signature: &mut Signature) {
-        signature.answers.push(AnswerDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)));
+        signature.responses.push(ResponseDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)));
     }
 }
 
@@ -81,17 +81,17 @@ impl<T: DescribeOutput> DescribeOutput for Result<T, ApiError> {
 
 macro_rules! described {
     ($(($($argument:ident),*))+) => {
-        $(impl<F, Answer, M, $($argument),*> HandlerSignature<(M, $($argument,)*)> for F
+        $(impl<F, ResponseFuture, M, $($argument),*> HandlerSignature<(M, $($argument,)*)> for F
         where
-            F: Fn($($argument),*) -> Answer,
-            Answer: Future,
-            Answer::Output: DescribeOutput,
+            F: Fn($($argument),*) -> ResponseFuture,
+            ResponseFuture: Future,
+            ResponseFuture::Output: DescribeOutput,
             $($argument: DescribeInput),*
         {
             fn signature() -> Signature {
                 let mut signature = Signature::default();
                 $($argument::describe(&mut signature);)*
-                Answer::Output::describe(&mut signature);
+                ResponseFuture::Output::describe(&mut signature);
                 signature
             }
         })+

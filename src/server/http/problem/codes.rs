@@ -102,7 +102,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("user_required", &[409], "The operator on the server's host has no account."),
     problem_code("not_registered", &[409], "The worker must register first."),
     problem_code("not_your_attempt", &[409], "This worker does not hold the attempt: stop it."),
-    problem_code("stale_attempt", &[409], "The job was given to another attempt: stop this one."),
+    problem_code("stale_attempt", &[409], "The job has a newer attempt: stop this one."),
     problem_code("secret_deleted", &[409], "The job names a secret that was deleted."),
     problem_code("secret_unreadable", &[409], "A secret cannot be decrypted with the server's key."),
     problem_code("token_in_use", &[409], "Another running agent uses this token."),
@@ -114,7 +114,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code(
         "worker_connected",
         &[409],
-        "The worker is connected, or lost its connection while it ran a job; `detail` says until when it may come back.",
+        "The worker is connected, or lost its connection while it ran a job; `detail` says until when it may reconnect.",
     ),
     problem_code(
         "precondition_failed",

@@ -41,12 +41,12 @@ fn not_owner(name: &str, owner: Option<String>) -> ApiError {
 }
 
 /// Other users have changed the configuration since the caller reviewed it.
-fn config_changed(name: &str, seen: u32, newest: u32, changed_by: Option<String>) -> ApiError {
-    let (name, seen_text, newest_text) = (escaped(name), seen.to_string(), newest.to_string());
+fn config_changed(name: &str, reviewed: u32, newest: u32, changed_by: Option<String>) -> ApiError {
+    let (name, reviewed_text, newest_revision_text) = (escaped(name), reviewed.to_string(), newest.to_string());
     let sentence = match changed_by.clone() {
-        Some(user) => Sentence::ConfigChangedByUser { user, name, seen: seen_text, newest: newest_text },
-        None => Sentence::ConfigChangedByUnknown { name, seen: seen_text, newest: newest_text },
+        Some(user) => Sentence::ConfigChangedByUser { user, name, seen: reviewed_text, newest: newest_revision_text },
+        None => Sentence::ConfigChangedByUnknown { name, seen: reviewed_text, newest: newest_revision_text },
     };
     let error = ApiError::new(StatusCode::CONFLICT, sentence);
-    error.with("revision", newest).with(REVIEWED_REVISION, seen).with(CHANGED_BY, changed_by)
+    error.with("revision", newest).with(REVIEWED_REVISION, reviewed).with(CHANGED_BY, changed_by)
 }

@@ -13,8 +13,8 @@ use crate::service::error::{InvalidField, InvalidInput};
 pub(super) fn invalid_input(invalid: &InvalidInput) -> ApiError {
     let error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(invalid));
     match invalid {
-        InvalidInput::Search(misread) => {
-            query_parse::parameters(misread).fold(error, |error, (name, value)| error.with(name, value))
+        InvalidInput::Search(parse_error) => {
+            query_parse::parameters(parse_error).fold(error, |error, (name, value)| error.with(name, value))
         }
         InvalidInput::Password(weakness) => error.with("why", weakness.as_str()),
         InvalidInput::OutOfRange { field, .. } => error.with("field", *field),
@@ -23,9 +23,9 @@ pub(super) fn invalid_input(invalid: &InvalidInput) -> ApiError {
 }
 
 /// Returns the problem of several invalid fields.
-pub(super) fn invalid_fields(wrong: &[InvalidField]) -> ApiError {
-    let mut error = wrong.first().map_or_else(super::panicked, |first| invalid_input(&first.invalid));
-    error.fields = wrong.iter().map(|wrong| (wrong.field.to_string(), invalid_input(&wrong.invalid))).collect();
+pub(super) fn invalid_fields(fields: &[InvalidField]) -> ApiError {
+    let mut error = fields.first().map_or_else(super::panicked, |first| invalid_input(&first.invalid));
+    error.fields = fields.iter().map(|field| (field.field.to_string(), invalid_input(&field.invalid))).collect();
     error
 }
 
@@ -40,7 +40,7 @@ fn sentence(invalid: &InvalidInput) -> Sentence {
         InvalidInput::OutOfRange { field, allowed } => out_of_range((*field).to_owned(), *allowed),
         InvalidInput::Pattern(why) => Sentence::InvalidPattern { why: why.clone() },
         InvalidInput::PatternTooCostly => Sentence::PatternTooCostly { repetition: ".{1000}".to_owned() },
-        InvalidInput::Search(misread) => query_parse::sentence(misread),
+        InvalidInput::Search(error) => query_parse::sentence(error),
         InvalidInput::Path(path) => Sentence::InvalidPath { path: escaped(path) },
         InvalidInput::Code(path) => Sentence::ConfigCode { path: escaped(path) },
         InvalidInput::ConfigJsonMissing => Sentence::ConfigJsonMissing,

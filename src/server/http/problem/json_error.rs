@@ -7,22 +7,22 @@ use super::Sentence;
 /// Returns the reason. `path` is the position in the body, as in `worker_labels.team`, or `.` for the body itself.
 pub fn sentence(path: &str, error: &Error) -> Sentence {
     let text = error.to_string();
-    let why = text.rsplit_once(" at line ").filter(|_| error.is_data()).map_or(text.as_str(), |(why, _)| why);
+    let reason = text.rsplit_once(" at line ").filter(|_| error.is_data()).map_or(text.as_str(), |(reason, _)| reason);
     let path = if error.is_data() { path } else { "." };
-    match (path.to_owned(), unknown_variant(why)) {
-        (path, _) if path == "." => Sentence::InvalidJsonBody { why: why.to_owned() },
-        (path, Some((found, allowed))) => {
+    match (path.to_owned(), unknown_variant(reason)) {
+        (path, _) if path == "." => Sentence::InvalidJsonBody { why: reason.to_owned() },
+        (path, Some((value, allowed))) => {
             // Serde lists the words in English: "`a` or `b`", "one of `a`, `b`, `c`".
             let allowed = allowed.trim_start_matches("one of ").replace("` or `", "`, `");
-            Sentence::InvalidJsonWord { path, found: found.to_owned(), allowed }
+            Sentence::InvalidJsonWord { path, found: value.to_owned(), allowed }
         }
-        (path, None) => Sentence::InvalidJsonField { path, why: why.to_owned() },
+        (path, None) => Sentence::InvalidJsonField { path, why: reason.to_owned() },
     }
 }
 
 /// Returns the unknown value and the allowed ones of a serde message.
-fn unknown_variant(why: &str) -> Option<(&str, &str)> {
-    let (found, allowed) = why.strip_prefix("unknown variant ")?.rsplit_once(", expected ")?;
+fn unknown_variant(reason: &str) -> Option<(&str, &str)> {
+    let (found, allowed) = reason.strip_prefix("unknown variant ")?.rsplit_once(", expected ")?;
     Some((found, allowed))
 }
 

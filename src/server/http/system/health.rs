@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::metrics::{METRICS, metrics};
 use crate::http::edge::request;
 use crate::http::guards;
-use crate::http::operation::doc::{AnswerDoc, OperationDoc};
+use crate::http::operation::doc::{OperationDoc, ResponseDoc};
 use crate::http::routes::{RouteAccess, Routes};
 use crate::http::state::AppState;
 use crate::service::access::Requirement;
@@ -28,10 +28,10 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 fn metrics_routes(app: &AppState) -> Routes {
-    let known = from_fn_with_state(app.clone(), guards::require_principal);
+    let require_principal = from_fn_with_state(app.clone(), guards::require_principal);
     let routes =
         Routes::new(app, "Health").get("/metrics", Requirement::Permission(Permission::OpsMetrics), METRICS, metrics);
-    routes.layer(|router| router.route_layer(known))
+    routes.layer(|router| router.route_layer(require_principal))
 }
 
 /// Serves `--metrics-addr`: health and metrics only, without authentication.
@@ -46,16 +46,16 @@ fn probe_routes(app: &AppState) -> Routes {
 
 /// Rate-limited, as it queries the database.
 fn readiness_route(app: &AppState, path: &str, doc: OperationDoc) -> Routes {
-    let limited = from_fn_with_state(app.clone(), guards::limit_anonymous);
+    let rate_limit = from_fn_with_state(app.clone(), guards::limit_anonymous);
     let routes = Routes::new(app, "Health").get(path, RouteAccess::Anyone, doc, readyz);
-    routes.layer(|router| router.route_layer(limited))
+    routes.layer(|router| router.route_layer(rate_limit))
 }
 
 /// Results by check.
 type CheckResults = BTreeMap<String, Value>;
 
 const HEALTHZ: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::json::<CheckResults>(200, "The process responds.")],
+    responses: &[ResponseDoc::json::<CheckResults>(200, "The process responds.")],
     ..OperationDoc::new("isAlive", "Checks that the process responds.")
 };
 
@@ -64,9 +64,9 @@ async fn healthz() -> Response {
 }
 
 const READYZ: OperationDoc = OperationDoc {
-    answers: &[
-        AnswerDoc::json::<CheckResults>(200, "Ready; `warning` if something needs attention."),
-        AnswerDoc::json::<CheckResults>(503, "Not ready; `checks` contains the reason."),
+    responses: &[
+        ResponseDoc::json::<CheckResults>(200, "Ready; `warning` if something needs attention."),
+        ResponseDoc::json::<CheckResults>(503, "Not ready; `checks` contains the reason."),
     ],
     ..OperationDoc::new("isReady", "Checks that the server is ready.")
 };
@@ -78,9 +78,9 @@ async fn readyz(State(app): State<AppState>) -> Response {
         "stopping",
         if stopping { ReadinessResult::Failure("The server is shutting down.") } else { ReadinessResult::Pass },
     ));
-    let wrong = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Failure(_)));
-    let worth = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Warning(_)));
-    let (status, text) = match (wrong, worth) {
+    let has_failure = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Failure(_)));
+    let has_warning = checks.iter().any(|(_, result)| matches!(result, ReadinessResult::Warning(_)));
+    let (status, text) = match (has_failure, has_warning) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         (false, true) => (StatusCode::OK, "warning"),
         (false, false) => (StatusCode::OK, "ok"),
@@ -93,7 +93,7 @@ async fn readyz(State(app): State<AppState>) -> Response {
 fn check_value(result: ReadinessResult) -> Value {
     match result {
         ReadinessResult::Pass => json!({"status": "ok"}),
-        ReadinessResult::Warning(why) => json!({"status": "warning", "detail": why}),
-        ReadinessResult::Failure(why) => json!({"status": "failed", "detail": why}),
+        ReadinessResult::Warning(detail) => json!({"status": "warning", "detail": detail}),
+        ReadinessResult::Failure(detail) => json!({"status": "failed", "detail": detail}),
     }
 }

@@ -1,7 +1,7 @@
 //! `/metrics` for Prometheus.
 //!
-//! It requires the permission `ops.metrics`, also from the server's own host: requests of a reverse proxy on that host come
-//! from loopback. The listener of `--metrics-addr` requires none.
+//! It requires the permission `ops.metrics`, also from the server's own host: requests of a reverse proxy on that host
+//! come from loopback. The listener of `--metrics-addr` requires none.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 use crate::metrics::Metrics;
 use crate::metrics::page::{CONTENT_TYPE, MetricLabels, MetricsPage, PLAIN_CONTENT_TYPE};
@@ -19,26 +19,23 @@ use crate::service::system::fleet_metrics::FleetMetrics;
 
 pub const METRICS: OperationDoc = OperationDoc {
     description: "In the format of OpenMetrics; in the older text format of Prometheus, if `Accept` names `text/plain` and not OpenMetrics.",
-    answers: &[AnswerDoc::new(200, "The metrics.", ContentDoc::Bytes(&[CONTENT_TYPE, PLAIN_CONTENT_TYPE]))],
+    responses: &[ResponseDoc::new(200, "The metrics.", ContentDoc::Bytes(&[CONTENT_TYPE, PLAIN_CONTENT_TYPE]))],
     ..OperationDoc::new("getMetrics", "Returns metrics for Prometheus.")
 };
 
 /// `GET /metrics`
 pub async fn metrics(State(app): State<AppState>, headers: HeaderMap) -> Response {
-    let figures = build_page(&app).await;
-    let (kind, text) = if wants_plain(&headers) {
-        (PLAIN_CONTENT_TYPE, figures.render_plain())
-    } else {
-        (CONTENT_TYPE, figures.render())
-    };
-    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-store")], text).into_response()
+    let page = build_page(&app).await;
+    let (content_type, text) =
+        if wants_plain(&headers) { (PLAIN_CONTENT_TYPE, page.render_plain()) } else { (CONTENT_TYPE, page.render()) };
+    ([(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "no-store")], text).into_response()
 }
 
 /// Returns whether the client accepts the older text format only.
 fn wants_plain(headers: &HeaderMap) -> bool {
     let accepted: Vec<_> = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
-    let names = |kind| accepted.iter().any(|value| value.contains(kind));
-    names("text/plain") && !names("application/openmetrics-text")
+    let accepts = |media_type| accepted.iter().any(|value| value.contains(media_type));
+    accepts("text/plain") && !accepts("application/openmetrics-text")
 }
 
 /// Returns the current metrics in `OpenMetrics` format.
@@ -91,8 +88,8 @@ fn add_connections(page: &mut MetricsPage, services: &Services) {
     let streams = [("workers", open.workers), ("browsers", open.listeners)];
     let streams = streams.map(|(client, number)| (single_label("of", client), to_f64(number as u64)));
     page.gauges("open_streams", "Open event streams of this server.", streams);
-    let leads = services.context.leadership.held_since().is_some();
-    page.gauge("leader", "Whether this server is the leader: 1 or 0.", to_f64(u64::from(leads)));
+    let is_leader = services.context.leadership.held_since().is_some();
+    page.gauge("leader", "Whether this server is the leader: 1 or 0.", to_f64(u64::from(is_leader)));
 }
 
 fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
@@ -113,8 +110,8 @@ fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
     );
     page.histogram("commit_seconds", "Duration of a group commit.", metrics.commits.latency.snapshot());
     page.histogram("commit_group_size", "Use cases per group commit.", metrics.commits.sizes.snapshot());
-    let undone = metrics.commits.rolled_back.load(Relaxed);
-    page.counters("commit_rollbacks", "Group commits that were rolled back.", [(MetricLabels::new(), undone)]);
+    let rolled_back = metrics.commits.rolled_back.load(Relaxed);
+    page.counters("commit_rollbacks", "Group commits that were rolled back.", [(MetricLabels::new(), rolled_back)]);
     let (lines, failures) = (&metrics.shipping.lines, &metrics.shipping.failures);
     page.counters(
         "audit_shipped_lines",
@@ -129,11 +126,15 @@ fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
     let failing = u64::from(metrics.shipping.failing_since().is_some());
     page.gauge("audit_ship_failing", "Whether the last try to ship audit checkpoints failed: 1 or 0.", to_f64(failing));
     let loops = metrics.loops.all();
-    let each = |value: fn(&crate::metrics::loops::LoopPasses) -> u64| -> Vec<_> {
+    let passes_by_loop = |value: fn(&crate::metrics::loops::LoopPasses) -> u64| -> Vec<_> {
         loops.iter().map(|(name, passes)| (single_label("loop", name), value(passes))).collect()
     };
-    page.counters("loop_passes", "Runs of each reconciler.", each(|passes| passes.count.load(Relaxed)));
-    page.counters("loop_failures", "Failed runs of each reconciler.", each(|passes| passes.failed.load(Relaxed)));
+    page.counters("loop_passes", "Runs of each reconciler.", passes_by_loop(|passes| passes.count.load(Relaxed)));
+    page.counters(
+        "loop_failures",
+        "Failed runs of each reconciler.",
+        passes_by_loop(|passes| passes.failed.load(Relaxed)),
+    );
     let last = loops.iter().map(|(name, passes)| (single_label("loop", name), seconds(passes.last_at.load(Relaxed))));
     page.gauges("loop_last_run_timestamp_seconds", "End of the last run, in seconds since 1970.", last);
     let durations = loops
@@ -144,11 +145,11 @@ fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
 
 fn add_requests(page: &mut MetricsPage, metrics: &Metrics) {
     let routes = metrics.http.routes();
-    let answers = routes.iter().flat_map(|(route, counts)| {
-        let used = counts.counts_by_class().filter(|(_, number)| *number > 0);
-        used.map(|(class, number)| (vec![("route", route.clone()), ("status", class.to_owned())], number))
+    let requests = routes.iter().flat_map(|(route, counts)| {
+        let counts_by_class = counts.counts_by_class().filter(|(_, number)| *number > 0);
+        counts_by_class.map(|(class, number)| (vec![("route", route.clone()), ("status", class.to_owned())], number))
     });
-    page.counters("http_requests", "Requests by route and status class.", answers);
+    page.counters("http_requests", "Requests by route and status class.", requests);
     let times = routes.iter().map(|(route, counts)| (single_label("route", route), counts.latency.snapshot()));
     page.histograms("http_request_seconds", "Time to the start of a response.", times);
     let (workers, users) = (&metrics.rejections.unknown_workers, &metrics.rejections.unknown_users);
@@ -177,11 +178,15 @@ fn add_host(page: &mut MetricsPage, services: &Services) {
     page.gauges("build_info", "The running version.", [(version, 1.0)]);
     let started = services.context.metrics.started_at;
     page.gauge("process_start_time_seconds", "Start time of this process, in seconds since 1970.", seconds(started.0));
-    page.gauge("uptime_seconds", "Start time of the process.", seconds((services.context.now() - started).0));
-    if let Some(used) = process::current_usage() {
-        page.gauge("process_resident_memory_bytes", "Resident memory of this process.", to_f64(used.memory));
-        page.gauge("process_open_fds", "Open files and sockets of this process.", to_f64(used.files));
-        page.gauge("process_max_fds", "Limit of open files and sockets.", to_f64(used.max_files));
+    page.gauge(
+        "uptime_seconds",
+        "Time since the start of this process.",
+        seconds((services.context.now() - started).0),
+    );
+    if let Some(usage) = process::current_usage() {
+        page.gauge("process_resident_memory_bytes", "Resident memory of this process.", to_f64(usage.memory));
+        page.gauge("process_open_fds", "Open files and sockets of this process.", to_f64(usage.files));
+        page.gauge("process_max_fds", "Limit of open files and sockets.", to_f64(usage.max_files));
     }
 }
 
@@ -195,7 +200,7 @@ fn to_f64(number: u64) -> f64 {
 }
 
 /// Converts milliseconds to seconds.
-#[expect(clippy::cast_precision_loss, reason = "moments in milliseconds are far below 2^53")]
+#[expect(clippy::cast_precision_loss, reason = "times in milliseconds are far below 2^53")]
 fn seconds(millis: i64) -> f64 {
     millis as f64 / 1_000.0
 }

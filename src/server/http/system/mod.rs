@@ -13,7 +13,7 @@ use axum::{Extension, Json};
 
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::http::operation::doc::{AnswerDoc, OperationDoc};
+use crate::http::operation::doc::{OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
@@ -48,7 +48,7 @@ async fn show(State(app): State<AppState>) -> Result<Json<SystemView>, ApiError>
 const SUPPORT_BUNDLE: OperationDoc = OperationDoc {
     description: "The current system, overview and metrics as one file. It contains no secrets, but names of workers \
              and configurations.",
-    answers: &[AnswerDoc::json::<SupportBundle>(200, "The report.")],
+    responses: &[ResponseDoc::json::<SupportBundle>(200, "The report.")],
     problems: &["files_unavailable"],
     ..OperationDoc::new("getSupportBundle", "Creates a support report.")
 };
@@ -70,7 +70,7 @@ async fn support_bundle(
 pub async fn system_view(app: &AppState) -> Result<SystemView, ServiceError> {
     let system = app.services.system.system_view().await?;
     // Without the file there was no backup, or it was taken elsewhere.
-    let note = tokio::fs::read_to_string(app.data_dir.join(BACKUP_TIME_FILE)).await.ok();
+    let backup_time = tokio::fs::read_to_string(app.data_dir.join(BACKUP_TIME_FILE)).await.ok();
     let mut checks = system.checks;
     if app.is_plain_http_exposed() {
         let (name, detail) = ("encryption".to_owned(), Some(PLAIN_HTTP_WARNING.to_owned()));
@@ -78,7 +78,7 @@ pub async fn system_view(app: &AppState) -> Result<SystemView, ServiceError> {
     }
     Ok(SystemView {
         checks,
-        backed_up_at: note.and_then(|note| Timestamp::parse_rfc3339(note.trim())),
+        backed_up_at: backup_time.and_then(|backup_time| Timestamp::parse_rfc3339(backup_time.trim())),
         tls: app.tls.as_ref().map(|tls| TlsView {
             fingerprint: tls.fingerprint(),
             vouched_for: tls.is_ca_signed(),

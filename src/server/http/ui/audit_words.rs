@@ -39,13 +39,13 @@ const fn has(names: &[&str], name: &str) -> bool {
     false
 }
 
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    if one.len() != other.len() {
+const fn is_same(first: &[u8], second: &[u8]) -> bool {
+    if first.len() != second.len() {
         return false;
     }
     let mut index = 0;
-    while index < one.len() {
-        if one[index] != other[index] {
+    while index < first.len() {
+        if first[index] != second[index] {
             return false;
         }
         index += 1;

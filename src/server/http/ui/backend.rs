@@ -77,7 +77,7 @@ impl InProcessBackend {
     /// Runs a use case if the user is authorized for it, by the same rules as the API.
     fn query<T, F>(
         &self,
-        needs: Requirement,
+        requirement: Requirement,
         job: Option<JobId>,
         read: impl FnOnce(Arc<Services>, Principal) -> F + Send + 'static,
     ) -> BackendFuture<T>
@@ -87,11 +87,11 @@ impl InProcessBackend {
         let (services, principal, locale) = (self.app.services.clone(), self.principal.clone(), self.locale);
         let request_id = self.request_id.clone();
         Box::pin(async move {
-            let answer = async {
-                services.access.authorize(&principal, needs, job.as_ref()).await?;
+            let result = async {
+                services.access.authorize(&principal, requirement, job.as_ref()).await?;
                 read(services, principal).await
             };
-            answer.await.map_err(|error| {
+            result.await.map_err(|error| {
                 let problem = ApiError::from(error).to_problem(locale);
                 word_for_page(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
             })
@@ -302,41 +302,43 @@ impl ServerPageBackend for InProcessBackend {
         self.query(SUBMIT_JOBS, None, |services, _| async move { services.workers.fleet_labels().await })
     }
 
-    fn draft(&self, query: String, typed: Option<FormFields>) -> BackendFuture<SubmitDraft> {
+    fn draft(&self, query: String, submitted_fields: Option<FormFields>) -> BackendFuture<SubmitDraft> {
         let locale = self.locale;
-        let at = ServerAddress { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
+        let address = ServerAddress { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
         self.query(SUBMIT_JOBS, None, move |services, principal| async move {
-            let mut fields = typed.unwrap_or_else(|| merge_fields(query_pairs(&query)));
+            let mut fields = submitted_fields.unwrap_or_else(|| merge_fields(query_pairs(&query)));
             if forms::field(&fields, "config").is_none()
                 && let Some(first) = services.configs.configs().await?.configs.into_iter().next()
             {
                 fields.insert("config".to_owned(), first.name);
             }
-            let named = forms::field(&fields, "config").unwrap_or_default();
-            let pinned = forms::jobs::pinned_revision(&fields);
-            let unseen = if pinned.is_some() {
+            let config_name = forms::field(&fields, "config").unwrap_or_default();
+            let pinned_revision = forms::jobs::pinned_revision(&fields);
+            let unseen_change = if pinned_revision.is_some() {
                 None
             } else {
-                services.configs.unreviewed_change(&principal.name, named).await?
+                services.configs.unreviewed_change(&principal.name, config_name).await?
             };
-            let unseen = unseen.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
-            let drafted = async {
+            let unseen_change =
+                unseen_change.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
+            let draft_preview = async {
                 let submit = forms::jobs::parse_submit(&principal, &fields)?;
                 // The form shows an unseen change for review, so the preview uses the newest revision.
-                let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
+                let newest =
+                    unseen_change.as_ref().map(|unseen_change| unseen_change.newest).or(submit.config_revision);
                 let reviewed_submit = SubmitJob { config_revision: newest, ..submit.clone() };
                 let preview = services.jobs.preview(&principal, &reviewed_submit).await?;
-                Ok(DraftPreview { preview, commands: submit_commands(&submit, &at) })
+                Ok(DraftPreview { preview, commands: submit_commands(&submit, &address) })
             };
-            let outcome = drafted
+            let preview_result = draft_preview
                 .await
                 .map_err(|error: ServiceError| word_for_page(ApiError::from(error).to_problem(locale), locale));
             Ok(SubmitDraft {
                 retried_revision: forms::jobs::revision_from_field(&fields, "ran"),
-                pinned_revision: pinned,
+                pinned_revision,
                 fields,
-                preview: outcome,
-                unseen_change: unseen,
+                preview: preview_result,
+                unseen_change,
             })
         })
     }
@@ -364,15 +366,15 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn job_config(&self, id: JobId) -> BackendFuture<ConfigDetail> {
-        let needs = Requirement::SeeJobAnd(Permission::ConfigView);
-        self.query(needs, Some(id.clone()), |services, _| async move { services.jobs.job_config(&id).await })
+        let requirement = Requirement::SeeJobAnd(Permission::ConfigView);
+        self.query(requirement, Some(id.clone()), |services, _| async move { services.jobs.job_config(&id).await })
     }
 
     fn usage(&self, query: UsageQuery) -> BackendFuture<UsageReport> {
         let zone = self.zone.clone();
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
-            let ahead = move |at| zone.as_ref().map_or(Millis(0), |zone| zone.utc_offset(at));
-            services.usage.usage(&principal, &query, &ahead).await
+            let utc_offset = move |at| zone.as_ref().map_or(Millis(0), |zone| zone.utc_offset(at));
+            services.usage.usage(&principal, &query, &utc_offset).await
         })
     }
 

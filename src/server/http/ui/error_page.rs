@@ -36,17 +36,18 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     let response = next.run(Request::from_parts(parts, body)).await;
     let is_document = has_content_type(response.headers(), "application/problem+json");
     // A page that does not accept the method returns an empty response.
-    let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
-    if says_nothing {
+    let is_empty_response =
+        response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
+    if is_empty_response {
         return render_page(&app, page_request, method_not_allowed().to_problem(current_locale()), response).await;
     }
     if !is_document {
         return response;
     }
-    let (head, body) = response.into_parts();
+    let (response_parts, body) = response.into_parts();
     let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
-    let Some(problem) = parse_problem(&bytes) else { return Response::from_parts(head, Body::from(bytes)) };
-    render_page(&app, page_request, problem, Response::from_parts(head, Body::empty())).await
+    let Some(problem) = parse_problem(&bytes) else { return Response::from_parts(response_parts, Body::from(bytes)) };
+    render_page(&app, page_request, problem, Response::from_parts(response_parts, Body::empty())).await
 }
 
 /// Returns whether the request comes from a browser that expects a page.
@@ -56,10 +57,10 @@ fn wants_html(path: &str, headers: &HeaderMap) -> bool {
     !for_programs && accepts.contains("text/html")
 }
 
-fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
+fn has_content_type(headers: &HeaderMap, expected: &str) -> bool {
     headers
         .get(header::CONTENT_TYPE)
-        .is_some_and(|content_type| content_type.to_str().is_ok_and(|content_type| content_type.starts_with(wanted)))
+        .is_some_and(|content_type| content_type.to_str().is_ok_and(|content_type| content_type.starts_with(expected)))
 }
 
 /// Parses a problem with all its fields as parameters.
@@ -72,34 +73,35 @@ fn parse_problem(document: &[u8]) -> Option<Problem> {
 }
 
 /// Renders the error page, with the status and the headers of the response that it replaces.
-async fn render_page(app: &AppState, mut page_request: Parts, problem: Problem, answer: Response) -> Response {
+async fn render_page(app: &AppState, mut page_request: Parts, problem: Problem, original: Response) -> Response {
     let peer = page_request.extensions.get::<Peer>().map(|Peer(host)| *host);
     let scheme = Scheme::from_extensions(&page_request.extensions);
     if let Ok(principal) = guards::identify(app, &page_request.headers, scheme, peer).await {
         page_request.extensions.insert(principal);
     }
     page_request.method = Method::GET;
-    let away_since = (problem.code == "database_unavailable")
+    let down_since = (problem.code == "database_unavailable")
         .then(|| app.services.context.leadership.database_unavailable_since())
         .flatten();
-    let again = page_request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let page_error = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };
+    let path_and_query = page_request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let page_error =
+        PageError { problem, database_down_since: down_since, path: local_path(path_and_query).to_owned() };
     let (context, options) = (app.clone(), app.leptos_options.clone());
-    let provided = move || {
+    let provide = move || {
         provide_page_context(&context, ScriptPolicy::None);
         provide_context(page_error.clone());
     };
-    let render = render_app_async_with_context(provided, move || error_shell(options.clone()));
-    let mut shown = app
+    let render = render_app_async_with_context(provide, move || error_shell(options.clone()));
+    let mut page = app
         .render_limiter
         .run_to_completion(render(Request::from_parts(page_request, Body::empty())))
         .await
         .into_response();
-    *shown.status_mut() = answer.status();
-    for (name, value) in answer.headers() {
-        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !shown.headers().contains_key(name) {
-            shown.headers_mut().append(name, value.clone());
+    *page.status_mut() = original.status();
+    for (name, value) in original.headers() {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !page.headers().contains_key(name) {
+            page.headers_mut().append(name, value.clone());
         }
     }
-    shown
+    page
 }

@@ -36,10 +36,10 @@ use super::site;
 use crate::http::access::account::END_PERMISSIONS;
 use crate::http::access::session;
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::headers::cookie;
 use crate::http::edge::limits;
 use crate::http::edge::prefs::prefs_from_headers;
 use crate::http::edge::request::Peer;
+use crate::http::edge::request_headers::cookie;
 use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
@@ -75,17 +75,17 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     let (login, server_pages): (Vec<_>, Vec<_>) =
         PAGE_ROUTES.server_rendered.iter().cloned().partition(|route| route.path().starts_with("/login"));
     let guard = || from_fn_with_state(app.clone(), guards::require_page_session);
-    let scripts = from_fn_with_state(app.clone(), forms::script_response::answer_scripts);
+    let scripts = from_fn_with_state(app.clone(), forms::script_response::respond_to_scripts);
     let forms = form_routes(app).into_router().route_layer(scripts).route_layer(guard());
     let limited = || from_fn_with_state(app.clone(), guards::limit_anonymous);
-    let open = login_routes(app).into_router();
+    let public_forms = login_routes(app).into_router();
     let login = page_routes(app, login, ScriptPolicy::None, login_shell)
         .route_layer(from_fn_with_state(app.clone(), guards::detect_expired_session));
     let routes = page_routes(app, PAGE_ROUTES.client_rendered.clone(), ScriptPolicy::Bundle, shell)
         .merge(page_routes(app, server_pages, ScriptPolicy::Bundle, server_rendered_shell))
         .route_layer(from_fn(utc_redirect::redirect_to_utc))
         .route_layer(guard())
-        .merge(login.merge(open).route_layer(limited()))
+        .merge(login.merge(public_forms).route_layer(limited()))
         .merge(forms);
     limits::limit_body(routes, limits::API).fallback(file_or_not_found)
 }
@@ -103,45 +103,45 @@ pub fn login_routes(app: &AppState) -> Routes {
 
 /// Returns the routes to which forms and buttons of pages post.
 pub fn form_routes(app: &AppState) -> Routes {
-    let (workers, users) =
+    let (manage_workers, manage_users) =
         (Requirement::Permission(Permission::AdminWorkers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
     let with_recent_auth = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
-    let (own, own_proved) = (
+    let (manage_account, manage_account_recently) = (
         Requirement::Permission(Permission::AccountManage),
         Requirement::RecentlyAuthenticated(Permission::AccountManage),
     );
-    let (submits, edits) =
+    let (submit_jobs, edit_configs) =
         (Requirement::Permission(Permission::JobSubmit), Requirement::Permission(Permission::ConfigEdit));
     forms::empty_routes(app)
         .form("/ui/logout", Requirement::Login, forms::access::log_out)
-        .form("/ui/account/password", own, forms::account::change_password)
+        .form("/ui/account/password", manage_account, forms::account::change_password)
         .form("/ui/confirm", Requirement::Login, forms::access::confirm)
-        .form("/ui/account/tokens", own_proved, forms::account::create_token)
+        .form("/ui/account/tokens", manage_account_recently, forms::account::create_token)
         .form("/ui/account/tokens/{id}/revoke", Requirement::OwnTokenOr(END_PERMISSIONS), forms::account::revoke_token)
         .form("/ui/account/sessions/{id}/end", Requirement::AnyOf(END_PERMISSIONS), forms::account::end_session)
-        .form("/ui/account/totp", own_proved, forms::factors::begin_totp)
-        .form("/ui/account/totp/confirm", own, forms::factors::confirm_totp)
-        .form("/ui/account/totp/remove", own_proved, forms::factors::remove_totp)
-        .form("/ui/account/passkeys", own_proved, forms::factors::begin_passkey)
-        .form("/ui/account/passkeys/confirm", own, forms::factors::confirm_passkey)
-        .form("/ui/account/passkeys/{id}/remove", own_proved, forms::factors::remove_passkey)
-        .form("/ui/account/recovery-codes", own_proved, forms::factors::renew_recovery_codes)
-        .form("/ui/account/notices/read", own, forms::factors::mark_notices_read)
-        .form("/ui/users/{id}/factors/remove", users, forms::factors::remove_user_factors)
-        .form("/ui/users", users, forms::users::create)
-        .form("/ui/users/{id}", users, forms::users::edit)
-        .form("/ui/users/{id}/password", users, forms::users::reset_password)
-        .form("/ui/secrets", submits, forms::secrets::put)
-        .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
-        .form("/ui/configs", edits, forms::configs::create)
-        .form("/ui/configs/{name}", edits, forms::configs::edit)
+        .form("/ui/account/totp", manage_account_recently, forms::factors::begin_totp)
+        .form("/ui/account/totp/confirm", manage_account, forms::factors::confirm_totp)
+        .form("/ui/account/totp/remove", manage_account_recently, forms::factors::remove_totp)
+        .form("/ui/account/passkeys", manage_account_recently, forms::factors::begin_passkey)
+        .form("/ui/account/passkeys/confirm", manage_account, forms::factors::confirm_passkey)
+        .form("/ui/account/passkeys/{id}/remove", manage_account_recently, forms::factors::remove_passkey)
+        .form("/ui/account/recovery-codes", manage_account_recently, forms::factors::renew_recovery_codes)
+        .form("/ui/account/notices/read", manage_account, forms::factors::mark_notices_read)
+        .form("/ui/users/{id}/factors/remove", manage_users, forms::factors::remove_user_factors)
+        .form("/ui/users", manage_users, forms::users::create)
+        .form("/ui/users/{id}", manage_users, forms::users::edit)
+        .form("/ui/users/{id}/password", manage_users, forms::users::reset_password)
+        .form("/ui/secrets", submit_jobs, forms::secrets::put)
+        .form("/ui/secrets/{name}/remove", submit_jobs, forms::secrets::remove)
+        .form("/ui/configs", edit_configs, forms::configs::create)
+        .form("/ui/configs/{name}", edit_configs, forms::configs::edit)
         .form("/ui/workers", with_recent_auth, forms::workers::create)
         .merge(forms::bulk::routes(app))
-        .form("/ui/workers/{id}/edit", workers, forms::workers::edit)
-        .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
-        .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .form("/ui/workers/{id}/edit", manage_workers, forms::workers::edit)
+        .form("/ui/workers/{id}/drain", manage_workers, forms::workers::drain)
+        .form("/ui/workers/{id}/resume", manage_workers, forms::workers::resume)
         .form("/ui/workers/{id}/token", with_recent_auth, forms::workers::rotate_token)
-        .form("/ui/workers/{id}/settle", workers, forms::workers::settle_token_conflict)
+        .form("/ui/workers/{id}/settle", manage_workers, forms::workers::resolve_token_conflict)
         .form("/ui/workers/{id}/delete", with_recent_auth, forms::workers::delete)
         .merge(forms::jobs::routes(app))
         .layer(|router| router.route_layer(from_fn_with_state(app.clone(), forms::reauth::check_reauth)))
@@ -185,8 +185,8 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     if let Some(response) = use_context::<ResponseOptions>() {
         set_page_headers(&response, scripts, flash.is_some());
     }
-    let over = parts.extensions.get::<ExpiredSession>().map(|ExpiredSession| session_expired_flash());
-    let flash = flash.or(over).map(|flash| flash.for_page(prefs.locale));
+    let expired_flash = parts.extensions.get::<ExpiredSession>().map(|ExpiredSession| session_expired_flash());
+    let flash = flash.or(expired_flash).map(|flash| flash.for_page(prefs.locale));
     if let (Some(principal), Some(session)) = (principal, prefs.session.clone()) {
         let backend = Arc::new(InProcessBackend::new(app.clone(), principal, session, &prefs));
         provide_context::<SharedBackend>(backend.clone());
@@ -228,8 +228,8 @@ fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_tak
 }
 
 async fn file_or_not_found(State(app): State<AppState>, request: Request) -> Response {
-    let known = matches!(request.method().as_str(), "GET" | "HEAD");
-    if known && let Some(file) = site::serve_file(request.uri().path(), request.headers()) {
+    let is_read_request = matches!(request.method().as_str(), "GET" | "HEAD");
+    if is_read_request && let Some(file) = site::serve_file(request.uri().path(), request.headers()) {
         return file;
     }
     let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);

@@ -1,5 +1,5 @@
-//! The methods to start a new worker's agent: complete texts with this server's address and our files. They pass the token
-//! in a file or environment variable, never in an address or on a command line.
+//! The methods to start a new worker's agent: complete texts with this server's address and our files. They pass the
+//! token in a file or environment variable, never in an address or on a command line.
 
 use app::protocol::workers::CreatedWorker;
 use app::ui::flash::{StartMethod, StartMethodKind};
@@ -12,14 +12,14 @@ const RUNPOD_SCRIPT: &str = include_str!("../../../../deploy/start/runpod.sh");
 const VAST_SCRIPT: &str = include_str!("../../../../deploy/start/vast.sh");
 
 /// Returns all methods.
-pub fn start_methods(created: &CreatedWorker, persistent: bool, at: &ServerAddress) -> Vec<StartMethod> {
+pub fn start_methods(created: &CreatedWorker, persistent: bool, address: &ServerAddress) -> Vec<StartMethod> {
     let token = &created.token;
     let method = |kind, text: String| StartMethod { kind, text };
-    let settings = agent_settings(persistent, at);
+    let settings = agent_settings(persistent, address);
     vec![
         method(StartMethodKind::Shell, created.connection_command.clone()),
         method(StartMethodKind::Systemd, systemd_script(token, &settings)),
-        method(StartMethodKind::Docker, docker_script(token, persistent, at)),
+        method(StartMethodKind::Docker, docker_script(token, persistent, address)),
         method(StartMethodKind::Runpod, cloud_script(RUNPOD_SCRIPT, &settings)),
         method(StartMethodKind::Vast, cloud_script(VAST_SCRIPT, &settings)),
         method(StartMethodKind::Environment, format!("{}\nSIMPLETUNER_WORKER_TOKEN={token}", settings.join("\n"))),
@@ -27,9 +27,9 @@ pub fn start_methods(created: &CreatedWorker, persistent: bool, at: &ServerAddre
 }
 
 /// Returns the agent's settings without its token. No value contains spaces or quotes.
-fn agent_settings(persistent: bool, at: &ServerAddress) -> Vec<String> {
-    let mut lines = vec![format!("SIMPLETUNER_ORCHESTRATOR_URL={}", at.base_url)];
-    lines.extend(at.fingerprint.map(|key| format!("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={key}")));
+fn agent_settings(persistent: bool, address: &ServerAddress) -> Vec<String> {
+    let mut lines = vec![format!("SIMPLETUNER_ORCHESTRATOR_URL={}", address.base_url)];
+    lines.extend(address.fingerprint.map(|key| format!("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={key}")));
     lines.push(format!("SIMPLETUNER_WORKER_PERSISTENT={persistent}"));
     lines
 }
@@ -55,12 +55,14 @@ fn systemd_script(token: &str, settings: &[String]) -> String {
     steps.join("\n")
 }
 
-fn docker_script(token: &str, persistent: bool, at: &ServerAddress) -> String {
-    let pin =
-        at.fingerprint.map(|key| format!("  -e SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={key} \\\n")).unwrap_or_default();
+fn docker_script(token: &str, persistent: bool, address: &ServerAddress) -> String {
+    let pin = address
+        .fingerprint
+        .map(|key| format!("  -e SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={key} \\\n"))
+        .unwrap_or_default();
     let (restart, flag) = if persistent { ("unless-stopped", " --persistent") } else { ("no", "") };
     let file = heredoc("worker-token", token);
-    let url = &at.base_url;
+    let url = &address.base_url;
     format!(
         "# The image comes from deploy/docker/Dockerfile.worker, on one of yours that can train.\n\
          install -m 600 /dev/null worker-token\n\
@@ -92,9 +94,9 @@ mod tests {
 
     use super::*;
 
-    fn all(persistent: bool) -> Vec<StartMethod> {
+    fn all_methods(persistent: bool) -> Vec<StartMethod> {
         let fingerprint = format!("sha256:{}", "ab".repeat(32)).parse().ok();
-        let at = ServerAddress { base_url: "https://gpu.example:8001".to_owned(), fingerprint };
+        let address = ServerAddress { base_url: "https://gpu.example:8001".to_owned(), fingerprint };
         let created = CreatedWorker {
             worker_id: WorkerId::new(Timestamp(1), [1; 10]),
             token: "wt_secret".to_owned(),
@@ -102,24 +104,34 @@ mod tests {
             token_unused_ends_at: None,
             connection_command: "SIMPLETUNER_WORKER_TOKEN=wt_secret simpletuner worker".to_owned(),
         };
-        start_methods(&created, persistent, &at)
+        start_methods(&created, persistent, &address)
     }
 
     #[test]
     fn every_shell_reads_them() {
-        for method in all(true).into_iter().chain(all(false)) {
-            let rented = matches!(method.kind, StartMethodKind::Runpod | StartMethodKind::Vast);
-            for shell in if rented { ["sh", "bash"] } else { ["bash", "bash"] } {
+        for method in all_methods(true).into_iter().chain(all_methods(false)) {
+            let is_cloud = matches!(method.kind, StartMethodKind::Runpod | StartMethodKind::Vast);
+            for shell in if is_cloud { ["sh", "bash"] } else { ["bash", "bash"] } {
                 let mut child = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn().expect("a shell");
-                child.stdin.take().expect("a pipe").write_all(method.text.as_bytes()).expect("it reads");
-                assert!(child.wait().expect("it ends").success(), "{shell} {:?}:\n{}", method.kind, method.text);
+                child
+                    .stdin
+                    .take()
+                    .expect("a pipe")
+                    .write_all(method.text.as_bytes())
+                    .expect("the shell reads its input");
+                assert!(
+                    child.wait().expect("the shell exits").success(),
+                    "{shell} {:?}:\n{}",
+                    method.kind,
+                    method.text
+                );
             }
         }
     }
 
     #[test]
     fn each_names_the_server_and_no_token_is_an_argument() {
-        for method in all(true) {
+        for method in all_methods(true) {
             if method.kind != StartMethodKind::Shell {
                 assert!(
                     method.text.contains("https://gpu.example:8001") && method.text.contains("sha256:abab"),
@@ -137,8 +149,8 @@ mod tests {
 
     #[test]
     fn printed_unit_is_the_shipped_one() {
-        let systemd = &all(true)[1].text;
+        let systemd = &all_methods(true)[1].text;
         assert!(systemd.contains(SYSTEMD_UNIT.trim_end()) && !SYSTEMD_UNIT.contains("\nEND\n"));
-        assert!(all(false)[1].text.contains("SIMPLETUNER_WORKER_PERSISTENT=false"));
+        assert!(all_methods(false)[1].text.contains("SIMPLETUNER_WORKER_PERSISTENT=false"));
     }
 }

@@ -13,29 +13,29 @@ use crate::http::edge::server_address::ServerAddress;
 use crate::text::shell_quoted;
 
 /// Returns both commands.
-pub fn submit_commands(job: &SubmitJob, at: &ServerAddress) -> SubmitCommands {
-    SubmitCommands { cli: cli_command(job, at), curl: curl_command(job, at) }
+pub fn submit_commands(job: &SubmitJob, address: &ServerAddress) -> SubmitCommands {
+    SubmitCommands { cli: cli_command(job, address), curl: curl_command(job, address) }
 }
 
-fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
+fn cli_command(job: &SubmitJob, address: &ServerAddress) -> String {
     let mut words = vec!["simpletuner jobs submit".to_owned()];
-    let mut say = |flag: &str, value: &str| {
+    let mut add_flag = |flag: &str, value: &str| {
         // The value may look like a flag.
-        let link = if value.starts_with('-') { "=" } else { " " };
-        words.push(format!("--{flag}{link}{}", shell_quoted(value)));
+        let separator = if value.starts_with('-') { "=" } else { " " };
+        words.push(format!("--{flag}{separator}{}", shell_quoted(value)));
     };
     let changed = || SUBMIT_FIELDS.iter().filter_map(|field| Some((field, field.changed_values(job)?)));
     for (field, values) in changed().filter(|(field, _)| !field.is_switch()) {
         for value in values {
-            say(field.server.flag, &value);
+            add_flag(field.server.flag, &value);
         }
     }
     if let Some(revision) = job.config_revision {
-        say("config-revision", &revision.to_string());
+        add_flag("config-revision", &revision.to_string());
     }
-    say("url", &at.base_url);
-    if let Some(fingerprint) = at.fingerprint {
-        say("orchestrator-fingerprint", &fingerprint.to_string());
+    add_flag("url", &address.base_url);
+    if let Some(fingerprint) = address.fingerprint {
+        add_flag("orchestrator-fingerprint", &fingerprint.to_string());
     }
     words.extend(changed().filter(|(field, _)| field.is_switch()).map(|(field, _)| format!("--{}", field.server.flag)));
     // The name may look like a flag.
@@ -45,14 +45,14 @@ fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
 }
 
 /// Passes the token through a pipe, because other users of the host can see the arguments of a process.
-fn curl_command(job: &SubmitJob, at: &ServerAddress) -> String {
+fn curl_command(job: &SubmitJob, address: &ServerAddress) -> String {
     // A self-signed certificate is verified by its key.
-    let pin = at
+    let pin = address
         .fingerprint
         .map(|key| format!("-k --pinnedpubkey {}", shell_quoted(&format!("sha256//{}", STANDARD.encode(key.0)))));
     let mut words = vec![
         r#"printf 'Authorization: Bearer %s' "$SIMPLETUNER_API_TOKEN" |"#.to_owned(),
-        format!("curl -sS --fail-with-body -H @- {}/api/queue/submit", at.base_url),
+        format!("curl -sS --fail-with-body -H @- {}/api/queue/submit", address.base_url),
     ];
     words.extend(pin);
     words.push("-H 'Content-Type: application/json'".to_owned());

@@ -25,13 +25,13 @@ fn utc_url(uri: &Uri) -> Option<String> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
     let (_, name) = pairs.iter().find(|(name, _)| name == TIME_ZONE_COOKIE)?;
     let zone = TimeZone::from_name(name);
-    let moment = |typed: &str| {
-        let shown = Timestamp::parse_rfc3339(&format!("{typed}:00Z"))?;
-        zone.as_ref().map_or(Some(shown), |zone| zone.from_local_time(shown)).map(|at| at.to_string())
+    let to_utc = |text: &str| {
+        let local_time = Timestamp::parse_rfc3339(&format!("{text}:00Z"))?;
+        zone.as_ref().map_or(Some(local_time), |zone| zone.from_local_time(local_time)).map(|at| at.to_string())
     };
     let params =
         pairs.iter().filter(|(name, value)| name != TIME_ZONE_COOKIE && !value.is_empty()).map(|(name, value)| {
-            let at = TIME_FIELDS.contains(&name.as_str()).then(|| moment(value)).flatten();
+            let at = TIME_FIELDS.contains(&name.as_str()).then(|| to_utc(value)).flatten();
             format!("{}={}", percent_escaped(name), percent_escaped(at.as_ref().unwrap_or(value)))
         });
     let query = params.collect::<Vec<_>>().join("&");
@@ -66,7 +66,7 @@ mod tests {
             assert_eq!(redirect_target(from), None, "{from}");
         }
         assert_eq!(redirect_target("/jobs?time_zone=Asia/Tokyo&since="), Some("/jobs".to_owned()));
-        let moments = "since=soon&until=2024-01-15T10%3A30%3A00Z";
-        assert_eq!(redirect_target(&format!("/jobs?{moments}&time_zone=Asia/Tokyo")), Some(format!("/jobs?{moments}")));
+        let times = "since=soon&until=2024-01-15T10%3A30%3A00Z";
+        assert_eq!(redirect_target(&format!("/jobs?{times}&time_zone=Asia/Tokyo")), Some(format!("/jobs?{times}")));
     }
 }

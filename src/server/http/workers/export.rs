@@ -9,13 +9,13 @@ use axum::response::Response;
 use crate::http::edge::csv;
 use crate::http::edge::csv::csv_field;
 use crate::http::edge::extractors::Query;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, OperationDoc, ResponseDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
 
 pub const EXPORT: OperationDoc = OperationDoc {
-    answers: &[AnswerDoc::new(200, "One line per worker, after a header line.", ContentDoc::Bytes(&["text/csv"]))],
+    responses: &[ResponseDoc::new(200, "One line per worker, after a header line.", ContentDoc::Bytes(&["text/csv"]))],
     problems: &["invalid_search", "out_of_range"],
     ..OperationDoc::new("exportWorkers", "Exports the list of workers as CSV.")
 };

@@ -31,7 +31,7 @@ use crate::service::access::{Principal, Requirement};
 use crate::text::shell_quoted;
 
 pub fn routes(app: &AppState) -> Routes {
-    let (view_fleet, workers) =
+    let (view_fleet, manage_workers) =
         (Requirement::Permission(Permission::FleetView), Requirement::Permission(Permission::AdminWorkers));
     let with_recent_auth = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
     Routes::new(app, "Workers")
@@ -39,16 +39,16 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/admin/workers/export", view_fleet, export::EXPORT, export::export)
         .post("/admin/workers", with_recent_auth, CREATE, create)
         .get("/admin/workers/{id}", view_fleet, SHOW, show)
-        .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
-        .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
+        .get("/admin/workers/{id}/attempts", manage_workers, history::ATTEMPTS, history::attempts)
+        .get("/admin/workers/{id}/events", manage_workers, history::EVENTS, history::events)
         .get("/admin/workers/{id}/gpus/history", view_fleet, HISTORY, history)
         .get("/admin/gpus", view_fleet, GPUS, gpus)
         .get("/admin/gpus/history", view_fleet, FLEET_HISTORY, fleet_history)
-        .patch("/admin/workers/{id}", workers, EDIT, edit)
+        .patch("/admin/workers/{id}", manage_workers, EDIT, edit)
         .delete("/admin/workers/{id}", with_recent_auth, DELETE, delete)
         .merge(bulk::routes(app, "Workers", BulkTarget::Workers, "/admin/workers"))
-        .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
-        .post("/admin/workers/{id}/resume", workers, RESUME, resume)
+        .post("/admin/workers/{id}/drain", manage_workers, DRAIN, drain)
+        .post("/admin/workers/{id}/resume", manage_workers, RESUME, resume)
         .post("/admin/workers/{id}/token", with_recent_auth, ROTATE, rotate)
         .layer(|router| limits::limit_body(router, limits::API))
 }
@@ -179,14 +179,14 @@ async fn edit(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-    IfMatch(seen): IfMatch,
+    IfMatch(revisions): IfMatch,
     Body(edit): Body<EditWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
     if edit.allowed_networks.is_some() {
         app.services.access.require_recent_auth(&principal)?;
     }
-    app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, seen).await?;
+    app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, revisions).await?;
     Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 

@@ -18,7 +18,7 @@ use crate::http::edge::json::Form;
 use crate::http::edge::request::{Peer, caller_from_actor, caller_from_principal, peer_ip};
 use crate::http::edge::server_address::passkey_origin;
 use crate::http::guards::session_cookie;
-use crate::http::operation::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
+use crate::http::operation::doc::{ContentDoc, LOCATION_HEADER, OperationDoc, ResponseDoc};
 use crate::http::state::AppState;
 use crate::service::access::{
     BrowserInfo, DEVICE_LIFETIME, LoginOutcome, NewSession, PENDING_LOGIN_LIFETIME, Principal, ReauthProof,
@@ -29,12 +29,12 @@ use crate::text::{local_path, percent_escaped};
 /// and each is stored for a while.
 const MAX_ECHO_BYTES: usize = 1_024;
 
-const LOGIN_ANSWERS: &[AnswerDoc] = &[AnswerDoc {
+const LOGIN_RESPONSES: &[ResponseDoc] = &[ResponseDoc {
     headers: &[LOCATION_HEADER],
-    ..AnswerDoc::new(
+    ..ResponseDoc::new(
         303,
-        "On to the next page, logged in by a cookie; or to the page that takes the code of the second factor, or sets one up; or \
-         back, where the page says what was wrong.",
+        "Redirects to the next page with a session cookie; or to the page that asks for the second factor or sets one \
+         up; or back to the form, which shows the error.",
         ContentDoc::Empty,
     )
 }];
@@ -42,12 +42,12 @@ const LOGIN_ANSWERS: &[AnswerDoc] = &[AnswerDoc {
 /// Describes [`log_in`].
 pub const LOG_IN: OperationDoc = OperationDoc {
     body: Some(ContentDoc::Form(&[
-        ("name", "Who it is; left out, the password is an API token."),
+        ("name", "The user name; without it, the password is an API token."),
         ("password", "The password, or an API token."),
         ("next", "The page to open after the sign-in."),
     ])),
-    answers: LOGIN_ANSWERS,
-    ..OperationDoc::new("logIn", "Logs a browser in, as the form of the login page does.")
+    responses: LOGIN_RESPONSES,
+    ..OperationDoc::new("logIn", "Signs in a browser, as the form of the sign-in page does.")
 };
 
 /// `POST /ui/login`: signs in with a name and password, or with an API token and no name.
@@ -60,17 +60,22 @@ pub async fn log_in(
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let address = peer_ip(peer);
-    let (browser, by) = (browser_from_request(address, scheme, &headers), caller_from_actor("anonymous"));
+    let (browser, caller) = (browser_from_request(address, scheme, &headers), caller_from_actor("anonymous"));
     // A password may begin or end with spaces.
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
-    let opened = match name {
+    let result = match name {
         Some(name) => {
             match app.services.access.known_browser(name, session_cookie::read_device(&headers, scheme)).await {
                 Ok(known) => {
                     app.services
                         .access
-                        .try_password(address, Some(name), known, app.services.access.log_in(by, name, secret, browser))
+                        .try_password(
+                            address,
+                            Some(name),
+                            known,
+                            app.services.access.log_in(caller, name, secret, browser),
+                        )
                         .await
                 }
                 Err(error) => Err(error),
@@ -79,16 +84,16 @@ pub async fn log_in(
         None => app
             .services
             .access
-            .try_password(address, None, None, app.services.access.log_in_with_token(by, secret, browser))
+            .try_password(address, None, None, app.services.access.log_in_with_token(caller, secret, browser))
             .await
             .map(LoginOutcome::LoggedIn),
     };
-    match opened {
+    match result {
         Ok(login) => redirect_after_login(scheme, &login, &next),
         Err(error) => {
             record_failed_login(&app, address, name.unwrap_or_default(), &error).await;
-            let back = format!("/login?next={}", percent_escaped(&next));
-            redirect_with_problem(&app, &back, FormName::Login, error, echo_fields(&fields, &["name"]))
+            let form_url = format!("/login?next={}", percent_escaped(&next));
+            redirect_with_problem(&app, &form_url, FormName::Login, error, echo_fields(&fields, &["name"]))
         }
     }
 }
@@ -101,8 +106,8 @@ pub const SET_UP: OperationDoc = OperationDoc {
         ("name", "The first admin's name."),
         ("password", "The first admin's password, of 12 characters or more."),
     ])),
-    answers: LOGIN_ANSWERS,
-    ..OperationDoc::new("setUp", "Makes the first admin, as the form of the login page does.")
+    responses: LOGIN_RESPONSES,
+    ..OperationDoc::new("setUp", "Creates the first admin, as the form of the sign-in page does.")
 };
 
 /// `POST /ui/setup`: creates the first admin with the setup code.
@@ -140,8 +145,8 @@ pub async fn confirm(
     match reauthenticate(&app, &principal, peer_ip(peer), proof).await {
         Ok(()) => redirect_with_flash(&app, &next, Flash::Notice { code: FlashNotice::Confirmed }),
         Err(error) => {
-            let back = format!("/confirm?next={}", percent_escaped(&next));
-            redirect_with_problem(&app, &back, FormName::Password, error, FormFields::new())
+            let form_url = format!("/confirm?next={}", percent_escaped(&next));
+            redirect_with_problem(&app, &form_url, FormName::Password, error, FormFields::new())
         }
     }
 }
@@ -173,8 +178,8 @@ pub async fn log_out(
 /// Redirects to the next page with a session, or to the next step of the sign-in.
 fn redirect_after_login(scheme: Scheme, login: &LoginOutcome, next: &str) -> Response {
     let (step, cookie) = match login {
-        LoginOutcome::LoggedIn(opened) => {
-            return with_session_cookies(Redirect::to(next).into_response(), scheme, opened);
+        LoginOutcome::LoggedIn(session) => {
+            return with_session_cookies(Redirect::to(next).into_response(), scheme, session);
         }
         LoginOutcome::FactorRequired(cookie) => ("code", cookie),
         LoginOutcome::EnrollmentRequired(cookie) => ("enrol", cookie),
@@ -184,9 +189,9 @@ fn redirect_after_login(scheme: Scheme, login: &LoginOutcome, next: &str) -> Res
 }
 
 /// Adds the cookies of a new session.
-pub(super) fn with_session_cookies(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
-    let session = session_cookie::set_session(scheme, &opened.cookie, opened.max_age);
-    let device = session_cookie::set_device(scheme, &opened.device, DEVICE_LIFETIME);
+pub(super) fn with_session_cookies(response: Response, scheme: Scheme, new_session: &NewSession) -> Response {
+    let session = session_cookie::set_session(scheme, &new_session.cookie, new_session.max_age);
+    let device = session_cookie::set_device(scheme, &new_session.device, DEVICE_LIFETIME);
     with_cookies(response, &[session, device])
 }
 

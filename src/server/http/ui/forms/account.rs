@@ -47,9 +47,9 @@ pub async fn create_token(
     Extension(principal): Extension<Principal>,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let mut reading = FormParser::new(&fields);
-    let create = parse_token_form(&mut reading, &fields);
-    let created = match reading.finish(app.services.access.invalid_token_fields(&create)) {
+    let mut parser = FormParser::new(&fields);
+    let create = parse_token_form(&mut parser, &fields);
+    let created = match parser.finish(app.services.access.invalid_token_fields(&create)) {
         Ok(()) => app.services.access.create_token(caller_from_principal(&principal), &principal, create).await,
         Err(error) => Err(error),
     };
@@ -61,8 +61,8 @@ pub async fn create_token(
     }
 }
 
-fn parse_token_form(reading: &mut FormParser<'_>, fields: &FormFields) -> CreateToken {
-    let days = reading.number("days", AllowedValues::OptionalNumber { min: 1, max: MAX_TOKEN_DAYS.into() });
+fn parse_token_form(parser: &mut FormParser<'_>, fields: &FormFields) -> CreateToken {
+    let days = parser.number("days", AllowedValues::OptionalNumber { min: 1, max: MAX_TOKEN_DAYS.into() });
     let never_expires = fields.contains_key("never_expires");
     let scopes: Permissions =
         fields.keys().filter_map(|key| key.strip_prefix("scope.")).filter_map(Permission::parse).collect();
@@ -82,10 +82,10 @@ pub async fn revoke_token(
     Path(id): Path<TokenId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let back = return_url(&fields);
+    let page = return_url(&fields);
     match app.services.access.revoke_token(caller_from_principal(&principal), &principal, id).await {
-        Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::TokenRevoked }),
-        Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
+        Ok(()) => redirect_with_flash(&app, page, Flash::Notice { code: FlashNotice::TokenRevoked }),
+        Err(error) => redirect_with_problem(&app, page, FormName::Action, error, FormFields::new()),
     }
 }
 
@@ -96,9 +96,9 @@ pub async fn end_session(
     Path(id): Path<SessionId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let back = return_url(&fields);
+    let page = return_url(&fields);
     match app.services.access.end_session(caller_from_principal(&principal), &principal, id).await {
-        Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::SessionEnded }),
-        Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
+        Ok(()) => redirect_with_flash(&app, page, Flash::Notice { code: FlashNotice::SessionEnded }),
+        Err(error) => redirect_with_problem(&app, page, FormName::Action, error, FormFields::new()),
     }
 }

@@ -45,14 +45,14 @@ fn handler(
             let fields = merge_fields(pairs);
             let ids = field(&fields, "id").into_iter().flat_map(str::lines).map(str::to_owned).collect();
             let request = BulkRequest { drain: parse_drain_terms(&fields), ..BulkRequest::new(action, ids) };
-            let back = field(&fields, "back").unwrap_or(list_url(action.target()));
-            let back = local_path(back);
+            let list_path = field(&fields, "back").unwrap_or(list_url(action.target()));
+            let list_path = local_path(list_path);
             let locale = current_locale();
             match app.services.bulk.run_bulk(caller_from_principal(&principal), &principal, request).await {
-                Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
+                Err(error) => redirect_with_problem(&app, list_path, FormName::Action, error, FormFields::new()),
                 Ok(outcomes) => {
-                    let tally = summarize(&app.services, &principal, action, outcomes, locale).await;
-                    redirect_with_flash(&app, back, tally.to_flash(action, back, locale))
+                    let summary = summarize(&app.services, &principal, action, outcomes, locale).await;
+                    redirect_with_flash(&app, list_path, summary.to_flash(action, list_path, locale))
                 }
             }
         })
@@ -67,19 +67,20 @@ async fn summarize(
     outcomes: Vec<BulkItemOutcome>,
     locale: Locale,
 ) -> BulkSummary {
-    let mut tally = BulkSummary::default();
+    let mut summary = BulkSummary::default();
     let mut rejected = Vec::new();
     for (id, effect) in outcomes {
         match effect {
-            Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => tally.done.push(id),
-            Ok(BulkItemEffect::Unchanged) => tally.unchanged += 1,
+            Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => summary.done.push(id),
+            Ok(BulkItemEffect::Unchanged) => summary.unchanged += 1,
             Err(error) => rejected.push((id, word_for_page(ApiError::from(error).to_problem(locale), locale).detail)),
         }
     }
     let names = target_names(services, principal, action, &rejected).await.unwrap_or_default();
-    let one = |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
-    tally.rejected = rejected.into_iter().map(one).collect();
-    tally
+    let rejection =
+        |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
+    summary.rejected = rejected.into_iter().map(rejection).collect();
+    summary
 }
 
 async fn target_names(

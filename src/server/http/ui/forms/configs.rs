@@ -33,24 +33,25 @@ pub async fn edit(
     Path(name): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let seen = ConfigPrecondition::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
+    let precondition =
+        ConfigPrecondition::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
     let page = format!("/configs/{}/edit", percent_escaped(&name));
-    store(&app, &principal, name, seen, &page, fields).await
+    store(&app, &principal, name, precondition, &page, fields).await
 }
 
 async fn store(
     app: &AppState,
     principal: &Principal,
     name: String,
-    seen: ConfigPrecondition,
+    precondition: ConfigPrecondition,
     page: &str,
     fields: FormFields,
 ) -> Response {
     let stored = async {
-        let mut reading = FormParser::new(&fields);
-        let bundle = read_bundle(&mut reading, &fields);
-        reading.finish(app.services.configs.invalid_config_fields(&name, &bundle))?;
-        app.services.configs.put_config(caller_from_principal(principal), name, bundle, seen).await
+        let mut parser = FormParser::new(&fields);
+        let bundle = read_bundle(&mut parser, &fields);
+        parser.finish(app.services.configs.invalid_config_fields(&name, &bundle))?;
+        app.services.configs.put_config(caller_from_principal(principal), name, bundle, precondition).await
     };
     match stored.await {
         Ok(config) => {
@@ -63,7 +64,7 @@ async fn store(
 
 /// Reads the files: each has its name in `file.N` and its text in `text.N`, unless `removed.N` is
 /// checked. Empty entries are skipped.
-fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
+fn read_bundle(parser: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
     let mut files = BTreeMap::new();
     for (key, name) in fields {
         let Some(index) = key.strip_prefix("file.") else { continue };
@@ -74,7 +75,7 @@ fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundl
             continue;
         }
         if files.insert(name.to_owned(), text).is_some() {
-            reading.push_error(InvalidField::new(file_field(name), InvalidInput::Path(name.to_owned())));
+            parser.push_error(InvalidField::new(file_field(name), InvalidInput::Path(name.to_owned())));
         }
     }
     ConfigBundle { files }
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn files_are_taken_by_their_names() {
-        let typed = fields(&[
+        let form = fields(&[
             ("name", "x"),
             ("file.0", "config.json"),
             ("text.0", "{\r\n}\r\n"),
@@ -103,19 +104,19 @@ mod tests {
             ("file.3", ""),
             ("text.3", "\r\n"),
         ]);
-        let mut reading = FormParser::new(&typed);
-        let files = read_bundle(&mut reading, &typed).files;
-        assert_eq!(reading.finish(Vec::new()), Ok(()));
+        let mut parser = FormParser::new(&form);
+        let files = read_bundle(&mut parser, &form).files;
+        assert_eq!(parser.finish(Vec::new()), Ok(()));
         let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         assert_eq!(files, [("config.json", "{\n}\n"), ("prompts/a.txt", "")]);
     }
 
     #[test]
     fn two_files_with_one_name_are_an_error() {
-        let typed = fields(&[("file.0", "a"), ("text.0", "1"), ("file.1", "a"), ("text.1", "2")]);
-        let mut reading = FormParser::new(&typed);
-        read_bundle(&mut reading, &typed);
-        let twice = InvalidField::new("files/a", InvalidInput::Path("a".to_owned()));
-        assert_eq!(reading.finish(Vec::new()), Err(ServiceError::InvalidFields(vec![twice])));
+        let form = fields(&[("file.0", "a"), ("text.0", "1"), ("file.1", "a"), ("text.1", "2")]);
+        let mut parser = FormParser::new(&form);
+        read_bundle(&mut parser, &form);
+        let duplicate = InvalidField::new("files/a", InvalidInput::Path("a".to_owned()));
+        assert_eq!(parser.finish(Vec::new()), Err(ServiceError::InvalidFields(vec![duplicate])));
     }
 }

@@ -90,7 +90,7 @@ pub async fn confirm_passkey(
         .confirm_passkey(caller_from_principal(&principal), &principal, ConfirmPasskey { name, credential })
         .await
     {
-        Ok(done) => factor_added(&app, RecoveryCodes { recovery_codes: done.recovery_codes }),
+        Ok(passkey) => factor_added(&app, RecoveryCodes { recovery_codes: passkey.recovery_codes }),
         Err(error) => {
             let is_invalid = matches!(error, ServiceError::Invalid(_));
             let page = if is_invalid { SET_UP_PASSKEY } else { ACCOUNT };

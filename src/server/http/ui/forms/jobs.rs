@@ -92,19 +92,19 @@ async fn set_priority(
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = return_url(&id, &fields);
-    let top = field(&fields, "top").map(|_| MAX_PRIORITY);
-    let priority = top.or_else(|| field(&fields, "priority")?.parse().ok());
+    let top_priority = field(&fields, "top").map(|_| MAX_PRIORITY);
+    let priority = top_priority.or_else(|| field(&fields, "priority")?.parse().ok());
     let invalid = InvalidInput::OutOfRange { field: "priority", allowed: SubmitJob::PRIORITIES };
     let changed = match priority {
         None => Err(invalid.into()),
         Some(priority) => app.services.jobs.set_priority(caller_from_principal(&principal), id.clone(), priority).await,
     };
     Ok(match changed {
-        Ok(before) if Some(before) == priority => {
+        Ok(previous) if Some(previous) == priority => {
             redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PriorityChanged })
         }
-        Ok(before) => {
-            let fields = vec![("priority".to_owned(), before.to_string()), ("back".to_owned(), page.clone())];
+        Ok(previous) => {
+            let fields = vec![("priority".to_owned(), previous.to_string()), ("back".to_owned(), page.clone())];
             let undo = Undo::from_form(format!("/ui/jobs/{id}/priority"), fields);
             redirect_with_flash(&app, &page, Flash::Done { code: FlashNotice::PriorityChanged, undo })
         }
@@ -119,21 +119,21 @@ fn return_url(id: &JobId, fields: &FormFields) -> String {
 
 /// Parses a submit from a form, or from the query of an address with the same names.
 pub fn parse_submit(principal: &Principal, fields: &FormFields) -> Result<SubmitJob, ServiceError> {
-    let mut reading = FormParser::new(fields);
-    let submit = read_submit(&mut reading, fields);
-    reading.finish(invalid_fields(&submit))?;
+    let mut parser = FormParser::new(fields);
+    let submit = read_submit(&mut parser, fields);
+    parser.finish(invalid_fields(&submit))?;
     if submit.priority > DEFAULT_PRIORITY {
         principal.require(Permission::QueueManage)?;
     }
     Ok(submit)
 }
 
-fn read_submit(reading: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
+fn read_submit(parser: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
     let revision = pinned_revision(fields).or_else(|| revision_from_field(fields, "reviewed"));
     let defaults = SubmitJob::new(field(fields, "config").unwrap_or_default());
     let mut submit = SubmitJob { target: Target::Worker, config_revision: revision, ..defaults };
     for field in SUBMIT_FIELDS {
-        reading.value(field.name, |text| {
+        parser.value(field.name, |text| {
             (field.server.parse)(&mut submit, text).map_err(|invalid| match invalid {
                 InvalidText::Allowed(allowed) => InvalidField::out_of_range(field.name, allowed),
                 InvalidText::Labels(error) => InvalidField::new(field.api_names[0], error),

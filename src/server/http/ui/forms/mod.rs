@@ -76,10 +76,10 @@ pub fn empty_routes(app: &AppState) -> Routes {
 
 /// Redirects to the previous page with the error of a missing permission, or asks for the password first.
 fn redirect_denied(app: &AppState, headers: &HeaderMap, error: ServiceError) -> Response {
-    let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
-    let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
-    let back = local_path(back);
-    redirect_with_problem(app, back, FormName::Action, error, FormFields::new())
+    let referer = headers.get(header::REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
+    let path = referer.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
+    let path = local_path(path);
+    redirect_with_problem(app, path, FormName::Action, error, FormFields::new())
 }
 
 /// Returns a field without surrounding whitespace, or `None` if it is empty.
@@ -108,33 +108,34 @@ impl<'f> FormParser<'f> {
         self.value(name, |text| text.parse().map_err(|_| InvalidField::out_of_range(name, allowed)))
     }
 
-    /// Parses a field with `read`, if it is not empty.
-    pub fn value<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, InvalidField>) -> Option<T> {
-        match read(field(self.fields, name)?) {
+    /// Parses a field with `parse`, if it is not empty.
+    pub fn value<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, InvalidField>) -> Option<T> {
+        match parse(field(self.fields, name)?) {
             Ok(value) => Some(value),
-            Err(wrong) => {
-                self.errors.push(wrong);
+            Err(error) => {
+                self.errors.push(error);
                 None
             }
         }
     }
 
     /// Parses the field `labels`; errors refer to the API's field `name`.
-    pub fn labels(&mut self, name: &'static str, parted: &[char]) -> Labels {
-        let (labels, read) = Labels::parse_entries(field(self.fields, "labels").unwrap_or_default().split(parted));
-        self.errors.extend(read.err().map(|bad| InvalidField::new(name, bad)));
+    pub fn labels(&mut self, name: &'static str, separators: &[char]) -> Labels {
+        let (labels, result) =
+            Labels::parse_entries(field(self.fields, "labels").unwrap_or_default().split(separators));
+        self.errors.extend(result.err().map(|error| InvalidField::new(name, error)));
         labels
     }
 
-    pub fn push_error(&mut self, wrong: InvalidField) {
-        self.errors.push(wrong);
+    pub fn push_error(&mut self, error: InvalidField) {
+        self.errors.push(error);
     }
 
-    /// Rejects the form if there is any error, found in parsing or listed in `unusable`.
-    pub fn finish(mut self, unusable: Vec<InvalidField>) -> Result<(), ServiceError> {
-        for wrong in unusable {
-            if !self.errors.contains(&wrong) {
-                self.errors.push(wrong);
+    /// Rejects the form if there is any error, found in parsing or listed in `other_errors`.
+    pub fn finish(mut self, other_errors: Vec<InvalidField>) -> Result<(), ServiceError> {
+        for error in other_errors {
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
             }
         }
         require_valid(self.errors)
@@ -155,8 +156,8 @@ mod tests {
 
     #[test]
     fn labels_are_parsed_as_entered() {
-        let typed = fields(&[("labels", "team=nlp\r\n gpu_type = a100* ,zone=\n")]);
-        let labels = FormParser::new(&typed).labels("labels", LINES_OR_COMMAS);
+        let form = fields(&[("labels", "team=nlp\r\n gpu_type = a100* ,zone=\n")]);
+        let labels = FormParser::new(&form).labels("labels", LINES_OR_COMMAS);
         let pairs: Vec<_> = labels.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]);
         assert_eq!(FormParser::new(&FormFields::new()).labels("labels", LINES_OR_COMMAS), Labels::default());
@@ -167,18 +168,18 @@ mod tests {
 
     #[test]
     fn all_errors_are_reported_once() {
-        let typed = fields(&[("labels", "nonsense"), ("gpus", "two"), ("priority", "7")]);
-        let mut reading = FormParser::new(&typed);
-        assert_eq!(reading.labels("labels", LINES), Labels::default());
+        let form = fields(&[("labels", "nonsense"), ("gpus", "two"), ("priority", "7")]);
+        let mut parser = FormParser::new(&form);
+        assert_eq!(parser.labels("labels", LINES), Labels::default());
         assert_eq!(
-            (reading.number::<u8>("gpus", allowed(1)), reading.number("priority", allowed(2))),
+            (parser.number::<u8>("gpus", allowed(1)), parser.number("priority", allowed(2))),
             (None, Some(7_u8))
         );
-        assert_eq!(reading.number::<u8>("other", allowed(3)), None, "nothing is not wrong");
+        assert_eq!(parser.number::<u8>("other", allowed(3)), None, "an empty field is valid");
         let more = vec![InvalidField::out_of_range("gpus", allowed(1)), InvalidField::out_of_range("name", allowed(4))];
-        let Err(ServiceError::InvalidFields(wrong)) = reading.finish(more) else { panic!("it is rejected") };
-        let wrong: Vec<&str> = wrong.iter().map(|wrong| wrong.field.as_ref()).collect();
-        assert_eq!(wrong, ["labels", "gpus", "name"]);
-        assert_eq!(FormParser::new(&typed).finish(Vec::new()), Ok(()));
+        let Err(ServiceError::InvalidFields(errors)) = parser.finish(more) else { panic!("it is rejected") };
+        let fields: Vec<&str> = errors.iter().map(|error| error.field.as_ref()).collect();
+        assert_eq!(fields, ["labels", "gpus", "name"]);
+        assert_eq!(FormParser::new(&form).finish(Vec::new()), Ok(()));
     }
 }

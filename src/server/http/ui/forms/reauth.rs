@@ -34,9 +34,9 @@ struct ReauthRequired;
 
 /// Returns the response to a form that requires the password; [`check_reauth`] replaces it with a page.
 pub fn reauth_required() -> Response {
-    let mut answer = StatusCode::FORBIDDEN.into_response();
-    answer.extensions_mut().insert(ReauthRequired);
-    answer
+    let mut response = StatusCode::FORBIDDEN.into_response();
+    response.extensions_mut().insert(ReauthRequired);
+    response
 }
 
 /// Verifies the password that is submitted with a form, and asks for it if the handler requires it.
@@ -68,11 +68,11 @@ pub async fn check_reauth(State(app): State<AppState>, request: Request, next: N
     parts.headers.remove(header::CONTENT_LENGTH);
     // The page `/confirm` uses another name for its password, so its form is passed on unchanged.
     let body_bytes = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
-    let answer = next.run(Request::from_parts(parts, Body::from(body_bytes))).await;
-    if answer.extensions().get::<ReauthRequired>().is_some() {
+    let response = next.run(Request::from_parts(parts, Body::from(body_bytes))).await;
+    if response.extensions().get::<ReauthRequired>().is_some() {
         render_reauth_page(&app, page_request, fields, ServiceError::RecentAuthRequired).await
     } else {
-        answer
+        response
     }
 }
 
@@ -88,30 +88,30 @@ fn without_proof(form: &Bytes) -> Vec<u8> {
 async fn render_reauth_page(app: &AppState, mut page_request: Parts, fields: Pairs, error: ServiceError) -> Response {
     let uri = page_request.extensions.get::<OriginalUri>().map_or(&page_request.uri, |OriginalUri(original)| original);
     let pending = PendingForm { action: uri.path().to_owned(), fields };
-    let wrong = error != ServiceError::RecentAuthRequired;
+    let is_rejected = error != ServiceError::RecentAuthRequired;
     let locale = current_locale();
     let problem = ApiError::from(error).to_problem(locale);
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
     let flash = Flash::Problem { form: FormName::Password, problem, fields: FormFields::new() };
-    let flash = wrong.then(|| flash.for_page(locale));
+    let flash = is_rejected.then(|| flash.for_page(locale));
     page_request.method = Method::GET;
     page_request.uri = Uri::from_static("/confirm");
     page_request.headers.remove(header::CONTENT_TYPE);
     page_request.headers.remove(header::CONTENT_LENGTH);
     let (context, options) = (app.clone(), app.leptos_options.clone());
-    let provided = move || {
+    let provide = move || {
         provide_page_context(&context, ScriptPolicy::Bundle);
         provide_context::<Option<Flash>>(flash.clone());
         provide_context(pending.clone());
     };
-    let render = render_app_async_with_context(provided, move || server_rendered_shell(options.clone()));
-    let mut shown = app
+    let render = render_app_async_with_context(provide, move || server_rendered_shell(options.clone()));
+    let mut page = app
         .render_limiter
         .run_to_completion(render(Request::from_parts(page_request, Body::empty())))
         .await
         .into_response();
-    *shown.status_mut() = status;
-    shown
+    *page.status_mut() = status;
+    page
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::http::ui::FLASH_COOKIE;
 
-/// Answers a script with the flash message itself instead of a redirect to the page that shows it.
-pub async fn answer_scripts(State(app): State<AppState>, request: Request, next: Next) -> Response {
+/// Responds to a script with the flash message itself instead of a redirect to the page that shows it.
+pub async fn respond_to_scripts(State(app): State<AppState>, request: Request, next: Next) -> Response {
     if request.headers().get(header::ACCEPT) != Some(&HeaderValue::from_static("application/json")) {
         return next.run(request).await;
     }

@@ -73,13 +73,13 @@ pub async fn log_in_with_code(
     headers: HeaderMap,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let tried = async {
+    let login = async {
         let step = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
-        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
+        let (caller, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
-        step.try_factor(&app, |pending| app.services.access.log_in_with_code(by, pending, code, browser)).await
+        step.try_factor(&app, |pending| app.services.access.log_in_with_code(caller, pending, code, browser)).await
     };
-    redirect_after_step(&app, scheme, &fields, tried.await)
+    redirect_after_step(&app, scheme, &fields, login.await)
 }
 
 /// `POST /ui/login/passkey`: the response of a passkey.
@@ -90,15 +90,15 @@ pub async fn log_in_with_passkey(
     headers: HeaderMap,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let tried = async {
+    let login = async {
         let step = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
         let cookie = session_cookie::read_pending(&headers, scheme).ok_or(ServiceError::NotAuthenticated)?;
-        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
+        let (caller, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let credential = fields.get("credential").map_or("", String::as_str);
-        let log_in = |pending| app.services.access.log_in_with_passkey(by, pending, cookie, credential, browser);
+        let log_in = |pending| app.services.access.log_in_with_passkey(caller, pending, cookie, credential, browser);
         step.try_factor(&app, log_in).await
     };
-    redirect_after_step(&app, scheme, &fields, tried.await)
+    redirect_after_step(&app, scheme, &fields, login.await)
 }
 
 /// `POST /ui/login/enrol`: the first code of an authenticator app that is set up during the sign-in.
@@ -110,18 +110,18 @@ pub async fn log_in_with_enrollment(
     Form(fields): Form<FormFields>,
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
-    let tried = async {
+    let login = async {
         let LoginStep { pending, peer, .. } = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
-        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(peer, scheme, &headers));
+        let (caller, browser) = (caller_from_actor("anonymous"), browser_from_request(peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
-        app.services.access.log_in_with_enrollment(by, pending, code, browser).await
+        app.services.access.log_in_with_enrollment(caller, pending, code, browser).await
     };
-    match tried.await {
+    match login.await {
         // The account page shows the recovery codes, because they are managed there.
-        Ok((opened, codes)) => {
-            let shown =
+        Ok((session, codes)) => {
+            let response =
                 redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
-            complete_login(shown, scheme, &opened)
+            complete_login(response, scheme, &session)
         }
         Err(error) => redirect_to_step(&app, "enrol", &next, error),
     }
@@ -136,24 +136,24 @@ fn redirect_after_step(
 ) -> Response {
     let next = local_path(field(fields, "next").unwrap_or("/"));
     match outcome {
-        Ok(opened) => complete_login(Redirect::to(next).into_response(), scheme, &opened),
+        Ok(session) => complete_login(Redirect::to(next).into_response(), scheme, &session),
         Err(error) => redirect_to_step(app, "code", next, error),
     }
 }
 
 /// Adds the session to the response, and deletes the cookie of the sign-in.
-fn complete_login(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
+fn complete_login(response: Response, scheme: Scheme, session: &NewSession) -> Response {
     let expired_cookie = session_cookie::set_pending(scheme, "", Millis::from_secs(0));
-    with_cookies(with_session_cookies(response, scheme, opened), &[expired_cookie])
+    with_cookies(with_session_cookies(response, scheme, session), &[expired_cookie])
 }
 
 /// Redirects to the step, or to the start of the sign-in if it has expired.
 fn redirect_to_step(app: &AppState, step: &str, next: &str, error: ServiceError) -> Response {
-    let over = matches!(
+    let is_expired = matches!(
         error,
         ServiceError::NotAuthenticated | ServiceError::WrongPassword | ServiceError::Factor(FactorError::AlreadyExists)
     );
-    let page = if over { "/login".to_owned() } else { format!("/login/{step}") };
+    let page = if is_expired { "/login".to_owned() } else { format!("/login/{step}") };
     redirect_with_problem(
         app,
         &format!("{page}?next={}", percent_escaped(next)),

@@ -1,4 +1,4 @@
-//! Creates, edits, drains, resumes and deletes workers, rotates their tokens and acknowledges alarms.
+//! Creates, edits, drains, resumes and deletes workers, rotates their tokens and acknowledges alerts.
 
 use app::domain::ids::WorkerId;
 use app::domain::worker::WorkerKind;
@@ -35,17 +35,17 @@ pub async fn create(
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Response {
     let fields = merge_fields(pairs);
-    let mut reading = FormParser::new(&fields);
+    let mut parser = FormParser::new(&fields);
     let create = CreateWorker {
         name: field(&fields, "name").unwrap_or_default().to_owned(),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
-        labels: reading.labels("labels", LINES_OR_COMMAS),
+        labels: parser.labels("labels", LINES_OR_COMMAS),
         ignore_reported_labels: false,
         reject_older_agents: false,
         allowed_networks: parse_networks(field(&fields, "networks")),
-        lifetime: parse_token_life(&fields),
+        lifetime: parse_token_lifetime(&fields),
     };
-    let created = match reading.finish(app.services.workers.invalid_worker_fields(&create)) {
+    let created = match parser.finish(app.services.workers.invalid_worker_fields(&create)) {
         Err(error) => Err(error),
         Ok(()) => app.services.workers.create_worker(caller_from_principal(&principal), create).await,
     };
@@ -63,19 +63,19 @@ pub async fn edit(
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, ApiError> {
     let (id, fields) = (worker_id(&id)?, merge_fields(pairs));
-    let mut reading = FormParser::new(&fields);
+    let mut parser = FormParser::new(&fields);
     let edit = EditWorker {
         name: Some(field(&fields, "name").unwrap_or_default().to_owned()),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
-        labels: Some(reading.labels("labels", LINES)),
+        labels: Some(parser.labels("labels", LINES)),
         ignore_reported_labels: Some(fields.contains_key("ignore_reported_labels")),
         reject_older_agents: Some(fields.contains_key("reject_older_agents")),
         allowed_networks: Some(parse_networks(field(&fields, "networks"))),
         settle_token_conflict: false,
     };
-    let seen = field(&fields, "revision").unwrap_or_default().to_owned();
+    let submitted_revision = field(&fields, "revision").unwrap_or_default().to_owned();
     let edited = async {
-        reading.finish(invalid_edit_fields(&edit))?;
+        parser.finish(invalid_edit_fields(&edit))?;
         // Read the worker before the edit: the edit fails unless this is still its revision.
         let before = app.services.workers.worker_for(&principal, &id).await?;
         if before.allowed_networks != parse_networks(field(&fields, "networks")) {
@@ -84,7 +84,7 @@ pub async fn edit(
         let after = app
             .services
             .workers
-            .edit_worker(caller_from_principal(&principal), id.clone(), edit, Some(vec![seen]))
+            .edit_worker(caller_from_principal(&principal), id.clone(), edit, Some(vec![submitted_revision]))
             .await?;
         Ok::<_, ServiceError>((before, revision(&after)))
     };
@@ -110,7 +110,7 @@ pub async fn rotate_token(
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
-    let rotate = RotateToken { lifetime: parse_token_life(&fields), overlap_seconds };
+    let rotate = RotateToken { lifetime: parse_token_lifetime(&fields), overlap_seconds };
     Ok(match app.services.workers.rotate_token(caller_from_principal(&principal), id.clone(), rotate).await {
         Err(error) => redirect_done(&app, &id, Err(error)),
         Ok(rotated) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), rotated),
@@ -118,29 +118,29 @@ pub async fn rotate_token(
 }
 
 /// Redirects to the worker's page, which shows the new token and the methods to start an agent with it.
-fn redirect_to_new_token(app: &AppState, at: &ServerAddress, created: WorkerWithToken) -> Response {
+fn redirect_to_new_token(app: &AppState, address: &ServerAddress, created: WorkerWithToken) -> Response {
     let persistent = created.worker.kind != Some(WorkerKind::Ephemeral);
-    let worker = created_worker_view(at, created);
+    let worker = created_worker_view(address, created);
     let page = format!("/admin/workers/{}", worker.worker_id);
-    let start_methods = start_methods(&worker, persistent, at);
+    let start_methods = start_methods(&worker, persistent, address);
     redirect_with_flash(app, &page, Flash::Created { worker, start_methods })
 }
 
-/// `POST /ui/workers/{id}/settle`: acknowledges the alarm about two agents with one token.
-pub async fn settle_token_conflict(
+/// `POST /ui/workers/{id}/settle`: acknowledges the alert about two agents with one token.
+pub async fn resolve_token_conflict(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
-    let settled = app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, None).await;
-    Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::TokenConflictResolved)))
+    let resolved = app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, None).await;
+    Ok(redirect_done(&app, &id, resolved.map(|_| FlashNotice::TokenConflictResolved)))
 }
 
 /// Parses the lifetime of a token in days; empty is unlimited. Anything but a number becomes 0,
 /// which is rejected as out of range.
-fn parse_token_life(fields: &FormFields) -> TokenLifetime {
+fn parse_token_lifetime(fields: &FormFields) -> TokenLifetime {
     let days = field(fields, "expires_in_days").map(|text| text.parse::<u32>().unwrap_or(0));
     TokenLifetime { expires_in_seconds: days.map(|days| days.saturating_mul(86_400)), ..TokenLifetime::default() }
 }
