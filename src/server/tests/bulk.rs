@@ -7,20 +7,20 @@ use super::harness::{Actor, PASSWORD, TestServer};
 use crate::service::access::REAUTH_LIFETIME;
 
 /// Returns the results as `id outcome [code]`.
-fn outcomes(answer: &Value) -> Vec<(String, String)> {
+fn outcomes(response: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let result = |one: &Value| {
-        let outcome = format!("{} {}", text(&one["outcome"]), text(&one["problem"]["code"]));
-        (text(&one["id"]), outcome.trim_end().to_owned())
+    let result = |item: &Value| {
+        let outcome = format!("{} {}", text(&item["outcome"]), text(&item["problem"]["code"]));
+        (text(&item["id"]), outcome.trim_end().to_owned())
     };
-    answer["results"].as_array().expect("a list").iter().map(result).collect()
+    response["results"].as_array().expect("a list").iter().map(result).collect()
 }
 
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned_pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(id, outcome)| ((*id).to_owned(), (*outcome).to_owned())).collect()
 }
 
-async fn entries(server: &TestServer, action: &str) -> usize {
+async fn count_entries(server: &TestServer, action: &str) -> usize {
     let page = server.get(&Actor::Admin, &format!("/api/audit?action={action}")).await.expect_status(200);
     page["entries"].as_array().map_or(0, Vec::len)
 }
@@ -45,17 +45,17 @@ async fn several_workers_are_drained_and_resumed_with_audit_entries() {
         (&c, "unchanged"),
         (unknown, "rejected worker_not_found"),
     ];
-    assert_eq!(outcomes(&drained), pairs(&expected), "in their order, and each once");
-    assert_eq!(entries(&server, "worker.drained").await, 3, "one of them was there before");
+    assert_eq!(outcomes(&drained), owned_pairs(&expected), "in the order of the request, each worker once");
+    assert_eq!(count_entries(&server, "worker.drained").await, 3, "one drain is older than the bulk request");
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{c}")).await.expect_status(200);
     assert_eq!(worker["drain_reason"], "riser cable", "an existing reason stays");
     assert!(worker["drain_deadline"].is_string());
     let again = bulk("drain", json!([a, b])).await.expect_status(200);
-    assert_eq!(outcomes(&again), pairs(&[(&a, "unchanged"), (&b, "unchanged")]), "a repetition changes nothing");
+    assert_eq!(outcomes(&again), owned_pairs(&[(&a, "unchanged"), (&b, "unchanged")]), "a repetition changes nothing");
     let resumed = bulk("resume", json!([a, b])).await.expect_status(200);
-    assert_eq!(outcomes(&resumed), pairs(&[(&a, "done"), (&b, "done")]));
-    assert_eq!(outcomes(&bulk("resume", json!([a])).await.expect_status(200)), pairs(&[(&a, "unchanged")]));
-    assert_eq!(entries(&server, "worker.resumed").await, 2);
+    assert_eq!(outcomes(&resumed), owned_pairs(&[(&a, "done"), (&b, "done")]));
+    assert_eq!(outcomes(&bulk("resume", json!([a])).await.expect_status(200)), owned_pairs(&[(&a, "unchanged")]));
+    assert_eq!(count_entries(&server, "worker.resumed").await, 2);
     assert_eq!(bulk("drain", json!([])).await.expect_status(200), json!({"results": []}));
     let many: Vec<String> = (0..501).map(|n| format!("w_{n}")).collect();
     bulk("drain", json!(many)).await.expect_problem(422, "too_large");
@@ -75,11 +75,11 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     server.post(&Actor::Admin, drain, too_late).await.expect_problem(422, "out_of_range");
     let body = json!({"ids": ids, "reason": " new switch ", "deadline_seconds": 600});
     let drained = server.post(&Actor::Admin, drain, body).await.expect_status(200);
-    assert_eq!(outcomes(&drained), pairs(&[(&a, "done"), (&b, "done")]), "a rejected request drains no worker");
+    assert_eq!(outcomes(&drained), owned_pairs(&[(&a, "done"), (&b, "done")]), "a rejected request drains no worker");
     let view = async |id: &str| server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-    let (one, other) = (view(&a).await, view(&b).await);
-    assert_eq!((&one["drain_reason"], &other["drain_reason"]), (&json!("new switch"), &json!("new switch")));
-    assert_eq!(one["drain_deadline"], other["drain_deadline"]);
+    let (first, second) = (view(&a).await, view(&b).await);
+    assert_eq!((&first["drain_reason"], &second["drain_reason"]), (&json!("new switch"), &json!("new switch")));
+    assert_eq!(first["drain_deadline"], second["drain_deadline"]);
 
     let session = server.add_user("ada", "admin").await;
     server.post(&Actor::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.expect_status(200);
@@ -88,7 +88,7 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     assert!(text.contains("2 workers are draining.") && text.contains("title=\"riser\""), "{text}");
     assert_eq!(
         (&view(&a).await["drain_reason"], &view(&a).await["drain_deadline"]),
-        (&json!("riser"), &one["drain_deadline"])
+        (&json!("riser"), &first["drain_deadline"])
     );
     let (_, text) = post(&server, &session, &format!("/ui/workers/{a}/drain"), "deadline_minutes=soon").await;
     assert!(text.contains("deadline_seconds"), "{text}");
@@ -104,7 +104,7 @@ async fn bulk_delete_removes_offline_workers_only() {
     let (offline, _) = server.create_worker("gone").await;
     let body = json!({"ids": [connected, offline]});
     let deleted = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body.clone()).await.expect_status(200);
-    assert_eq!(outcomes(&deleted), pairs(&[(&connected, "rejected worker_connected"), (&offline, "done")]));
+    assert_eq!(outcomes(&deleted), owned_pairs(&[(&connected, "rejected worker_connected"), (&offline, "done")]));
     let again = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body).await.expect_status(200);
     assert_eq!(outcomes(&again)[1].1, "rejected worker_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 1);
@@ -129,34 +129,35 @@ async fn owners_cancel_and_retry_several_jobs() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let ada = server.restricted_token("ada").await;
-    let (mine, also_mine, others) =
+    let (own_job, queued_job, other_job) =
         (submit_as(&server, &ada).await, submit_as(&server, &ada).await, server.submit("digits").await);
     let bulk = async |verb: &str, ids: Value| {
         server.post(&ada, &format!("/api/queue/bulk/{verb}"), json!({"ids": ids})).await.expect_status(200)
     };
-    let cancelled = bulk("cancel", json!([mine, others, "a job"])).await;
-    let expected = [(mine.as_str(), "done"), (&others, "rejected job_not_found"), ("a job", "rejected not_found")];
-    assert_eq!(outcomes(&cancelled), pairs(&expected), "a job that they may not see is not there for them");
+    let cancelled = bulk("cancel", json!([own_job, other_job, "a job"])).await;
+    let expected =
+        [(own_job.as_str(), "done"), (&other_job, "rejected job_not_found"), ("a job", "rejected not_found")];
+    assert_eq!(outcomes(&cancelled), owned_pairs(&expected), "a job that the user cannot see is not found");
     assert_eq!(
-        (server.job_status(&mine).await, server.job_status(&others).await),
+        (server.job_status(&own_job).await, server.job_status(&other_job).await),
         ("cancelled".into(), "queued".into())
     );
-    assert_eq!(outcomes(&bulk("cancel", json!([mine])).await), pairs(&[(&mine, "rejected job_ended")]));
-    let again = bulk("retry", json!([mine, also_mine, others])).await;
+    assert_eq!(outcomes(&bulk("cancel", json!([own_job])).await), owned_pairs(&[(&own_job, "rejected job_ended")]));
+    let retried_jobs = bulk("retry", json!([own_job, queued_job, other_job])).await;
     let expected =
-        [(mine.as_str(), "done"), (&also_mine, "rejected job_not_ended"), (&others, "rejected job_not_found")];
-    assert_eq!(outcomes(&again), pairs(&expected));
-    let new = again["results"][0]["new_job_id"].as_str().expect("a new job");
-    assert_eq!(server.job(new).await["retry_of"], mine);
+        [(own_job.as_str(), "done"), (&queued_job, "rejected job_not_ended"), (&other_job, "rejected job_not_found")];
+    assert_eq!(outcomes(&retried_jobs), owned_pairs(&expected));
+    let new = retried_jobs["results"][0]["new_job_id"].as_str().expect("a new job");
+    assert_eq!(server.job(new).await["retry_of"], own_job);
     let viewer = server.add_user("bob", "viewer").await;
-    let body = json!({"ids": [mine]});
+    let body = json!({"ids": [own_job]});
     server.post(&viewer, "/api/queue/bulk/cancel", body.clone()).await.expect_problem(403, "permission_denied");
     server.post(&ada, "/api/admin/workers/bulk/drain", body).await.expect_problem(403, "permission_denied");
 }
 
-async fn submit_as(server: &TestServer, by: &Actor) -> String {
+async fn submit_as(server: &TestServer, actor: &Actor) -> String {
     let body = json!({"config_name": "digits", "target": "worker"});
-    let created = server.post(by, "/api/queue/submit", body).await.expect_status(201);
+    let created = server.post(actor, "/api/queue/submit", body).await.expect_status(201);
     created["job_id"].as_str().expect("text").to_owned()
 }
 
@@ -178,14 +179,14 @@ async fn idempotency_key_makes_bulk_retry_repeatable() {
 
 /// Posts a form; returns the location and the text of that page.
 async fn post(server: &TestServer, session: &Actor, path: &str, form: &str) -> (String, String) {
-    let answer = server.call(session, "POST", path, form.to_owned()).await;
-    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
-    let to = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+    let response = server.call(session, "POST", path, form.to_owned()).await;
+    assert_eq!(response.status, StatusCode::SEE_OTHER, "{}", response.text());
+    let location = response.headers[header::LOCATION].to_str().expect("ascii").to_owned();
     let Actor::Cookie(cookie) = session else { panic!("a browser") };
     let flash =
-        answer.headers[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
-    let page = server.get(&Actor::Cookie(format!("{cookie}; {flash}")), &to).await.text();
-    (to, page)
+        response.headers[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a cookie").to_owned();
+    let page = server.get(&Actor::Cookie(format!("{cookie}; {flash}")), &location).await.text();
+    (location, page)
 }
 
 #[tokio::test]
@@ -213,14 +214,14 @@ async fn page_names_the_workers_and_shows_the_outcome() {
     );
     let drain = get_page("drain").await.text();
     assert!(drain.contains("Accepts no new jobs") && drain.contains("Offline; drains when reconnected"), "{drain}");
-    assert_eq!(get_page("cancel").await.status, StatusCode::NOT_FOUND, "that is for jobs");
+    assert_eq!(get_page("cancel").await.status, StatusCode::NOT_FOUND, "workers cannot be cancelled");
     let form = format!("id={connected}&id={offline}&id=nonsense&back=/admin/workers?q=e");
-    let (to, text) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
-    assert_eq!(to, "/admin/workers?q=e");
+    let (location, text) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
+    assert_eq!(location, "/admin/workers?q=e");
     assert!(text.contains("2 workers are draining.") && text.contains("nonsense: Worker "), "{text}");
     let undo = "<form method=\"post\" action=\"/ui/workers/bulk/resume\">";
-    let (_, undo) = text.split_once(undo).expect("a way back");
-    let undo = undo.split_once("</form>").expect("whole").0;
+    let (_, undo) = text.split_once(undo).expect("an undo button");
+    let undo = undo.split_once("</form>").expect("a closing tag").0;
     assert!(undo.contains(&connected) && undo.contains(&offline) && !undo.contains("nonsense"), "{undo}");
     let (_, text) = post(&server, &session, "/ui/workers/bulk/resume", &form).await;
     assert!(text.contains("2 workers resumed."));
@@ -229,8 +230,8 @@ async fn page_names_the_workers_and_shows_the_outcome() {
         text.contains("1 worker deleted.") && text.contains("here &amp; &lt;there&gt;: The worker is connected"),
         "{text}"
     );
-    let (to, text) = post(&server, &session, "/ui/workers/bulk/resume", "back=//evil.example").await;
-    assert!(to == "/" && text.contains("Nothing was changed."), "{to}");
+    let (location, text) = post(&server, &session, "/ui/workers/bulk/resume", "back=//evil.example").await;
+    assert!(location == "/" && text.contains("Nothing was changed."), "{location}");
 }
 
 #[tokio::test]
@@ -238,17 +239,17 @@ async fn page_names_visible_jobs_only() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let Actor::Token(secret) = server.restricted_token("ada").await else { panic!("a token") };
-    let ada = server.log_in("", &secret).await.expect("a token logs in");
-    let (mine, others) = (submit_as(&server, &ada).await, server.submit("digits").await);
-    let confirmation = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={mine}&id={others}")).await.text();
+    let ada = server.log_in("", &secret).await.expect("a session");
+    let (own_job, other_job) = (submit_as(&server, &ada).await, server.submit("digits").await);
+    let confirmation = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={own_job}&id={other_job}")).await.text();
     assert!(
         confirmation.contains("Removed from the queue") && confirmation.contains("1 selected item no longer exists."),
         "{confirmation}"
     );
-    let (to, text) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={mine}&id={others}")).await;
-    assert!(to == "/jobs" && text.contains("1 job is being cancelled."), "{to} {text}");
-    assert!(text.contains(&format!("{others}: Job ")) && !text.contains("): Job "), "{text}");
-    let (_, text) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={mine}")).await;
+    let (location, text) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={own_job}&id={other_job}")).await;
+    assert!(location == "/jobs" && text.contains("1 job is being cancelled."), "{location} {text}");
+    assert!(text.contains(&format!("{other_job}: Job ")) && !text.contains("): Job "), "{text}");
+    let (_, text) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={own_job}")).await;
     assert!(text.contains("1 job resubmitted."), "{text}");
 }
 
@@ -259,13 +260,13 @@ async fn priority_change_is_undone_by_a_form() {
     let session = server.add_user("ada", "admin").await;
     let job = server.submit("digits").await;
     let path = format!("/ui/jobs/{job}/priority");
-    let (to, text) = post(&server, &session, &path, "priority=33&back=/jobs?phase=waiting").await;
-    assert_eq!((to.as_str(), server.job(&job).await["priority"].as_u64()), ("/jobs?phase=waiting", Some(33)));
+    let (location, text) = post(&server, &session, &path, "priority=33&back=/jobs?phase=waiting").await;
+    assert_eq!((location.as_str(), server.job(&job).await["priority"].as_u64()), ("/jobs?phase=waiting", Some(33)));
     let (banner, undo) = text
         .split_once(&format!(
             "<form method=\"post\" action=\"{path}\"><input type=\"hidden\" name=\"priority\" value=\"10\""
         ))
-        .expect("what was before");
+        .expect("an undo button with the previous priority");
     assert!(banner.contains("Priority updated.") && undo.contains("/jobs?phase=waiting"));
     let (_, text) = post(&server, &session, &path, "priority=33").await;
     assert!(!text.contains("data-key=\"u\""), "nothing was changed");

@@ -97,7 +97,7 @@ impl TestResponse {
 /// The sender of a request.
 #[derive(Debug, Clone)]
 pub enum Actor {
-    Nobody,
+    Unauthenticated,
     Admin,
     Worker(TestAgent),
     Job(String),
@@ -149,14 +149,14 @@ impl TestServer {
 
     async fn start_with_all(mode: AuthMode, policy: &ServerPolicy, tls: Option<Tls>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
+        let store = SqliteStore::open(directory.path(), "c_test").await.expect("a new database");
         let server = Self::from_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
         server.app.services.system.renew_leadership().await.expect("a database");
         server
     }
 
-    /// Starts one of several servers on a PostgreSQL database, with this leader term. It receives the others' changes, but runs
-    /// no background tasks.
+    /// Starts one of several servers on a PostgreSQL database, with this leader term. It receives the changes of the
+    /// others, but runs no background tasks.
     pub async fn start_shared(name: &str, database: &str, leader_term: Millis) -> Self {
         Self::start_shared_with(name, database, |policy| policy.leader_term = leader_term).await
     }
@@ -196,9 +196,9 @@ impl TestServer {
             vault: Vault::new(directory.path().join("secrets.key")),
             disk_space: DiskSpaceGuard::new(disk.clone(), DiskFloor::Bytes(2 << 30), DiskFloor::Bytes(512 << 20)),
             blocklist: Blocklist::default(),
-            checkpoints: AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("fresh"),
+            checkpoints: AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("a new file"),
         };
-        let services = Arc::new(Services::open(parts, directory.path()).expect("fresh"));
+        let services = Arc::new(Services::open(parts, directory.path()).expect("a new directory"));
         if mode == AuthMode::Accounts {
             services.access.apply_bootstrap_token(ADMIN).await.expect("a fresh database");
         }
@@ -216,16 +216,22 @@ impl TestServer {
             settings: Vec::new(),
             leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        app.services.context.refresh_disk_space().expect("a disk by hand");
+        app.services.context.refresh_disk_space().expect("a manual disk");
         Self { router: crate::http::router(app.clone()), app, clock, disk, directory }
     }
 
     /// Sends a request and returns the response with an unread body.
-    pub async fn open(&self, by: &Actor, method: &str, path: &str, body: impl Into<Body>) -> axum::response::Response {
+    pub async fn open(
+        &self,
+        actor: &Actor,
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+    ) -> axum::response::Response {
         let request = Request::builder().method(Method::try_from(method).expect("a method")).uri(path);
         let request = request.header(header::HOST, "localhost:8001");
-        let request = match by {
-            Actor::Nobody => request,
+        let request = match actor {
+            Actor::Unauthenticated => request,
             Actor::Admin => request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")),
             Actor::Worker(agent) => {
                 let (name, value) = agent.auth_header(self, path).await;
@@ -240,43 +246,43 @@ impl TestServer {
         } else {
             request
         };
-        let answer = self.send(request.body(body.into()).expect("a request")).await;
-        if let Actor::Worker(agent) = by { agent.record_session(path, answer).await } else { answer }
+        let response = self.send(request.body(body.into()).expect("a request")).await;
+        if let Actor::Worker(agent) = actor { agent.record_session(path, response).await } else { response }
     }
 
     /// Sends a request unchanged.
     pub async fn send(&self, request: Request<Body>) -> axum::response::Response {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let answer = self.router.clone().oneshot(request).await.expect("the router always answers");
-        api_contract::check(&self.app, method, &path, answer).await
+        let response = self.router.clone().oneshot(request).await.expect("the router always answers");
+        api_contract::check(&self.app, method, &path, response).await
     }
 
     /// Sends a request and reads the response.
-    pub async fn call(&self, by: &Actor, method: &str, path: &str, body: impl Into<Body>) -> TestResponse {
-        read_response(self.open(by, method, path, body).await).await
+    pub async fn call(&self, actor: &Actor, method: &str, path: &str, body: impl Into<Body>) -> TestResponse {
+        read_response(self.open(actor, method, path, body).await).await
     }
 
-    pub async fn get(&self, by: &Actor, path: &str) -> TestResponse {
-        self.call(by, "GET", path, Body::empty()).await
+    pub async fn get(&self, actor: &Actor, path: &str) -> TestResponse {
+        self.call(actor, "GET", path, Body::empty()).await
     }
 
-    pub async fn post(&self, by: &Actor, path: &str, body: Value) -> TestResponse {
-        self.call(by, "POST", path, body.to_string()).await
+    pub async fn post(&self, actor: &Actor, path: &str, body: Value) -> TestResponse {
+        self.call(actor, "POST", path, body.to_string()).await
     }
 
     /// Adds a user; returns their signed-in browser.
     pub async fn add_user(&self, name: &str, role: &str) -> Actor {
         let body = json!({"name": name, "role": role, "password": PASSWORD});
         self.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
-        self.log_in(name, PASSWORD).await.expect("the password is right")
+        self.log_in(name, PASSWORD).await.expect("a valid password")
     }
 
     /// Adds a user with a token that sees only their own jobs and no workers.
     pub async fn restricted_token(&self, name: &str) -> Actor {
-        let by = self.add_user(name, "researcher").await;
+        let actor = self.add_user(name, "researcher").await;
         let scopes = ["account.manage", "config.edit", "job.submit", "job.view.own", "job.cancel.own"];
         let created =
-            self.post(&by, "/api/account/tokens", json!({"name": "own", "scopes": scopes})).await.expect_status(201);
+            self.post(&actor, "/api/account/tokens", json!({"name": "own", "scopes": scopes})).await.expect_status(201);
         Actor::Token(created["secret"].as_str().expect("text").to_owned())
     }
 
@@ -290,8 +296,9 @@ impl TestServer {
     /// Signs in; returns the browser on success.
     pub async fn log_in(&self, name: &str, password: &str) -> Option<Actor> {
         let form = format!("name={name}&password={password}");
-        let answer = self.call(&Actor::Nobody, "POST", "/ui/login", form).await;
-        let cookies = answer.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
+        let response = self.call(&Actor::Unauthenticated, "POST", "/ui/login", form).await;
+        let cookies =
+            response.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
         let session = cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with("sid="));
         session.map(|session| Actor::Cookie(session.to_owned()))
     }
@@ -311,8 +318,8 @@ impl TestServer {
     /// Submits a job; returns its id.
     pub async fn submit(&self, config: &str) -> String {
         let body = json!({"config_name": config, "target": "worker"});
-        let answer = self.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
-        answer["job_id"].as_str().expect("text").to_owned()
+        let response = self.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
+        response["job_id"].as_str().expect("text").to_owned()
     }
 
     pub async fn job(&self, id: &str) -> Value {
@@ -333,9 +340,9 @@ impl TestServer {
     }
 }
 
-/// Reads a whole response.
-pub async fn read_response(answer: axum::response::Response) -> TestResponse {
-    let (parts, body) = answer.into_parts();
-    let body = body.collect().await.expect("a whole body").to_bytes().to_vec();
+/// Reads a response with its body.
+pub async fn read_response(response: axum::response::Response) -> TestResponse {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.expect("a complete body").to_bytes().to_vec();
     TestResponse { status: parts.status, headers: parts.headers, body }
 }

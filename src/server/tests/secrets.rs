@@ -9,19 +9,19 @@ use crate::vault::Sealed;
 
 const VALUE: &str = "hf_0123456789abcdef";
 
-async fn put_secret(server: &TestServer, by: &Actor, name: &str, value: &str, shared: bool) -> Value {
+async fn put_secret(server: &TestServer, actor: &Actor, name: &str, value: &str, shared: bool) -> Value {
     let put = json!({"value": value, "shared": shared}).to_string();
-    server.call(by, "PUT", &format!("/api/secrets/{name}"), put).await.expect_status(200)
+    server.call(actor, "PUT", &format!("/api/secrets/{name}"), put).await.expect_status(200)
 }
 
 /// Submits as this user; returns the job and the token of its offered attempt.
-async fn submit_and_offer(server: &TestServer, by: &Actor, more: Value) -> (String, Actor) {
+async fn submit_and_offer(server: &TestServer, actor: &Actor, fields: Value) -> (String, Actor) {
     let (_, _, mut events) = server.connect_worker("gpu-1").await;
     let mut submit = json!({"config_name": "digits", "target": "worker"});
-    submit.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
-    let job = server.post(by, "/api/queue/submit", submit).await.expect_status(201);
+    submit.as_object_mut().expect("an object").extend(fields.as_object().cloned().unwrap_or_default());
+    let job = server.post(actor, "/api/queue/submit", submit).await.expect_status(201);
     let offer = events.next_offer().await;
-    assert_eq!(offer.hf_token, None, "our agent fetches them");
+    assert_eq!(offer.hf_token, None, "a current agent fetches its secrets");
     (job["job_id"].as_str().expect("text").to_owned(), Actor::Job(offer.upload_token))
 }
 
@@ -42,9 +42,9 @@ async fn job_gets_named_secrets_own_before_shared() {
     let delivered = fetch_job_secrets(&server, &key, &job).await;
     assert_eq!(delivered, json!({"HF_TOKEN": VALUE, "WANDB_API_KEY": "wandb_for_everybody"}));
 
-    let listed = server.get(&ada, "/api/secrets").await.expect_status(200);
+    let list = server.get(&ada, "/api/secrets").await.expect_status(200);
     let row = |secret: &Value| (secret["name"].clone(), secret["shared"].clone(), secret["delivered_at"].is_null());
-    let rows: Vec<_> = listed["secrets"].as_array().expect("a list").iter().map(row).collect();
+    let rows: Vec<_> = list["secrets"].as_array().expect("a list").iter().map(row).collect();
     let expected = [("HF_TOKEN", true, true), ("HF_TOKEN", false, false), ("WANDB_API_KEY", true, false)];
     assert_eq!(rows, expected.map(|(name, shared, never)| (json!(name), json!(shared), never)));
     let events = server.get(&ada, &format!("/api/queue/{job}/events")).await.text();
@@ -59,13 +59,13 @@ async fn job_gets_only_named_secrets() {
     for name in ["HF_TOKEN", "WANDB_API_KEY"] {
         put_secret(&server, &ada, name, VALUE, false).await;
     }
-    let wanted = |names: Value| json!({"config_name": "digits", "secrets": names});
-    let unknown = wanted(json!(["NOBODYS_KEY"]));
+    let submit_body = |names: Value| json!({"config_name": "digits", "secrets": names});
+    let unknown = submit_body(json!(["NOBODYS_KEY"]));
     server.post(&ada, "/api/queue/submit", unknown.clone()).await.expect_problem(404, "secret_not_found");
-    let dry = json!({"config_name": "digits", "secrets": ["NOBODYS_KEY"], "dry_run": true});
-    server.post(&ada, "/api/queue/submit", dry).await.expect_problem(404, "secret_not_found");
+    let dry_run = json!({"config_name": "digits", "secrets": ["NOBODYS_KEY"], "dry_run": true});
+    server.post(&ada, "/api/queue/submit", dry_run).await.expect_problem(404, "secret_not_found");
     let many: Vec<String> = (0..65).map(|n| format!("A{n}_KEY")).collect();
-    server.post(&ada, "/api/queue/submit", wanted(json!(many))).await.expect_problem(422, "too_large");
+    server.post(&ada, "/api/queue/submit", submit_body(json!(many))).await.expect_problem(422, "too_large");
 
     let (job, key) = submit_and_offer(&server, &ada, json!({"secrets": ["wandb_api_key"]})).await;
     assert_eq!(fetch_job_secrets(&server, &key, &job).await, json!({"WANDB_API_KEY": VALUE}));
@@ -76,12 +76,12 @@ async fn job_gets_only_named_secrets() {
 
 #[tokio::test]
 async fn job_without_named_secrets_gets_none() {
-    for more in [json!({}), json!({"secrets": []}), json!({"secrets": null})] {
+    for fields in [json!({}), json!({"secrets": []}), json!({"secrets": null})] {
         let server = TestServer::start().await;
         server.put_config("digits").await;
         let ada = server.add_user("ada", "researcher").await;
         put_secret(&server, &ada, "HF_TOKEN", VALUE, false).await;
-        let (job, key) = submit_and_offer(&server, &ada, more).await;
+        let (job, key) = submit_and_offer(&server, &ada, fields).await;
         assert_eq!(fetch_job_secrets(&server, &key, &job).await, json!({}));
     }
 }
@@ -108,8 +108,8 @@ async fn older_agent_gets_the_hub_token_in_the_offer() {
     let (_, key) = server.create_worker("old").await;
     server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.expect_status(200);
     let mut events = server.open_stream(&key).await;
-    let named = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
-    server.post(&Actor::Admin, "/api/queue/submit", named).await.expect_status(201);
+    let submit_body = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
+    server.post(&Actor::Admin, "/api/queue/submit", submit_body).await.expect_status(201);
     assert_eq!(events.next_offer().await.hf_token.as_deref(), Some(VALUE));
 }
 
@@ -117,16 +117,16 @@ async fn older_agent_gets_the_hub_token_in_the_offer() {
 async fn secret_values_cannot_be_read_back() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "researcher").await;
-    let shown = put_secret(&server, &ada, "HF_TOKEN", VALUE, false).await;
-    assert_eq!(shown["name"], "HF_TOKEN");
-    let mut text = shown.to_string();
+    let view = put_secret(&server, &ada, "HF_TOKEN", VALUE, false).await;
+    assert_eq!(view["name"], "HF_TOKEN");
+    let mut text = view.to_string();
     for path in ["/api/secrets", "/api/audit", "/secrets", "/account"] {
-        let by = if path == "/api/audit" { &Actor::Admin } else { &ada };
-        text += &server.get(by, path).await.text();
+        let actor = if path == "/api/audit" { &Actor::Admin } else { &ada };
+        text += &server.get(actor, path).await.text();
     }
     assert!(text.contains("HF_TOKEN") && !text.contains(VALUE), "{text}");
-    for file in std::fs::read_dir(server.directory.path()).expect("there") {
-        let path = file.expect("there").path();
+    for file in std::fs::read_dir(server.directory.path()).expect("a directory") {
+        let path = file.expect("an entry").path();
         let bytes = std::fs::read(&path).unwrap_or_default();
         assert!(!bytes.windows(VALUE.len()).any(|found| found == VALUE.as_bytes()), "{}", path.display());
     }
@@ -153,8 +153,8 @@ async fn invalid_secret_names_and_values() {
     let server = TestServer::start().await;
     let put = |value: Value| json!({"value": value}).to_string();
     for name in ["PATH", "LD_PRELOAD", "SIMPLETUNER_UPLOAD_TOKEN", "HF-TOKEN", "X"] {
-        let answer = server.call(&Actor::Admin, "PUT", &format!("/api/secrets/{name}"), put(json!(VALUE))).await;
-        answer.expect_problem(422, "invalid_secret_name");
+        let response = server.call(&Actor::Admin, "PUT", &format!("/api/secrets/{name}"), put(json!(VALUE))).await;
+        response.expect_problem(422, "invalid_secret_name");
     }
     for value in ["", "short", " seven77 ", &"x".repeat(65_537), "nul\0nul\0nul"] {
         server

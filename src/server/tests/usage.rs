@@ -23,15 +23,15 @@ async fn connect_worker_with_gpus(server: &TestServer, name: &str, gpus: usize) 
 }
 
 /// Advances the clock while the agent sends heartbeats.
-async fn hours(server: &TestServer, key: &Actor, number: i64) {
-    for _ in 0..number * 60 {
+async fn advance_hours(server: &TestServer, key: &Actor, hours: i64) {
+    for _ in 0..hours * 60 {
         server.clock.advance(Millis(HOUR.0 / 60));
         server.heartbeat(key, json!([])).await;
     }
 }
 
-async fn submit(server: &TestServer, by: &Actor, body: Value) -> String {
-    server.post(by, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
+async fn submit(server: &TestServer, actor: &Actor, body: Value) -> String {
+    server.post(actor, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
 }
 
 #[tokio::test]
@@ -46,17 +46,17 @@ async fn usage_is_counted_and_limited_to_visible_jobs() {
     for status in ["starting", "running"] {
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
-    // It matches no worker, so it stays pending. The only worker is busy meanwhile.
+    // This job matches no worker, so it stays pending. The only worker is busy.
     submit(&server, &Actor::Admin, json!({"config_name": "digits", "target": "worker", "worker_labels": labels})).await;
-    let held = async |hours: i64| {
+    let run_job = async |hours: i64| {
         for _ in 0..hours * 60 {
             server.clock.advance(Millis(HOUR.0 / 60));
             server.heartbeat(&key, json!([{"job_id": job, "attempt": 1, "state": "running"}])).await;
         }
     };
-    held(3).await;
+    run_job(3).await;
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    hours(&server, &key, 1).await;
+    advance_hours(&server, &key, 1).await;
     let all = server.get(&Actor::Admin, "/api/usage").await.expect_status(200);
     assert!(is_close(&all["total"]["gpu_hours"], 6.0) && is_close(&all["total"]["run_hours"], 3.0), "{all}");
     assert_eq!((&all["own"], &all["total"]["jobs"]), (&json!(false), &json!(1)));
@@ -78,9 +78,9 @@ async fn usage_is_counted_and_limited_to_visible_jobs() {
         "all users see the fleet"
     );
     let mallory = server.restricted_token("mallory").await;
-    let nothing = server.get(&mallory, "/api/usage").await.expect_status(200);
+    let empty_usage = server.get(&mallory, "/api/usage").await.expect_status(200);
     assert_eq!(
-        (&nothing["total"]["jobs"], &nothing["groups"], &nothing["waits"]["jobs"]),
+        (&empty_usage["total"]["jobs"], &empty_usage["groups"], &empty_usage["waits"]["jobs"]),
         (&json!(0), &json!([]), &json!(0))
     );
 
@@ -95,7 +95,7 @@ async fn usage_counts_the_requested_range_and_rejects_invalid_ones() {
     let server = TestServer::start().await;
     let now = server.app.services.context.now();
     let day = server.get(&Actor::Admin, &format!("/api/usage?until={}", now + HOUR)).await.expect_status(200);
-    assert_eq!(day["until"], json!(now), "what has not been yet does not count");
+    assert_eq!(day["until"], json!(now), "the future does not count");
     for query in [
         "since=yesterday".to_owned(),
         format!("since={now}"),
@@ -113,7 +113,7 @@ async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
     let (_, key) = connect_worker_with_gpus(&server, "rack-1", 2).await;
     let _events = server.open_stream(&key).await;
     for _ in 0..4 {
-        hours(&server, &key, 12).await;
+        advance_hours(&server, &key, 12).await;
         server.create_worker(&format!("w-{}", server.app.services.context.now().0)).await;
     }
     while server.app.services.audit.prune_audit().await.expect("a database") > 0 {}
@@ -121,5 +121,9 @@ async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
         |hours: i64| format!("/api/usage?since={}", server.app.services.context.now() + Millis(-hours * HOUR.0));
     assert_eq!(server.get(&Actor::Admin, &since(40)).await.expect_status(200).get("fleet"), None);
     let recent = server.get(&Actor::Admin, &since(10)).await.expect_status(200);
-    assert!(is_close(&recent["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", recent["fleet"]);
+    assert!(
+        is_close(&recent["fleet"]["gpu_hours"], 20.0),
+        "the worker was online for the full range: {}",
+        recent["fleet"]
+    );
 }

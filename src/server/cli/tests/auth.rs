@@ -44,13 +44,13 @@ ada    researcher  active    2024-01-15 10:30:00 UTC  u_ID
 ci     lead        active    2024-01-15 10:30:00 UTC  u_ID
 eve    lead        disabled  2024-01-15 10:30:00 UTC  u_ID
 ";
-    let listed = mask_ids(&harness.run(&["auth", "users", "list"]).await.expect_success());
+    let list = mask_ids(&harness.run(&["auth", "users", "list"]).await.expect_success());
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines.sort();
         lines
     };
-    assert_eq!(sorted(&listed), sorted(table));
+    assert_eq!(sorted(&list), sorted(table));
     assert!(harness.server.log_in("eve", &generated).await.is_none());
     assert_eq!(harness.run(&["auth", "users", "enable", "eve", "--json"]).await.json()["disabled"], false);
     assert_eq!(harness.run(&["auth", "users", "list", "-q"]).await.expect_success().lines().count(), 4);
@@ -114,16 +114,16 @@ async fn tokens_are_created_listed_and_revoked() {
     );
     harness.run_as(&ada, &["workers", "list"]).await.expect_failure(77, "`fleet.view`");
 
-    let listed = mask_ids(&harness.run(&["auth", "tokens", "list", "--user", "ada"]).await.expect_success());
+    let list = mask_ids(&harness.run(&["auth", "tokens", "list", "--user", "ada"]).await.expect_success());
     let table = "\
 NAME  SCOPES        EXPIRES                  USED      ID
 ci    job.view.own  2024-01-22 10:30:00 UTC  just now  t_ID
 ";
-    assert_eq!(listed, table);
-    let own = harness.run(&["auth", "tokens", "create", "mine", "--json"]).await.json();
-    assert!(own["secret"].as_str().is_some_and(|secret| secret.starts_with("st_")));
-    let mine = harness.run(&["auth", "tokens", "list", "--json"]).await.json();
-    assert!(mine["tokens"].as_array().expect("a list").iter().any(|token| token["name"] == "mine"));
+    assert_eq!(list, table);
+    let own_token = harness.run(&["auth", "tokens", "create", "mine", "--json"]).await.json();
+    assert!(own_token["secret"].as_str().is_some_and(|secret| secret.starts_with("st_")));
+    let own_tokens = harness.run(&["auth", "tokens", "list", "--json"]).await.json();
+    assert!(own_tokens["tokens"].as_array().expect("a list").iter().any(|token| token["name"] == "mine"));
 
     let id = harness.run(&["auth", "tokens", "list", "--user", "ada", "-q"]).await.single_line();
     harness.run(&["auth", "tokens", "revoke", &id]).await.expect_failure(2, "--yes");
@@ -136,14 +136,17 @@ ci    job.view.own  2024-01-22 10:30:00 UTC  just now  t_ID
 async fn sessions_are_listed_and_ended() {
     let harness = CliHarness::start().await;
     let browser = harness.server.add_user("ada", "researcher").await;
-    let listed = mask_ids(&harness.run(&["auth", "sessions", "list", "--user", "ada"]).await.expect_success());
-    assert!(listed.starts_with("HOST") && listed.contains("2024-01-15 10:30:00 UTC  just now  s_ID"), "{listed}");
+    let list = mask_ids(&harness.run(&["auth", "sessions", "list", "--user", "ada"]).await.expect_success());
+    assert!(list.starts_with("HOST") && list.contains("2024-01-15 10:30:00 UTC  just now  s_ID"), "{list}");
     let document = harness.run(&["auth", "sessions", "list", "--user", "ada", "--json"]).await.json();
     assert_eq!(document["sessions"].as_array().map(Vec::len), Some(1));
     let id = harness.run(&["auth", "sessions", "list", "--user", "ada", "-q"]).await.single_line();
     assert_eq!(harness.run(&["auth", "sessions", "revoke", &id, "-q"]).await.single_line(), id);
     harness.server.get(&browser, "/api/session").await.expect_problem(401, "not_authenticated");
-    assert!(harness.run(&["auth", "sessions", "list"]).await.expect_success().starts_with("HOST"), "one's own");
+    assert!(
+        harness.run(&["auth", "sessions", "list"]).await.expect_success().starts_with("HOST"),
+        "the sessions of the caller"
+    );
 }
 
 #[tokio::test]
@@ -152,12 +155,12 @@ async fn first_admin_invalidates_the_setup_code() {
     let services = &harness.server.app.services;
     let setup = services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     let operator = harness.operator();
-    let make = |name: &'static str, role: &'static str| {
+    let create = |name: &'static str, role: &'static str| {
         ["auth", "users", "create", name, "--role", role, "--generate-password"]
     };
-    harness.run_as(&operator, &make("vic", "viewer")).await.single_line();
+    harness.run_as(&operator, &create("vic", "viewer")).await.single_line();
     assert!(services.access.authenticator.setup_pending.load(Ordering::Relaxed), "a viewer is no admin");
-    harness.run_as(&operator, &make("ada", "admin")).await.single_line();
+    harness.run_as(&operator, &create("ada", "admin")).await.single_line();
     assert!(!services.access.authenticator.setup_pending.load(Ordering::Relaxed));
     let result =
         services.access.create_first_admin(Caller::system(), &setup, "eve", PASSWORD, BrowserInfo::default()).await;
@@ -175,7 +178,7 @@ async fn operator_token_is_valid_until_the_next_start() {
     let token = harness.server.app.services.access.issue_operator_token();
     harness.run_as(&operator, &["auth", "login-check"]).await.expect_failure(77, "rejects this token");
     harness.server.get(&Actor::Token(token.clone()), "/api/session").await.expect_status(200);
-    assert!(harness.server.log_in("", &token).await.is_none(), "no browser is opened by it");
+    assert!(harness.server.log_in("", &token).await.is_none(), "it does not sign in a browser");
     let key = Actor::worker(token.clone());
     harness
         .server

@@ -16,33 +16,42 @@ use crate::http::edge::server_address::ServerAddress;
 use crate::http::ui::submit_commands::submit_commands;
 
 /// Returns the arguments that a shell passes to a program of this name.
-fn arguments(command: &str, program: &str) -> Vec<String> {
+fn shell_arguments(command: &str, program: &str) -> Vec<String> {
     let script = format!("{program}() {{ printf '%s\\0' \"$@\"; }}\n{command}\n");
     let mut shell = Process::new("bash");
     shell.args(["--norc", "-c", &script]).env("LC_ALL", "C.UTF-8").env("SIMPLETUNER_API_TOKEN", "st_secret");
-    let ran = shell.output().expect("a bash");
-    assert!(ran.status.success() && ran.stderr.is_empty(), "{command}: {}", String::from_utf8_lossy(&ran.stderr));
-    let output = String::from_utf8(ran.stdout).expect("text");
+    let output = shell.output().expect("a bash");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let output = String::from_utf8(output.stdout).expect("text");
     output.strip_suffix('\0').unwrap_or_default().split('\0').map(str::to_owned).collect()
 }
 
-fn at(fingerprint: bool) -> ServerAddress {
+fn server_address(fingerprint: bool) -> ServerAddress {
     let fingerprint = fingerprint.then(|| format!("sha256:{}", "ab".repeat(32)).parse().expect("a fingerprint"));
     ServerAddress { base_url: "https://gpu.example:8001".to_owned(), fingerprint }
 }
 
-/// Returns the job that the command line makes of the first command, and the API of the second.
-fn parse_commands(job: &SubmitJob, at: &ServerAddress) -> [SubmitJob; 2] {
-    let shown = submit_commands(job, at);
-    let typed = arguments(&shown.cli, "simpletuner");
-    let cli = Cli::try_parse_from(std::iter::once("simpletuner".to_owned()).chain(typed)).expect("it is right");
+/// Returns the job that the command line parses from the first command, and the one that the API parses from the
+/// second.
+fn parse_commands(job: &SubmitJob, address: &ServerAddress) -> [SubmitJob; 2] {
+    let commands = submit_commands(job, address);
+    let cli_arguments = shell_arguments(&commands.cli, "simpletuner");
+    let cli =
+        Cli::try_parse_from(std::iter::once("simpletuner".to_owned()).chain(cli_arguments)).expect("a valid command");
     let Command::Jobs(ResourceCommand { command: JobsCommand::Submit(submit), .. }) = cli.command else {
-        panic!("{}", shown.cli)
+        panic!("{}", commands.cli)
     };
-    let sent = arguments(&shown.curl, "curl");
-    let body = sent.iter().skip_while(|argument| *argument != "--data-raw").nth(1).expect("a body");
-    assert!(!sent.iter().any(|argument| argument.contains("st_secret")), "no argument contains the token: {sent:?}");
-    assert!(!shown.curl.contains('\u{202e}') && !shown.cli.contains('\u{202e}'), "all of it is seen");
+    let curl_arguments = shell_arguments(&commands.curl, "curl");
+    let body = curl_arguments.iter().skip_while(|argument| *argument != "--data-raw").nth(1).expect("a body");
+    assert!(
+        !curl_arguments.iter().any(|argument| argument.contains("st_secret")),
+        "no argument contains the token: {curl_arguments:?}"
+    );
+    assert!(!commands.curl.contains('\u{202e}') && !commands.cli.contains('\u{202e}'), "no character hides others");
     [submit.job.to_submit_job(), serde_json::from_str(body).expect("a submit")]
 }
 
@@ -72,17 +81,17 @@ prop_compose! {
 #[test]
 fn defaults_are_omitted() {
     let job = SubmitJob { target: Target::Worker, ..SubmitJob::new("digits") };
-    let shown = submit_commands(&job, &at(false));
-    assert_eq!(shown.cli, "simpletuner jobs submit --target worker --url https://gpu.example:8001 \\\n  digits");
+    let commands = submit_commands(&job, &server_address(false));
+    assert_eq!(commands.cli, "simpletuner jobs submit --target worker --url https://gpu.example:8001 \\\n  digits");
     let curl = "printf 'Authorization: Bearer %s' \"$SIMPLETUNER_API_TOKEN\" | \\\n  curl -sS --fail-with-body -H @- https://gpu.example:8001/api/queue/submit \\\n  -H 'Content-Type: application/json' \\\n  --data-raw '{\"config_name\":\"digits\",\"target\":\"worker\"}'";
-    assert_eq!(shown.curl, curl);
+    assert_eq!(commands.curl, curl);
 }
 
 #[test]
 fn self_signed_server_is_pinned_by_its_key() {
-    let shown = submit_commands(&SubmitJob::new("digits"), &at(true));
-    assert!(shown.curl.contains("-k --pinnedpubkey sha256//q6urq6"), "{}", shown.curl);
-    assert!(shown.cli.contains("--orchestrator-fingerprint sha256:abab"), "{}", shown.cli);
+    let commands = submit_commands(&SubmitJob::new("digits"), &server_address(true));
+    assert!(commands.curl.contains("-k --pinnedpubkey sha256//q6urq6"), "{}", commands.curl);
+    assert!(commands.cli.contains("--orchestrator-fingerprint sha256:abab"), "{}", commands.cli);
 }
 
 #[test]
@@ -100,7 +109,7 @@ fn hostile_configuration_names_are_quoted() {
     ] {
         let labels = BTreeMap::from([("team".to_owned(), name.to_owned())]);
         let job = SubmitJob { worker_labels: Labels(labels), ..SubmitJob::new(name) };
-        assert_eq!(parse_commands(&job, &at(false)), [job.clone(), job.clone()], "{name:?}");
+        assert_eq!(parse_commands(&job, &server_address(false)), [job.clone(), job.clone()], "{name:?}");
     }
 }
 
@@ -108,6 +117,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn both_commands_submit_the_form_values(job in job(), fingerprint in any::<bool>()) {
-        prop_assert_eq!(parse_commands(&job, &at(fingerprint)), [job.clone(), job.clone()]);
+        prop_assert_eq!(parse_commands(&job, &server_address(fingerprint)), [job.clone(), job.clone()]);
     }
 }

@@ -9,7 +9,7 @@ async fn configuration_is_pushed_listed_shown_and_deleted() {
     let harness = CliHarness::start().await;
     let home = tempfile::tempdir().expect("a directory");
     let directory = home.path().join("digits");
-    fs::create_dir_all(directory.join("prompts")).expect("made");
+    fs::create_dir_all(directory.join("prompts")).expect("created");
     fs::write(directory.join("config.json"), "{\"--model_family\": \"flux\"}").expect("written");
     fs::write(directory.join("prompts/a.json"), "[]").expect("written");
     let path = directory.to_str().expect("text");
@@ -34,8 +34,8 @@ digits  2         3      flux      just now
     assert_eq!(harness.run(&["configs", "list"]).await.expect_success(), table);
     assert_eq!(harness.run(&["configs", "list", "-q"]).await.expect_success(), "alone\ndigits\n");
     assert_eq!(harness.run(&["configs", "list", "--json"]).await.json()["configs"][1]["name"], "digits");
-    let shown = harness.run(&["configs", "show", "digits"]).await.expect_success();
-    assert!(shown.contains("revision      2") && shown.contains("large.txt       586 KiB"), "{shown}");
+    let output = harness.run(&["configs", "show", "digits"]).await.expect_success();
+    assert!(output.contains("revision      2") && output.contains("large.txt       586 KiB"), "{output}");
     assert_eq!(harness.run(&["configs", "show", "digits", "--file", "prompts/a.json"]).await.expect_success(), "[]");
     assert_eq!(
         harness.run(&["configs", "show", "digits", "--json"]).await.json()["bundle"]["files"]["prompts/a.json"],

@@ -28,12 +28,15 @@ async fn each_error_has_its_exit_code() {
     let list = ["jobs", "list"];
     harness.run_as(&client(harness.address, None), &list).await.expect_failure(77, "SIMPLETUNER_API_TOKEN");
     harness.run_as(&harness.client("st_wrong"), &list).await.expect_failure(77, "(wrong_token)");
-    let closed = {
+    let unused_address = {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         listener.local_addr().expect("an address")
     };
-    harness.run_as(&client(closed, None), &list).await.expect_failure(69, "cannot reach a server at http://127.0.0.1:");
-    for (status, body, code, words) in [
+    harness
+        .run_as(&client(unused_address, None), &list)
+        .await
+        .expect_failure(69, "cannot reach a server at http://127.0.0.1:");
+    for (status, body, code, message) in [
         (StatusCode::OK, "<html>a router's page</html>", 69, "no orchestrator at"),
         (StatusCode::NOT_FOUND, "", 69, "check --url"),
         (StatusCode::BAD_GATEWAY, "", 75, "responds with 502"),
@@ -42,7 +45,7 @@ async fn each_error_has_its_exit_code() {
         (StatusCode::OK, "{\"jobs\": 5}", 1, "unexpected response"),
     ] {
         let address = serve_response(status, body).await;
-        harness.run_as(&client(address, None), &list).await.expect_failure(code, words);
+        harness.run_as(&client(address, None), &list).await.expect_failure(code, message);
     }
     harness.run(&["jobs", "list", "--json", "--quiet"]).await.expect_failure(2, "cannot be used with");
 }
@@ -51,18 +54,18 @@ async fn each_error_has_its_exit_code() {
 async fn redirect_does_not_leak_the_token() {
     let harness = CliHarness::start().await;
     let list = ["jobs", "list"];
-    let (received, seen) = tokio::sync::watch::channel(false);
+    let (requested, was_requested) = tokio::sync::watch::channel(false);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let target = listener.local_addr().expect("an address");
-    let router = Router::new().fallback(any(async move || received.send_replace(true).to_string()));
+    let router = Router::new().fallback(any(async move || requested.send_replace(true).to_string()));
     tokio::spawn(async move { axum::serve(listener, router).await });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let first = listener.local_addr().expect("an address");
-    let to = format!("http://{target}/api/queue");
-    let router = Router::new().fallback(any(async move || Redirect::temporary(&to)));
+    let target_url = format!("http://{target}/api/queue");
+    let router = Router::new().fallback(any(async move || Redirect::temporary(&target_url)));
     tokio::spawn(async move { axum::serve(listener, router).await });
     harness.run_as(&client(first, Some("st_secret")), &list).await.expect_failure(69, "check --url");
-    assert!(!*seen.borrow(), "it was followed");
+    assert!(!*was_requested.borrow(), "the redirect was followed");
 }
 
 #[tokio::test]
@@ -80,8 +83,9 @@ fn guide_lists_every_command() {
 
     fn leaf_commands(command: &clap::Command, path: &str) -> Vec<String> {
         let path = format!("{path} {}", command.get_name());
-        let below: Vec<String> = command.get_subcommands().flat_map(|below| leaf_commands(below, &path)).collect();
-        if below.is_empty() { vec![path.trim().to_owned()] } else { below }
+        let subcommands: Vec<String> =
+            command.get_subcommands().flat_map(|subcommand| leaf_commands(subcommand, &path)).collect();
+        if subcommands.is_empty() { vec![path.trim().to_owned()] } else { subcommands }
     }
 
     let nouns = ["workers", "jobs", "configs", "auth", "audit"];
@@ -93,7 +97,7 @@ fn guide_lists_every_command() {
         assert!(GUIDE.contains(&format!("| `{command}` |")), "docs/CLI.md has no row for `{command}`");
     }
     let rows = GUIDE.lines().filter(|line| nouns.iter().any(|noun| line.starts_with(&format!("| `{noun} "))));
-    assert_eq!(rows.count(), commands.len(), "docs/CLI.md has rows of commands that are not there");
+    assert_eq!(rows.count(), commands.len(), "docs/CLI.md has rows of commands that do not exist");
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn command_line_definition_is_valid_and_documented() {
     Cli::command().debug_assert();
     let mut out = Vec::new();
     let run = |args: &[&str], out: &mut Vec<u8>| {
-        let cli = Cli::try_parse_from([&["simpletuner"], args].concat()).expect("well written");
+        let cli = Cli::try_parse_from([&["simpletuner"], args].concat()).expect("a valid command");
         super::with_offline_output(out, |screen| match cli.command {
             Command::Completions(args) => generate::completions(&args, Cli::command(), screen),
             Command::Man(args) => generate::man(&args, Cli::command(), screen),
@@ -127,17 +131,20 @@ fn command_line_definition_is_valid_and_documented() {
 #[tokio::test]
 async fn unauthenticated_error_names_existing_commands() {
     let server = TestServer::start().await;
-    let answer = server.get(&Actor::Nobody, "/api/queue").await;
-    assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "Bearer");
-    let problem = answer.expect_problem(401, "not_authenticated");
+    let response = server.get(&Actor::Unauthenticated, "/api/queue").await;
+    assert_eq!(response.headers[header::WWW_AUTHENTICATE], "Bearer");
+    let problem = response.expect_problem(401, "not_authenticated");
     let detail = problem["detail"].as_str().expect("text");
     for words in ["`Authorization: Bearer …`", "`X-API-Key: …`", "on the account page"] {
         assert!(detail.contains(words), "{words}: {detail}");
     }
     let quoted = detail.split('`').skip(1).step_by(2);
     let commands: Vec<&str> = quoted.filter(|words| words.starts_with("simpletuner ")).collect();
-    let [makes, needs_none] = commands[..] else { panic!("two ways: {detail}") };
-    assert!(makes.contains("auth tokens create") && needs_none.ends_with("server --single-user"), "{detail}");
+    let [creates_token, needs_no_token] = commands[..] else { panic!("two commands are named: {detail}") };
+    assert!(
+        creates_token.contains("auth tokens create") && needs_no_token.ends_with("server --single-user"),
+        "{detail}"
+    );
     for command in commands {
         Cli::try_parse_from(command.split(' ')).unwrap_or_else(|error| panic!("{command}: {error}"));
     }

@@ -40,7 +40,7 @@ async fn weights_and_other_files_are_downloaded() {
     let harness = CliHarness::start().await;
     let job = completed_job(&harness, &FILES).await;
     let job = job.as_str();
-    let listed = harness.run(&["jobs", "files", job]).await.expect_success();
+    let list = harness.run(&["jobs", "files", job]).await.expect_success();
     let table = "\
 FILE                       KIND    SIZE  ATTEMPT
 lora.safetensors           final   7 B   1
@@ -48,34 +48,34 @@ notes-2/b.txt              other   3 B   1
 notes/a.txt                other   3 B   1
 validation_images/a b.png  sample  7 B   1
 ";
-    assert_eq!(listed, table);
+    assert_eq!(list, table);
     assert_eq!(harness.run(&["jobs", "files", job, "-q"]).await.expect_success().lines().count(), 4);
     let document = harness.run(&["jobs", "files", job, "--json"]).await.json();
     assert_eq!(document["artifacts"][0]["size_bytes"], 7);
 
     let home = tempfile::tempdir().expect("a directory");
     let to = home.path().join("out");
-    let at = |path: &str| to.join(path);
+    let download_path = |path: &str| to.join(path);
     let directory = to.to_str().expect("text");
     let weights = harness.run(&["jobs", "download", job, "--to", directory]).await;
     assert!(weights.err.contains("Downloaded lora.safetensors (7 B)."), "{}", weights.err);
-    assert_eq!(Path::new(&weights.single_line()), at("lora.safetensors"));
-    assert_eq!(content(at("lora.safetensors")), "weights");
+    assert_eq!(Path::new(&weights.single_line()), download_path("lora.safetensors"));
+    assert_eq!(content(download_path("lora.safetensors")), "weights");
     assert_eq!(fs::read_dir(&to).expect("a directory").count(), 1, "the weights only, under their name");
 
     let more = ["jobs", "download", job, "notes/", "validation_images/a b.png", "--to", directory, "-q"];
     assert_eq!(harness.run(&more).await.expect_success().lines().count(), 2);
-    assert_eq!(content(at("notes/a.txt")), "one");
-    assert_eq!(content(at("validation_images/a b.png")), "picture");
-    assert!(!at("notes-2").exists(), "another directory");
+    assert_eq!(content(download_path("notes/a.txt")), "one");
+    assert_eq!(content(download_path("validation_images/a b.png")), "picture");
+    assert!(!download_path("notes-2").exists(), "another directory");
 
-    fs::write(at("lora.safetensors"), "older").expect("written");
+    fs::write(download_path("lora.safetensors"), "older").expect("written");
     let again = ["jobs", "download", job, "--to", directory];
     harness.run(&again).await.expect_failure(2, "add --yes");
-    assert_eq!(content(at("lora.safetensors")), "older");
+    assert_eq!(content(download_path("lora.safetensors")), "older");
     let document = harness.run(&[&again[..], &["--yes", "--json"]].concat()).await.json();
     assert_eq!(document["artifacts"][0]["path"], "lora.safetensors");
-    assert_eq!(content(at("lora.safetensors")), "weights");
+    assert_eq!(content(download_path("lora.safetensors")), "weights");
 }
 
 #[tokio::test]
@@ -84,8 +84,9 @@ async fn download_without_a_result_says_why() {
     let job = completed_job(&harness, &FILES[1..]).await;
     let job = job.as_str();
     let home = tempfile::tempdir().expect("a directory");
-    let to = home.path().to_str().expect("text");
-    let download = async |more: &[&str]| harness.run(&[&["jobs", "download", job, "--to", to], more].concat()).await;
+    let directory = home.path().to_str().expect("text");
+    let download =
+        async |more: &[&str]| harness.run(&[&["jobs", "download", job, "--to", directory], more].concat()).await;
     let hint = format!("`simpletuner jobs files {job}` shows what it has");
     download(&[]).await.expect_failure(1, &format!("{job} has no weights; {hint}"));
     download(&["notes/a.txt", "note"]).await.expect_failure(1, &format!("{job} has no file \"note\"; {hint}"));
@@ -93,15 +94,19 @@ async fn download_without_a_result_says_why() {
     fs::write(home.path().join("notes"), "a file in its place").expect("written");
     download(&["notes/a.txt"]).await.expect_failure(78, "cannot write");
 
-    // Of the same length, so that only its digest tells.
+    // Of the same length, so that only the digest differs.
     fs::remove_file(home.path().join("notes")).expect("removed");
-    fs::write(stored(harness.server.directory.path(), "two"), "off").expect("written");
+    fs::write(find_stored_file(harness.server.directory.path(), "two"), "off").expect("written");
     download(&["notes-2"]).await.expect_failure(75, "arrived changed");
-    assert_eq!(fs::read_dir(home.path().join("notes-2")).expect("a directory").count(), 0, "nothing is left of it");
+    assert_eq!(
+        fs::read_dir(home.path().join("notes-2")).expect("a directory").count(),
+        0,
+        "the partial file is deleted"
+    );
 }
 
 /// Returns the file below this directory that has this content.
-fn stored(directory: &Path, text: &str) -> std::path::PathBuf {
+fn find_stored_file(directory: &Path, text: &str) -> std::path::PathBuf {
     let mut directories = vec![directory.join("artifacts")];
     while let Some(next) = directories.pop() {
         for entry in fs::read_dir(next).expect("a directory") {

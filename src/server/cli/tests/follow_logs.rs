@@ -41,29 +41,29 @@ impl SharedBuffer {
     }
 }
 
-/// Starts a job; returns its id and its worker.
+/// Starts a job; returns its id and its token.
 async fn start_running_job(harness: &CliHarness) -> (String, Actor) {
     harness.server.put_config("digits").await;
     let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
     let job = harness.server.submit("digits").await;
     let offer = events.next_offer().await;
-    let by = Actor::Job(offer.upload_token);
+    let token = Actor::Job(offer.upload_token);
     harness.server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    (job, by)
+    (job, token)
 }
 
-async fn write(harness: &CliHarness, by: &Actor, job: &str, offset: usize, text: &[u8]) {
+async fn write(harness: &CliHarness, token: &Actor, job: &str, offset: usize, text: &[u8]) {
     let path = format!("/api/workers/job/{job}/logs?attempt=1&offset={offset}");
-    harness.server.call(by, "PUT", &path, text.to_vec()).await.expect_status(200);
+    harness.server.call(token, "PUT", &path, text.to_vec()).await.expect_status(200);
 }
 
 #[tokio::test]
 async fn full_log_is_printed() {
     let harness = CliHarness::start().await;
-    let (job, by) = start_running_job(&harness).await;
+    let (job, token) = start_running_job(&harness).await;
     let long = (0..200_000).map(|n| format!("{n} é\n")).collect::<Vec<_>>().concat();
-    for (at, piece) in long.as_bytes().chunks(900_000).enumerate() {
-        write(&harness, &by, &job, at * 900_000, piece).await;
+    for (index, chunk) in long.as_bytes().chunks(900_000).enumerate() {
+        write(&harness, &token, &job, index * 900_000, chunk).await;
     }
     assert!(harness.run(&["jobs", "logs", &job]).await.expect_success() == long, "every byte, once");
     let document = harness.run(&["jobs", "logs", &job, "--attempt", "1", "--json"]).await.json();
@@ -76,29 +76,29 @@ async fn full_log_is_printed() {
 #[tokio::test]
 async fn followed_log_survives_disconnects_and_ends_with_the_job() {
     let harness = CliHarness::start().await;
-    let (job, by) = start_running_job(&harness).await;
+    let (job, token) = start_running_job(&harness).await;
     let mut relay = TcpRelay::start(harness.address).await;
-    let through = client(relay.address, Some(ADMIN));
+    let relayed_client = client(relay.address, Some(ADMIN));
     let (shown, messages) = (SharedBuffer::default(), SharedBuffer::default());
     let (mut out, mut err) = (shown.clone(), messages.clone());
     let args = ["jobs", "logs", &job, "-f"];
-    let follow = harness.run_into(&through, &args, &[], &mut out, &mut err);
+    let follow = harness.run_into(&relayed_client, &args, &[], &mut out, &mut err);
     let script = async {
-        write(&harness, &by, &job, 0, b"one\n").await;
+        write(&harness, &token, &job, 0, b"one\n").await;
         shown.wait_for("one\n").await;
         relay.cut().await;
         messages.wait_for("; retrying --").await;
-        write(&harness, &by, &job, 4, b"two\n").await;
+        write(&harness, &token, &job, 4, b"two\n").await;
         relay.listen().await;
         shown.wait_for("two\n").await;
         relay.cut().await;
-        write(&harness, &by, &job, 8, b"three\n").await;
-        let done = json!({"status": "completed", "attempt": 1, "exit_code": 0});
-        harness.server.report_status(&by, &job, done).await.expect_status(200);
+        write(&harness, &token, &job, 8, b"three\n").await;
+        let completed = json!({"status": "completed", "attempt": 1, "exit_code": 0});
+        harness.server.report_status(&token, &job, completed).await.expect_status(200);
         relay.listen().await;
     };
-    let (ended, ()) = tokio::join!(follow, script);
-    ended.expect("the job completed");
+    let (result, ()) = tokio::join!(follow, script);
+    result.expect("the job completed");
     assert_eq!(shown.text(), "one\ntwo\nthree\n");
     assert!(messages.text().contains("completed --"), "{}", messages.text());
 }
@@ -106,16 +106,16 @@ async fn followed_log_survives_disconnects_and_ends_with_the_job() {
 #[tokio::test]
 async fn exit_code_reflects_the_job_status() {
     let harness = CliHarness::start().await;
-    let (job, by) = start_running_job(&harness).await;
-    write(&harness, &by, &job, 0, b"before\n").await;
+    let (job, token) = start_running_job(&harness).await;
+    write(&harness, &token, &job, 0, b"before\n").await;
     let failed = json!({"status": "failed", "attempt": 1, "exit_code": 3, "error": "out of memory"});
-    harness.server.report_status(&by, &job, failed).await.expect_status(200);
+    harness.server.report_status(&token, &job, failed).await.expect_status(200);
     let followed = harness.run(&["jobs", "logs", &job, "--follow"]).await;
     assert_eq!((followed.code, followed.out.as_str()), (1, "before\n"));
     assert!(followed.err.contains("failed: ") && followed.err.contains("out of memory"), "{}", followed.err);
-    let pieces = harness.run(&["jobs", "logs", &job, "--follow", "--json"]).await;
-    let piece: Value = serde_json::from_str(pieces.out.trim_end()).expect("one document to a line");
-    assert_eq!((pieces.code, &piece["text"], &piece["next_offset"]), (1, &json!("before\n"), &json!(7)));
+    let json_output = harness.run(&["jobs", "logs", &job, "--follow", "--json"]).await;
+    let chunk: Value = serde_json::from_str(json_output.out.trim_end()).expect("one document to a line");
+    assert_eq!((json_output.code, &chunk["text"], &chunk["next_offset"]), (1, &json!("before\n"), &json!(7)));
     let quiet = harness.run(&["jobs", "logs", &job, "--follow", "--quiet"]).await;
     assert!(quiet.out == "before\n" && quiet.err.is_empty(), "{quiet:?}");
 }
@@ -132,14 +132,18 @@ async fn job_is_followed_from_submit_to_end() {
         // The job is queued before a worker connects.
         let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
         let offer = events.next_offer().await;
-        let (job, by) = (offer.job_id.to_string(), Actor::Job(offer.upload_token));
+        let (job, token) = (offer.job_id.to_string(), Actor::Job(offer.upload_token));
         harness.server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-        write(&harness, &by, &job, 0, b"hello\n").await;
+        write(&harness, &token, &job, 0, b"hello\n").await;
         shown.wait_for("hello\n").await;
         harness.server.post(&Actor::Admin, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_status(200);
-        harness.server.report_status(&by, &job, json!({"status": "cancelled", "attempt": 1})).await.expect_status(200);
+        harness
+            .server
+            .report_status(&token, &job, json!({"status": "cancelled", "attempt": 1}))
+            .await
+            .expect_status(200);
     };
-    let (ended, ()) = tokio::join!(follow, script);
-    assert_eq!(ended.expect_err("it was cancelled").code(), 1);
+    let (result, ()) = tokio::join!(follow, script);
+    assert_eq!(result.expect_err("it was cancelled").code(), 1);
     assert_eq!(shown.text(), "hello\n");
 }

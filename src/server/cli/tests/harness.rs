@@ -52,8 +52,8 @@ impl CommandOutput {
     }
 
     /// Checks the exit code and the message.
-    pub fn expect_failure(self, code: u8, words: &str) {
-        assert!(self.code == code && self.err.contains(words), "{code} {words:?}: {self:?}");
+    pub fn expect_failure(self, code: u8, message: &str) {
+        assert!(self.code == code && self.err.contains(message), "{code} {message:?}: {self:?}");
     }
 }
 
@@ -67,7 +67,7 @@ impl Prompter for ScriptedPrompter {
     }
 }
 
-/// A reader that closes the pipe after this many bytes, as `head` does.
+/// An output whose reader closes the pipe after this many bytes, as `head` does.
 pub struct ClosingWriter {
     pub after: usize,
     pub read: Vec<u8>,
@@ -125,7 +125,7 @@ impl CliHarness {
         client(self.address, Some(token))
     }
 
-    /// Returns the client of the server's own host.
+    /// Returns a client with the token of the operator, who is on the host of the server.
     pub fn operator(&self) -> Client {
         let token = self.server.app.services.access.issue_operator_token();
         let key = ApiCredential::Operator { token: SecretString(token), note: None };
@@ -145,9 +145,9 @@ impl CliHarness {
     /// Runs a command whose prompts get these answers.
     pub async fn run_with_answers(&self, client: &Client, args: &[&str], answers: &[&str]) -> CommandOutput {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let ended = self.run_into(client, args, answers, &mut out, &mut err).await;
-        let code = ended.as_ref().map_or_else(ExitError::code, |()| 0);
-        if let Err(exit) = ended
+        let result = self.run_into(client, args, answers, &mut out, &mut err).await;
+        let code = result.as_ref().map_or_else(ExitError::code, |()| 0);
+        if let Err(exit) = result
             && !exit.message().is_empty()
         {
             writeln!(err, "error: {}", exit.message()).expect("into memory");
@@ -197,7 +197,7 @@ impl CliHarness {
                 (screen.format, screen.assume_yes) = (output_format(&args.resource.output), args.resource.output.yes);
                 auth::run(args.resource.command, client, &mut screen).await
             }
-            other => panic!("{other:?} asks no server"),
+            other => panic!("{other:?} needs no server"),
         }
     }
 }
@@ -222,11 +222,12 @@ fn connection(address: SocketAddr, token: Option<&str>) -> Connection {
 pub fn mask_ids(text: &str) -> String {
     let mut masked = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find('_') {
-        let long = rest.len() >= at + 27 && rest.as_bytes()[at + 1..at + 27].iter().all(u8::is_ascii_alphanumeric);
-        let end = if long { at + 27 } else { at + 1 };
-        masked.push_str(&rest[..=at]);
-        if long {
+    while let Some(underscore) = rest.find('_') {
+        let is_id = rest.len() >= underscore + 27
+            && rest.as_bytes()[underscore + 1..underscore + 27].iter().all(u8::is_ascii_alphanumeric);
+        let end = if is_id { underscore + 27 } else { underscore + 1 };
+        masked.push_str(&rest[..=underscore]);
+        if is_id {
             masked.push_str("ID");
         }
         rest = &rest[end..];
@@ -239,13 +240,13 @@ pub struct TcpRelay {
     pub address: SocketAddr,
     target: SocketAddr,
     connections: Arc<tokio::sync::Mutex<JoinSet<()>>>,
-    accepting: Option<tokio::task::JoinHandle<()>>,
+    accept_task: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl TcpRelay {
     pub async fn start(target: SocketAddr) -> Self {
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut relay = Self { address: nowhere, target, connections: Arc::default(), accepting: None };
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut relay = Self { address: any_port, target, connections: Arc::default(), accept_task: None };
         relay.listen().await;
         relay
     }
@@ -255,12 +256,12 @@ impl TcpRelay {
         let listener = TcpListener::bind(self.address).await.expect("a port");
         self.address = listener.local_addr().expect("an address");
         let (target, connections) = (self.target, Arc::clone(&self.connections));
-        self.accepting = Some(tokio::spawn(async move {
-            while let Ok((mut near, _)) = listener.accept().await {
+        self.accept_task = Some(tokio::spawn(async move {
+            while let Ok((mut inbound, _)) = listener.accept().await {
                 connections.lock().await.spawn(async move {
-                    if let Ok(mut far) = TcpStream::connect(target).await {
+                    if let Ok(mut outbound) = TcpStream::connect(target).await {
                         // Either side may close the connection.
-                        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+                        let _ = tokio::io::copy_bidirectional(&mut inbound, &mut outbound).await;
                     }
                 });
             }
@@ -269,10 +270,10 @@ impl TcpRelay {
 
     /// Cuts all connections and accepts no more.
     pub async fn cut(&mut self) {
-        if let Some(accepting) = self.accepting.take() {
-            accepting.abort();
+        if let Some(accept_task) = self.accept_task.take() {
+            accept_task.abort();
             // The task was aborted.
-            let _ = accepting.await;
+            let _ = accept_task.await;
         }
         self.connections.lock().await.shutdown().await;
     }

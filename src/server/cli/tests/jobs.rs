@@ -37,13 +37,13 @@ j_ID  queued  place 1   digits  admin          20        just now
     assert_eq!(harness.run(&["jobs", "list", "--config", "digits", "-q"]).await.single_line(), job);
     assert_eq!(harness.run(&["jobs", "list", "--find", "GIT", "-q"]).await.single_line(), job);
     assert!(harness.run(&["jobs", "list", "--config", "dig"]).await.expect_success().is_empty());
-    let ended = harness.run(&["jobs", "list", "--ended"]).await;
-    assert!(ended.err.contains("No jobs.") && ended.expect_success().is_empty());
+    let ended_jobs = harness.run(&["jobs", "list", "--ended"]).await;
+    assert!(ended_jobs.err.contains("No jobs.") && ended_jobs.expect_success().is_empty());
 
-    let shown = harness.run(&["jobs", "show", &job]).await.expect_success();
+    let output = harness.run(&["jobs", "show", &job]).await.expect_success();
     for line in ["status       queued", "config       digits (revision 1)", "user         admin", "attempt      0 of 4"]
     {
-        assert!(shown.contains(line), "{line}: {shown}");
+        assert!(output.contains(line), "{line}: {output}");
     }
     assert_eq!(harness.run(&["jobs", "show", &job, "--json"]).await.json()["priority"], 20);
     assert_eq!(harness.run(&["jobs", "priority", &job, "5", "--json"]).await.json()["priority"], 5);
@@ -53,12 +53,13 @@ j_ID  queued  place 1   digits  admin          20        just now
     let cancelled = harness.run(&["jobs", "cancel", &job]).await;
     assert!(cancelled.err.contains("is cancelled") && cancelled.expect_success().is_empty());
     harness.run(&["jobs", "cancel", &job, "--json"]).await.expect_failure(1, "(");
-    let again = harness.run(&["jobs", "retry", &job, "--json"]).await.json();
-    assert_eq!((&again["status"], again["job_id"] == job.as_str()), (&json!("queued"), false));
-    let alone = harness.run(&["jobs", "submit", "digits", "--exclusive", "--checkpoints", "all"]).await.single_line();
-    let shown = harness.run(&["jobs", "show", &alone, "--json"]).await.json();
-    assert_eq!((&shown["exclusive"], &shown["checkpoints"]), (&json!(true), &json!("all")));
-    assert!(harness.run(&["jobs", "show", &alone]).await.expect_success().contains("exclusive    yes"));
+    let retried_job = harness.run(&["jobs", "retry", &job, "--json"]).await.json();
+    assert_eq!((&retried_job["status"], retried_job["job_id"] == job.as_str()), (&json!("queued"), false));
+    let exclusive =
+        harness.run(&["jobs", "submit", "digits", "--exclusive", "--checkpoints", "all"]).await.single_line();
+    let output = harness.run(&["jobs", "show", &exclusive, "--json"]).await.json();
+    assert_eq!((&output["exclusive"], &output["checkpoints"]), (&json!(true), &json!("all")));
+    assert!(harness.run(&["jobs", "show", &exclusive]).await.expect_success().contains("exclusive    yes"));
     harness.run(&["jobs", "submit", "digits", "--checkpoints", "some"]).await.expect_failure(2, "some");
     harness.run(&["jobs", "show", "j_none"]).await.expect_failure(1, "Job j_none not found. (job_not_found)");
 }
@@ -72,20 +73,17 @@ async fn failure_reason_is_shown_in_details_and_list() {
     let error = "ValueError: no images\nTraceback (most recent call last):\n  File \"train.py\", line 3";
     let failed = json!({"status": "failed", "attempt": 1, "exit_code": 1, "error": error, "error_line": 70_123});
     harness.server.report_status(&key, &job, failed).await.expect_status(200);
-    let shown = harness.run(&["jobs", "show", &job]).await.expect_success();
-    let why = "\
+    let output = harness.run(&["jobs", "show", &job]).await.expect_success();
+    let reason = "\
 reason       ValueError: no images
              Traceback (most recent call last):
                File \"train.py\", line 3
 error at     line 70123 of the log of attempt 1
 ";
-    assert!(shown.contains(why), "{shown}");
-    let listed = harness.run(&["jobs", "list"]).await.expect_success();
-    assert!(
-        listed.contains("SUBMITTED  REASON\n") && listed.trim_end().ends_with("ValueError: no images …"),
-        "{listed}"
-    );
-    assert!(!format!("{shown}{listed}").contains('\u{fffd}'), "{shown}{listed}");
+    assert!(output.contains(reason), "{output}");
+    let list = harness.run(&["jobs", "list"]).await.expect_success();
+    assert!(list.contains("SUBMITTED  REASON\n") && list.trim_end().ends_with("ValueError: no images …"), "{list}");
+    assert!(!format!("{output}{list}").contains('\u{fffd}'), "{output}{list}");
 }
 
 #[tokio::test]
@@ -105,13 +103,13 @@ async fn pending_reason_is_shown_before_and_after_submit() {
     assert_eq!(explained, preview);
     let document = harness.run(&["jobs", "explain", &job, "--json"]).await.json();
     assert_eq!(document["workers"][0]["fits"], false);
-    let why = document["summary"]["text"].as_str().expect("text");
-    assert_eq!(why, "1 worker: 0 have room=b.");
-    assert!(explained.contains(&format!("\n{why}\n")), "{explained}");
+    let reason = document["summary"]["text"].as_str().expect("text");
+    assert_eq!(reason, "1 worker: 0 have room=b.");
+    assert!(explained.contains(&format!("\n{reason}\n")), "{explained}");
     let again = harness.run(&args).await;
-    assert!(again.err.contains(&format!("no worker matches. {why}")), "{}", again.err);
-    let listed = harness.run(&["jobs", "list"]).await.expect_success();
-    assert!(listed.contains("no match") && !listed.contains("place 1"), "{listed}");
+    assert!(again.err.contains(&format!("no worker matches. {reason}")), "{}", again.err);
+    let list = harness.run(&["jobs", "list"]).await.expect_success();
+    assert!(list.contains("no match") && !list.contains("place 1"), "{list}");
     let local = harness.run(&["jobs", "submit", "digits", "--target", "local"]).await.err;
     assert!(local.contains("This server runs no jobs itself") && local.contains("--local on"), "{local}");
     assert!(harness.run(&["jobs", "explain", &job, "-q"]).await.expect_success().is_empty(), "no worker matches");
@@ -133,23 +131,23 @@ async fn lists_read_all_pages_and_output_may_close() {
     assert_eq!(harness.run(&["jobs", "list", "--json"]).await.json()["jobs"].as_array().map(Vec::len), Some(7));
 
     let mut head = ClosingWriter { after: 0, read: Vec::new() };
-    let left = harness.run_into(&harness.client, &["jobs", "list"], &[], &mut head, &mut Vec::new()).await;
-    assert_eq!(left.expect_err("the output is closed").code(), 0, "which is no failure");
+    let result = harness.run_into(&harness.client, &["jobs", "list"], &[], &mut head, &mut Vec::new()).await;
+    assert_eq!(result.expect_err("the output is closed").code(), 0, "that is no failure");
 }
 
 #[tokio::test]
 async fn submit_with_lost_response_creates_one_job() {
     let harness = CliHarness::start().await;
     harness.server.put_config("digits").await;
-    let lost = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&lost);
+    let request_count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&request_count);
     // A proxy that forwards requests but drops the first two responses.
     let drop_responses = from_fn(move |request: Request, next: Next| {
-        let counted = Arc::clone(&counted);
+        let counter = Arc::clone(&counter);
         async move {
-            let answer = next.run(request).await;
-            let is_lost = counted.fetch_add(1, Ordering::SeqCst) < 2;
-            if is_lost { StatusCode::BAD_GATEWAY.into_response() } else { answer }
+            let response = next.run(request).await;
+            let is_lost = counter.fetch_add(1, Ordering::SeqCst) < 2;
+            if is_lost { StatusCode::BAD_GATEWAY.into_response() } else { response }
         }
     });
     let router = Router::new().merge(harness.server.router.clone()).layer(drop_responses);
@@ -167,15 +165,15 @@ async fn submit_with_lost_response_creates_one_job() {
         )
         .await;
     });
-    let through = client(address, Some(ADMIN));
-    let job = harness.run_as(&through, &["jobs", "submit", "digits"]).await.single_line();
-    assert_eq!(lost.load(Ordering::SeqCst), 3);
+    let proxied_client = client(address, Some(ADMIN));
+    let job = harness.run_as(&proxied_client, &["jobs", "submit", "digits"]).await.single_line();
+    assert_eq!(request_count.load(Ordering::SeqCst), 3);
     assert_eq!(harness.run(&["jobs", "list", "-q"]).await.single_line(), job);
 
     // Requests that are not idempotent are not repeated.
-    lost.store(0, Ordering::SeqCst);
-    harness.run_as(&through, &["workers", "create", "gpu-1"]).await.expect_failure(75, "responds with 502");
-    assert_eq!(lost.load(Ordering::SeqCst), 1);
+    request_count.store(0, Ordering::SeqCst);
+    harness.run_as(&proxied_client, &["workers", "create", "gpu-1"]).await.expect_failure(75, "responds with 502");
+    assert_eq!(request_count.load(Ordering::SeqCst), 1);
     let key = ["jobs", "submit", "digits", "--idempotency-key", "k1"];
     assert_eq!(harness.run(&key).await.single_line(), harness.run(&key).await.single_line());
 }

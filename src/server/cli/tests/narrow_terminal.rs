@@ -34,27 +34,27 @@ async fn lists_and_explanations_are_readable() {
     let pending = harness.run(&args).await.single_line();
     for width in [80, 120] {
         harness.width = Some(width);
-        let listed = harness.run(&["jobs", "list"]).await.expect_success();
-        let headings: Vec<&str> = listed.lines().next().unwrap_or_default().split_whitespace().collect();
+        let list = harness.run(&["jobs", "list"]).await.expect_success();
+        let headings: Vec<&str> = list.lines().next().unwrap_or_default().split_whitespace().collect();
         for heading in ["JOB", "STATUS", "CONFIG", "SUBMITTED"] {
-            assert!(headings.contains(&heading), "{width}: {heading}: {listed}");
+            assert!(headings.contains(&heading), "{width}: {heading}: {list}");
         }
         for (job, status) in [(&failed, "failed"), (&pending, "queued")] {
-            let cells = row(&listed, job);
+            let cells = row(&list, job);
             for cell in [job.as_str(), status, "flux-lora-portraits", "just now"] {
-                assert!(cells.contains(&cell), "{width}: {cell}: {listed}");
+                assert!(cells.contains(&cell), "{width}: {cell}: {list}");
             }
         }
-        assert!(row(&listed, &pending).contains(&"no match"), "{width}: {listed}");
-        assert!(listed.contains(&ERROR[..30]), "{width}: the reason begins there: {listed}");
+        assert!(row(&list, &pending).contains(&"no match"), "{width}: {list}");
+        assert!(list.contains(&ERROR[..30]), "{width}: the list shows the beginning of the reason: {list}");
 
         let explained = harness.run(&["jobs", "explain", &pending]).await.expect_success();
         let document = harness.run(&["jobs", "explain", &pending, "--json"]).await.json();
         for blocker in document["workers"][0]["blockers"].as_array().expect("blockers") {
             for (heading, field) in [("BLOCKER", "text"), ("SUGGESTION", "change")] {
-                let (all, expected) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
-                let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-                assert!(bare(&all).contains(&bare(expected)), "{width}: {expected}: {all}\n{explained}");
+                let (words, expected) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
+                let normalize = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(normalize(&words).contains(&normalize(expected)), "{width}: {expected}: {words}\n{explained}");
             }
         }
         let sentence = document["text"].as_str().expect("a sentence");
@@ -62,11 +62,11 @@ async fn lists_and_explanations_are_readable() {
         assert_lines_fit(&harness, width, &failed, &explained).await;
     }
     let explained = harness.run(&["jobs", "explain", &pending]).await.expect_success();
-    assert_eq!(row(&explained, WORKER)[0], WORKER, "at 120 columns the name is whole too");
+    assert_eq!(row(&explained, WORKER)[0], WORKER, "at 120 columns the full name is shown");
     // At 80 columns the reason of a failure has a line of its own.
     harness.width = Some(80);
-    let listed = harness.run(&["jobs", "list"]).await.expect_success();
-    assert!(listed.contains(&ERROR[..70]), "{listed}");
+    let list = harness.run(&["jobs", "list"]).await.expect_success();
+    assert!(list.contains(&ERROR[..70]), "{list}");
 }
 
 /// Checks that no line of a table is wider than the terminal.

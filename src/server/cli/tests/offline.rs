@@ -45,8 +45,8 @@ async fn assert_password_reset(home: &Path, database: Option<&SecretString>) {
     let reset = ["auth", "reset-password", "ada", "--generate-password", "--json"];
     let changed = run(&harness, home, database, &reset).await;
     assert!(changed["password"].is_string() && changed["password"] != created["password"], "{changed}");
-    let listed = run(&harness, home, database, &["auth", "users", "list", "--json"]).await;
-    assert_eq!(listed["users"][0]["id"], created["id"]);
+    let list = run(&harness, home, database, &["auth", "users", "list", "--json"]).await;
+    assert_eq!(list["users"][0]["id"], created["id"]);
     let check = run(&harness, home, database, &["auth", "login-check", "--json"]).await;
     assert!(check["name"].as_str().is_some_and(|name| name.starts_with("host:")), "{check}");
 }

@@ -22,7 +22,7 @@ use crate::tls::{CertificatePaths, Tls, self_signed};
 
 fn certificate_paths(directory: &Path) -> CertificatePaths {
     let names = ["localhost".to_owned()];
-    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a pair")
+    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a certificate and its key")
 }
 
 fn client(address: SocketAddr, scheme: &str, trust: ServerTrust) -> Client {
@@ -38,8 +38,8 @@ fn client(address: SocketAddr, scheme: &str, trust: ServerTrust) -> Client {
 #[tokio::test]
 async fn servers_are_verified_by_key_or_authority() {
     let directory = tempfile::tempdir().expect("a directory");
-    let pair = certificate_paths(directory.path());
-    let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
+    let paths = certificate_paths(directory.path());
+    let tls = Tls::open(paths.clone(), &SystemClock).expect("a certificate");
     let harness = CliHarness::with_server(TestServer::start_with_tls(tls.clone()).await).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -53,17 +53,17 @@ async fn servers_are_verified_by_key_or_authority() {
 
     let check = ["auth", "login-check", "--quiet"];
     for trust in
-        [ServerTrust::PinnedKey(tls.fingerprint()), ServerTrust::CaFile(pair.chain.clone()), ServerTrust::AcceptAny]
+        [ServerTrust::PinnedKey(tls.fingerprint()), ServerTrust::CaFile(paths.chain.clone()), ServerTrust::AcceptAny]
     {
         assert_eq!(harness.run_as(&client(address, "https", trust), &check).await.single_line(), "admin");
     }
-    let wrong = ServerTrust::PinnedKey(Fingerprint([1; 32]));
+    let other_key = ServerTrust::PinnedKey(Fingerprint([1; 32]));
     harness
-        .run_as(&client(address, "https", wrong), &check)
+        .run_as(&client(address, "https", other_key), &check)
         .await
         .expect_failure(69, "different key than --orchestrator-fingerprint");
-    let strict = client(address, "https", ServerTrust::SystemRoots);
-    harness.run_as(&strict, &check).await.expect_failure(69, "SSL certificate verify failed");
+    let client_without_trust = client(address, "https", ServerTrust::SystemRoots);
+    harness.run_as(&client_without_trust, &check).await.expect_failure(69, "SSL certificate verify failed");
     harness
         .run_as(&client(address, "http", ServerTrust::SystemRoots), &check)
         .await

@@ -131,15 +131,15 @@ async fn gpus_are_shown_with_readings_and_reasons() {
     let unavailable = json!({"reason": "in_use", "detail": "process 4711 (python\u{1b})"});
     let full = json!({"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
         "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
-    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "unavailable": unavailable}]});
+    let readings = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "unavailable": unavailable}]});
     harness
         .server
-        .post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment], "unhealthy_reason": "full"}))
+        .post(&key, "/api/workers/heartbeat", json!({"telemetry": [readings], "unhealthy_reason": "full"}))
         .await
         .expect_status(200);
-    let shown = harness.run(&["workers", "show", "gpu-1"]).await.expect_success();
-    assert!(shown.contains("unhealthy     full\n"), "{shown}");
-    assert!(shown.contains("gpus          2× A100 80 GB, 1 unavailable\n"), "{shown}");
+    let output = harness.run(&["workers", "show", "gpu-1"]).await.expect_success();
+    assert!(output.contains("unhealthy     full\n"), "{output}");
+    assert!(output.contains("gpus          2× A100 80 GB, 1 unavailable\n"), "{output}");
     let table = format!(
         "\
 GPU  MODEL  STATE                          MEMORY        USE  TEMP   POWER        CLOCKS           READ      UUID
@@ -147,7 +147,7 @@ GPU  MODEL  STATE                          MEMORY        USE  TEMP   POWER      
 1    A100   in use: process 4711 (python)  80 GB         –    –      –            –                just now  GPU-1
 "
     );
-    assert!(shown.ends_with(&table), "{shown}\n{table}");
+    assert!(output.ends_with(&table), "{output}\n{table}");
     assert_eq!(
         harness.run(&["workers", "show", "gpu-1", "--json"]).await.json()["gpus"][1]["unavailable"]["reason"],
         "in_use"

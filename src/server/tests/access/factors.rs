@@ -15,47 +15,48 @@ use crate::vault::Sealed;
 
 const STEP: Millis = Millis::from_secs(30);
 
-async fn is_logged_in(server: &TestServer, by: &Actor) -> bool {
-    server.get(by, "/api/session").await.status == StatusCode::OK
+async fn is_logged_in(server: &TestServer, actor: &Actor) -> bool {
+    server.get(actor, "/api/session").await.status == StatusCode::OK
 }
 
 /// Returns the `Location` of a response.
-fn location(answer: &crate::tests::harness::TestResponse) -> &str {
-    answer.headers[header::LOCATION].to_str().expect("ascii")
+fn location(response: &crate::tests::harness::TestResponse) -> &str {
+    response.headers[header::LOCATION].to_str().expect("ascii")
 }
 
 #[tokio::test]
 async fn sign_in_with_an_app_requires_password_and_code() {
     let server = TestServer::start().await;
     let ada = user_with_totp(&server, "ada").await;
-    let (answer, pending) = log_in_with_password(&server, "ada", "").await;
-    assert_eq!(location(&answer), "/login/code?next=/");
+    let (response, pending) = log_in_with_password(&server, "ada", "").await;
+    assert_eq!(location(&response), "/login/code?next=/");
     assert!(session_actor(&pending).is_none() && pending.contains("pending="), "{pending}");
     assert!(!is_logged_in(&server, &Actor::Cookie(pending.clone())).await, "the password alone is not sufficient");
 
-    let half = Actor::Cookie(pending);
-    let page = server.get(&half, "/login/code?next=/jobs").await.text();
+    let pending_browser = Actor::Cookie(pending);
+    let page = server.get(&pending_browser, "/login/code?next=/jobs").await.text();
     assert!(page.contains("action=\"/ui/login/code\"") && page.contains("Signing in as ada."), "{page}");
     let form = format!("code={}&next=/jobs", current_code(&server, &ada.secret));
-    let answer = server.call(&half, "POST", "/ui/login/code", form).await;
-    assert_eq!(location(&answer), "/jobs");
-    let browser = session_actor(&set_cookies(&answer)).expect("a session");
+    let response = server.call(&pending_browser, "POST", "/ui/login/code", form).await;
+    assert_eq!(location(&response), "/jobs");
+    let browser = session_actor(&set_cookies(&response)).expect("a session");
     assert!(is_logged_in(&server, &browser).await);
-    let wrong = server.call(&Actor::Nobody, "POST", "/ui/login", "name=ada&password=not-the-password").await;
-    assert!(location(&wrong).starts_with("/login?"), "a wrong password is not asked for a code");
+    let rejected =
+        server.call(&Actor::Unauthenticated, "POST", "/ui/login", "name=ada&password=not-the-password").await;
+    assert!(location(&rejected).starts_with("/login?"), "after a wrong password no code is requested");
 }
 
 #[tokio::test]
 async fn code_is_valid_once_and_in_its_time_only() {
     let server = TestServer::start().await;
     let ada = user_with_totp(&server, "ada").await;
-    let now = current_code(&server, &ada.secret);
-    assert!(log_in(&server, "ada", &now).await.is_some());
-    assert!(log_in(&server, "ada", &now).await.is_none(), "a code that was used is rejected");
+    let code = current_code(&server, &ada.secret);
+    assert!(log_in(&server, "ada", &code).await.is_some());
+    assert!(log_in(&server, "ada", &code).await.is_none(), "a code that was used is rejected");
     server.clock.advance(STEP);
-    let (ahead, behind) = (code_at_step(&server, &ada.secret, 1), current_code(&server, &ada.secret));
-    assert!(log_in(&server, "ada", &ahead).await.is_some(), "clocks differ by a step");
-    assert!(log_in(&server, "ada", &behind).await.is_none(), "none from before the last one");
+    let (next_code, previous_code) = (code_at_step(&server, &ada.secret, 1), current_code(&server, &ada.secret));
+    assert!(log_in(&server, "ada", &next_code).await.is_some(), "clocks may differ by a step");
+    assert!(log_in(&server, "ada", &previous_code).await.is_none(), "a code older than the last one is rejected");
     server.clock.advance(Millis::from_secs(600));
     assert!(log_in(&server, "ada", &code_at_step(&server, &ada.secret, 2)).await.is_none());
     assert!(log_in(&server, "ada", &code_at_step(&server, &ada.secret, -2)).await.is_none());
@@ -72,9 +73,9 @@ async fn ten_recovery_codes_work_once_each() {
     let view = server.get(&ada.browser, "/api/account/factors").await.expect_status(200);
     assert_eq!(view["recovery_codes_left"], 9);
     let renewed = server.post(&ada.browser, "/api/account/recovery-codes", json!({})).await.expect_status(201);
-    assert!(log_in(&server, "ada", &ada.recovery_codes[1]).await.is_none(), "those from before are replaced");
-    let fresh = renewed["recovery_codes"][0].as_str().expect("text");
-    assert!(log_in(&server, "ada", fresh).await.is_some());
+    assert!(log_in(&server, "ada", &ada.recovery_codes[1]).await.is_none(), "earlier codes are replaced");
+    let new_code = renewed["recovery_codes"][0].as_str().expect("text");
+    assert!(log_in(&server, "ada", new_code).await.is_some());
 }
 
 #[tokio::test]
@@ -87,25 +88,25 @@ async fn code_guesses_are_limited_but_known_browsers_can_sign_in() {
     let device = known.split("; ").find(|pair| pair.starts_with("device=")).expect("a device");
     server.clock.advance(STEP);
     let (_, pending) = log_in_with_password(&server, "ada", "").await;
-    let half = Actor::Cookie(pending.clone());
-    let mut tried = 0;
+    let pending_browser = Actor::Cookie(pending.clone());
+    let mut guesses = 0;
     loop {
-        let answer = server.call(&half, "POST", "/ui/login/code", "code=000000").await;
+        let response = server.call(&pending_browser, "POST", "/ui/login/code", "code=000000").await;
         let page =
-            server.get(&Actor::Cookie(format!("{pending}; {}", set_cookies(&answer))), "/login/code").await.text();
+            server.get(&Actor::Cookie(format!("{pending}; {}", set_cookies(&response))), "/login/code").await.text();
         if !page.contains("This code is not valid") {
             assert!(page.contains("Try again in"), "{page}");
             break;
         }
-        tried += 1;
-        assert!(tried <= 10, "there is an end");
+        guesses += 1;
+        assert!(guesses <= 10, "guesses are limited");
     }
-    assert_eq!(tried, 5);
-    let right = format!("code={}", current_code(&server, &ada.secret));
-    let rejected = server.call(&half, "POST", "/ui/login/code", right.clone()).await;
-    assert!(session_actor(&set_cookies(&rejected)).is_none(), "the right code neither");
+    assert_eq!(guesses, 5);
+    let valid_form = format!("code={}", current_code(&server, &ada.secret));
+    let rejected = server.call(&pending_browser, "POST", "/ui/login/code", valid_form.clone()).await;
+    assert!(session_actor(&set_cookies(&rejected)).is_none(), "the correct code is rejected, too");
     let known = Actor::Cookie(format!("{pending}; {device}"));
-    let signed_in = server.call(&known, "POST", "/ui/login/code", right).await;
+    let signed_in = server.call(&known, "POST", "/ui/login/code", valid_form).await;
     assert!(session_actor(&set_cookies(&signed_in)).is_some());
 }
 
@@ -116,8 +117,8 @@ async fn pending_sign_in_ends_by_time_password_change_or_disabling() {
     let id = server.user_id("ada").await;
     let finish = async |pending: &str| {
         let form = format!("code={}", current_code(&server, &ada.secret));
-        let answer = server.call(&Actor::Cookie(pending.to_owned()), "POST", "/ui/login/code", form).await;
-        session_actor(&set_cookies(&answer)).is_some()
+        let response = server.call(&Actor::Cookie(pending.to_owned()), "POST", "/ui/login/code", form).await;
+        session_actor(&set_cookies(&response)).is_some()
     };
     let (_, late) = log_in_with_password(&server, "ada", "").await;
     server.clock.advance(Millis::from_secs(600));
@@ -149,9 +150,9 @@ async fn factors_are_managed_in_a_browser_with_the_password_only() {
     let ada = server.add_user("ada", "viewer").await;
     let token = server.post(&ada, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
     let secret = token["secret"].as_str().expect("text").to_owned();
-    let by_token = server.log_in("", &secret).await.expect("a token logs in");
-    for by in [&Actor::Token(secret), &by_token] {
-        server.post(by, "/api/account/totp", json!({})).await.expect_problem(409, "no_password_session");
+    let token_browser = server.log_in("", &secret).await.expect("a session");
+    for actor in [&Actor::Token(secret), &token_browser] {
+        server.post(actor, "/api/account/totp", json!({})).await.expect_problem(409, "no_password_session");
     }
     server.clock.advance(Millis::from_secs(15 * 60));
     server.post(&ada, "/api/account/totp", json!({})).await.expect_problem(403, "password_needed");
@@ -160,15 +161,16 @@ async fn factors_are_managed_in_a_browser_with_the_password_only() {
     let setup = server.call(&ada, "POST", "/ui/account/totp", format!("confirm_password={PASSWORD}")).await;
     assert_eq!(location(&setup), "/account/totp");
     let page = server.get(&ada, "/account/totp").await.text();
-    let shown = page.split("<code>").nth(1).and_then(|rest| rest.split('<').next()).expect("the key").replace(' ', "");
-    assert!(page.contains("class=\"qr\"") && shown.len() == 32, "{page}");
+    let secret_key =
+        page.split("<code>").nth(1).and_then(|rest| rest.split('<').next()).expect("the key").replace(' ', "");
+    assert!(page.contains("class=\"qr\"") && secret_key.len() == 32, "{page}");
     server.post(&ada, "/api/account/totp/confirm", json!({"code": "000000"})).await.expect_problem(422, "wrong_code");
-    assert!(server.log_in("ada", PASSWORD).await.is_some(), "one that is not confirmed counts for nothing");
+    assert!(server.log_in("ada", PASSWORD).await.is_some(), "an unconfirmed app is not a factor");
 
-    let form = format!("code={}", current_code(&server, &shown));
-    let done = server.call(&ada, "POST", "/ui/account/totp/confirm", form).await;
+    let form = format!("code={}", current_code(&server, &secret_key));
+    let confirmation = server.call(&ada, "POST", "/ui/account/totp/confirm", form).await;
     let Actor::Cookie(cookie) = &ada else { panic!("a browser") };
-    let next = Actor::Cookie(format!("{cookie}; {}", set_cookies(&done)));
+    let next = Actor::Cookie(format!("{cookie}; {}", set_cookies(&confirmation)));
     let account = server.get(&next, "/account").await.text();
     assert!(account.contains("10 recovery codes left") && account.contains("id=\"recovery-codes\""), "{account}");
     assert!(!server.get(&ada, "/account").await.text().contains("id=\"recovery-codes\""), "shown once");
@@ -182,9 +184,9 @@ async fn factors_are_managed_in_a_browser_with_the_password_only() {
     assert_eq!(prompt.status, StatusCode::FORBIDDEN, "the password alone is no longer sufficient");
     assert!(prompt.text().contains("name=\"confirm_code\""), "{}", prompt.text());
     server.post(&ada, "/api/session/proof", json!({"password": PASSWORD})).await.expect_problem(403, "factor_needed");
-    let wrong = json!({"password": PASSWORD, "code": "000000"});
-    server.post(&ada, "/api/session/proof", wrong).await.expect_problem(422, "wrong_code");
-    let form = format!("{form}&confirm_code={}", current_code(&server, &shown));
+    let wrong_proof = json!({"password": PASSWORD, "code": "000000"});
+    server.post(&ada, "/api/session/proof", wrong_proof).await.expect_problem(422, "wrong_code");
+    let form = format!("{form}&confirm_code={}", current_code(&server, &secret_key));
     server.call(&ada, "POST", "/ui/account/totp/remove", form).await;
     assert!(server.log_in("ada", PASSWORD).await.is_some());
     server.call(&ada, "DELETE", "/api/account/totp", "").await.expect_problem(404, "factor_not_found");
@@ -219,23 +221,23 @@ async fn required_second_factor_is_set_up_first() {
             server.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
         }
         assert_eq!(server.log_in("vic", PASSWORD).await.is_some(), viewer_in, "{rule:?}");
-        let (answer, pending) = log_in_with_password(&server, "ada", "").await;
-        assert_eq!(location(&answer), "/login/enrol?next=/");
-        let half = Actor::Cookie(pending);
-        assert!(!is_logged_in(&server, &half).await);
-        let page = server.get(&half, "/login/enrol?next=/jobs").await.text();
+        let (response, pending) = log_in_with_password(&server, "ada", "").await;
+        assert_eq!(location(&response), "/login/enrol?next=/");
+        let pending_browser = Actor::Cookie(pending);
+        assert!(!is_logged_in(&server, &pending_browser).await);
+        let page = server.get(&pending_browser, "/login/enrol?next=/jobs").await.text();
         let key =
             page.split("<code>").nth(1).and_then(|rest| rest.split('<').next()).expect("the key").replace(' ', "");
-        let wrong = server.call(&half, "POST", "/ui/login/enrol", "code=000000&next=/jobs").await;
-        assert!(location(&wrong).starts_with("/login/enrol?"), "{}", location(&wrong));
+        let rejected = server.call(&pending_browser, "POST", "/ui/login/enrol", "code=000000&next=/jobs").await;
+        assert!(location(&rejected).starts_with("/login/enrol?"), "{}", location(&rejected));
         let form = format!("code={}", current_code(&server, &key));
-        let done = server.call(&half, "POST", "/ui/login/enrol", form).await;
-        assert_eq!(location(&done), "/account");
-        let browser = Actor::Cookie(set_cookies(&done));
+        let confirmation = server.call(&pending_browser, "POST", "/ui/login/enrol", form).await;
+        assert_eq!(location(&confirmation), "/account");
+        let browser = Actor::Cookie(set_cookies(&confirmation));
         let account = server.get(&browser, "/account").await.text();
         assert!(account.contains("id=\"recovery-codes\""), "{account}");
         assert!(is_logged_in(&server, &browser).await);
-        assert!(server.log_in("ada", PASSWORD).await.is_none(), "from now on it takes a code");
+        assert!(server.log_in("ada", PASSWORD).await.is_none(), "sign-in now requires a code");
     }
 }
 
@@ -256,7 +258,7 @@ async fn totp_key_is_encrypted_and_recovery_codes_work_without_it() {
         .totp(&id)
         .await
         .expect("readable")
-        .expect("there");
+        .expect("a key");
     assert!(!format!("{stored:?}").contains(&ada.secret));
     let codes =
         server.app.services.context.store.read().await.expect("a reader").recovery_codes(&id).await.expect("readable");
@@ -267,7 +269,7 @@ async fn totp_key_is_encrypted_and_recovery_codes_work_without_it() {
         let lost = lost.clone();
         Box::pin(async move { tx.put_totp(&lost).await })
     }));
-    write.await.expect("there");
-    assert!(log_in(&server, "ada", &current_code(&server, &ada.secret)).await.is_none(), "it cannot be checked");
+    write.await.expect("written");
+    assert!(log_in(&server, "ada", &current_code(&server, &ada.secret)).await.is_none(), "the code cannot be checked");
     assert!(log_in(&server, "ada", &ada.recovery_codes[0]).await.is_some());
 }

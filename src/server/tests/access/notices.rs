@@ -10,27 +10,27 @@ use crate::tests::harness::totp::{log_in_with_password, set_cookies, user_with_t
 use crate::tests::harness::{Actor, PASSWORD, TestServer, read_response};
 
 /// Signs in from an address, with a browser that has these cookies; returns its new cookies.
-async fn log_in(server: &TestServer, host: [u8; 4], before: &str) -> String {
+async fn log_in(server: &TestServer, host: [u8; 4], cookies: &str) -> String {
     let request = Request::builder().method("POST").uri("/ui/login").header(header::HOST, "localhost:8001");
     let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
     let request =
-        request.header(header::COOKIE, before).header(header::USER_AGENT, "Browser/1").extension(Peer(host.into()));
+        request.header(header::COOKIE, cookies).header(header::USER_AGENT, "Browser/1").extension(Peer(host.into()));
     let body = Body::from(format!("name=ada&password={PASSWORD}"));
-    let answer = read_response(server.send(request.body(body).expect("a request")).await).await;
-    assert_eq!(answer.status, StatusCode::SEE_OTHER);
-    set_cookies(&answer)
+    let response = read_response(server.send(request.body(body).expect("a request")).await).await;
+    assert_eq!(response.status, StatusCode::SEE_OTHER);
+    set_cookies(&response)
 }
 
-async fn notices(server: &TestServer, by: &Actor) -> Vec<Value> {
-    server.get(by, "/api/account/notices").await.expect_status(200)["notices"].as_array().expect("a list").clone()
+async fn notices(server: &TestServer, actor: &Actor) -> Vec<Value> {
+    server.get(actor, "/api/account/notices").await.expect_status(200)["notices"].as_array().expect("a list").clone()
 }
 
 fn kinds(notices: &[Value]) -> Vec<&str> {
     notices.iter().map(|notice| notice["kind"].as_str().expect("text")).collect()
 }
 
-async fn unread(server: &TestServer, by: &Actor) -> Value {
-    server.get(by, "/api/session").await.expect_status(200)["unread_notices"].clone()
+async fn unread(server: &TestServer, actor: &Actor) -> Value {
+    server.get(actor, "/api/session").await.expect_status(200)["unread_notices"].clone()
 }
 
 #[tokio::test]
@@ -42,25 +42,25 @@ async fn unfamiliar_sign_in_makes_a_notice_and_can_be_ended() {
         .expect_status(201);
     let first = log_in(&server, [192, 0, 2, 1], "").await;
     let ada = Actor::Cookie(first.clone());
-    assert_eq!((notices(&server, &ada).await, unread(&server, &ada).await), (vec![], json!(0)), "a first login");
+    assert_eq!((notices(&server, &ada).await, unread(&server, &ada).await), (vec![], json!(0)), "a first sign-in");
     let device = first.split("; ").find(|pair| pair.starts_with("device=")).expect("a device");
-    let again = log_in(&server, [192, 0, 2, 200], device).await;
-    assert_eq!(notices(&server, &Actor::Cookie(again)).await, Vec::<Value>::new(), "a known browser nearby");
+    let new_browser = log_in(&server, [192, 0, 2, 200], device).await;
+    assert_eq!(notices(&server, &Actor::Cookie(new_browser)).await, Vec::<Value>::new(), "a known browser nearby");
 
     server.clock.advance(Millis(1));
     let thief = Actor::Cookie(log_in(&server, [198, 51, 100, 7], "").await);
-    let listed = notices(&server, &ada).await;
-    assert_eq!(kinds(&listed), ["new_browser"]);
-    assert_eq!((&listed[0]["host"], &listed[0]["agent"]), (&json!("198.51.100.7"), &json!("Browser/1")));
+    let list = notices(&server, &ada).await;
+    assert_eq!(kinds(&list), ["new_browser"]);
+    assert_eq!((&list[0]["host"], &list[0]["agent"]), (&json!("198.51.100.7"), &json!("Browser/1")));
     let page = server.get(&ada, "/jobs").await.text();
-    assert!(page.contains("href=\"/account#notices\""), "every page says so: {page}");
-    let session = listed[0]["session"].as_str().expect("it lasts").to_owned();
+    assert!(page.contains("href=\"/account#notices\""), "every page has a link to the notices: {page}");
+    let session = list[0]["session"].as_str().expect("a session").to_owned();
     let account = server.get(&ada, "/account").await.text();
     assert!(account.contains("Signed in with a new browser"), "{account}");
     assert!(account.contains(&format!("/ui/account/sessions/{session}/end")), "{account}");
     server.call(&ada, "POST", &format!("/ui/account/sessions/{session}/end"), "").await;
     assert_eq!(server.get(&thief, "/api/session").await.status, StatusCode::UNAUTHORIZED);
-    assert_eq!(notices(&server, &ada).await[0]["session"], Value::Null, "nothing is left to end");
+    assert_eq!(notices(&server, &ada).await[0]["session"], Value::Null, "the session has ended");
 
     server.clock.advance(Millis(1));
     log_in(&server, [203, 0, 113, 9], device).await;
@@ -85,10 +85,10 @@ async fn sign_in_changes_make_notices_until_read() {
     server.call(&Actor::Cookie(pending), "POST", "/ui/login/code", "code=000000").await;
     server.clock.advance(step);
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/users/{id}/factors"), "").await.expect_status(200);
-    let listed = notices(&server, &ada).await;
-    let all = ["factors_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
-    assert_eq!(kinds(&listed), all);
-    assert_eq!((&listed[0]["actor"], &listed[2]["actor"]), (&json!("admin/bootstrap"), &json!("ada")));
+    let list = notices(&server, &ada).await;
+    let expected = ["factors_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
+    assert_eq!(kinds(&list), expected);
+    assert_eq!((&list[0]["actor"], &list[2]["actor"]), (&json!("admin/bootstrap"), &json!("ada")));
     let page = server.get(&ada, "/account").await.text();
     for sentence in [
         "All second factors removed",
@@ -101,13 +101,13 @@ async fn sign_in_changes_make_notices_until_read() {
     assert_eq!(unread(&server, &ada).await, json!(5));
 
     // Notices after the page was rendered stay.
-    let until = listed[1]["at"].clone();
+    let until = list[1]["at"].clone();
     server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.expect_status(200);
     assert_eq!(
         (kinds(&notices(&server, &ada).await), unread(&server, &ada).await),
         (vec!["factors_removed"], json!(1))
     );
-    let form = format!("until={}", listed[0]["at"].as_str().expect("text"));
+    let form = format!("until={}", list[0]["at"].as_str().expect("text"));
     server.call(&ada, "POST", "/ui/account/notices/read", form).await;
     assert_eq!(unread(&server, &ada).await, json!(0));
     assert!(!server.get(&ada, "/jobs").await.text().contains("/account#notices"));
@@ -115,7 +115,7 @@ async fn sign_in_changes_make_notices_until_read() {
         .post(&Actor::Admin, &format!("/api/admin/users/{id}/password"), json!({"password": "given-by-an-admin"}))
         .await
         .expect_status(200);
-    let ada = server.log_in("ada", "given-by-an-admin").await.expect("in");
+    let ada = server.log_in("ada", "given-by-an-admin").await.expect("a session");
     assert_eq!(kinds(&notices(&server, &ada).await), ["password_reset"]);
 }
 
@@ -127,6 +127,6 @@ async fn notices_of_one_kind_and_browser_are_merged() {
     for _ in 0..3 {
         server.call(&Actor::Cookie(pending.clone()), "POST", "/ui/login/code", "code=000000").await;
     }
-    let listed = notices(&server, &ada.browser).await;
-    assert_eq!(kinds(&listed).iter().filter(|kind| **kind == "wrong_code").count(), 1);
+    let list = notices(&server, &ada.browser).await;
+    assert_eq!(kinds(&list).iter().filter(|kind| **kind == "wrong_code").count(), 1);
 }

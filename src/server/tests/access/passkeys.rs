@@ -13,13 +13,13 @@ use crate::tests::harness::totp;
 use crate::tests::harness::totp::{log_in_with_password, session_actor, set_cookies};
 use crate::tests::harness::{Actor, PASSWORD, TestResponse, TestServer};
 
-fn location(answer: &TestResponse) -> &str {
-    answer.headers[header::LOCATION].to_str().expect("ascii")
+fn location(response: &TestResponse) -> &str {
+    response.headers[header::LOCATION].to_str().expect("ascii")
 }
 
 /// Returns the kinds of a user's notices, newest first.
-async fn notices(server: &TestServer, by: &Actor) -> Vec<String> {
-    let page = server.get(by, "/api/account/notices").await.expect_status(200);
+async fn notices(server: &TestServer, actor: &Actor) -> Vec<String> {
+    let page = server.get(actor, "/api/account/notices").await.expect_status(200);
     let kind = |notice: &Value| notice["kind"].as_str().expect("text").to_owned();
     page["notices"].as_array().expect("a list").iter().map(kind).collect()
 }
@@ -31,31 +31,31 @@ async fn recorded_details(server: &TestServer, action: &str) -> Vec<Value> {
 }
 
 /// Confirms the password and the second factor again.
-async fn reauthenticate(server: &TestServer, by: &Actor, code: &str) {
-    server.post(by, "/api/session/proof", json!({"password": PASSWORD, "code": code})).await.expect_status(200);
+async fn reauthenticate(server: &TestServer, actor: &Actor, code: &str) {
+    server.post(actor, "/api/session/proof", json!({"password": PASSWORD, "code": code})).await.expect_status(200);
 }
 
 #[tokio::test]
 async fn sign_in_with_a_passkey_requires_password_and_passkey() {
     let server = TestServer::start().await;
     let PasskeyUser { browser, mut key, added } = user_with_passkey(&server, "ada", 1).await;
-    assert_eq!(added["recovery_codes"].as_array().map(Vec::len), Some(10), "the first factor comes with them");
+    assert_eq!(added["recovery_codes"].as_array().map(Vec::len), Some(10), "the first factor adds recovery codes");
     assert_eq!(added["passkey"]["origin"], "http://localhost:8001");
     assert!(server.log_in("ada", PASSWORD).await.is_none(), "the password alone is not sufficient");
-    let (answer, pending) = log_in_with_password(&server, "ada", "").await;
-    assert_eq!(location(&answer), "/login/code?next=/");
-    let options = login_options(&server, &pending).await.expect("a passkey is asked for");
+    let (response, pending) = log_in_with_password(&server, "ada", "").await;
+    assert_eq!(location(&response), "/login/code?next=/");
+    let options = login_options(&server, &pending).await.expect("passkey options");
     assert_eq!((&options["rpId"], &options["userVerification"]), (&json!("localhost"), &json!("preferred")));
-    let answer = send_assertion(&server, &pending, &key.get(&options)).await;
-    assert_eq!(location(&answer), "/jobs");
-    let inside = session_actor(&set_cookies(&answer)).expect("a session");
-    assert_eq!(server.get(&inside, "/api/session").await.expect_status(200)["name"], "ada");
+    let response = send_assertion(&server, &pending, &key.get(&options)).await;
+    assert_eq!(location(&response), "/jobs");
+    let signed_in_browser = session_actor(&set_cookies(&response)).expect("a session");
+    assert_eq!(server.get(&signed_in_browser, "/api/session").await.expect_status(200)["name"], "ada");
     let view = server.get(&browser, "/api/account/factors").await.expect_status(200);
     assert_eq!((&view["passkeys"][0]["name"], &view["totp_since"]), (&json!("Blue key"), &json!(null)));
     assert!(view["passkeys"][0]["last_used_at"].is_string(), "{view}");
-    assert!(log_in(&server, "ada", &mut key).await.is_some(), "and again");
+    assert!(log_in(&server, "ada", &mut key).await.is_some(), "the passkey works again");
     let code = added["recovery_codes"][0].as_str().expect("text");
-    assert!(totp::log_in(&server, "ada", code).await.is_some(), "a recovery code stands in for it");
+    assert!(totp::log_in(&server, "ada", code).await.is_some(), "a recovery code replaces it");
 }
 
 #[tokio::test]
@@ -65,15 +65,15 @@ async fn assertion_is_valid_for_one_sign_in() {
     let (_, first) = log_in_with_password(&server, "ada", "").await;
     server.clock.advance(Millis::from_secs(1));
     let (_, second) = log_in_with_password(&server, "ada", "").await;
-    let signed = key.get(&login_options(&server, &first).await.expect("asked"));
+    let signed = key.get(&login_options(&server, &first).await.expect("passkey options"));
     let other = send_assertion(&server, &second, &signed).await;
-    assert!(session_actor(&set_cookies(&other)).is_none(), "what another login asked for");
+    assert!(session_actor(&set_cookies(&other)).is_none(), "the challenge belongs to another sign-in");
     assert!(session_actor(&set_cookies(&send_assertion(&server, &first, &signed).await)).is_some());
     let again = send_assertion(&server, &first, &signed).await;
-    assert!(session_actor(&set_cookies(&again)).is_none(), "what was answered before");
+    assert!(session_actor(&set_cookies(&again)).is_none(), "the challenge was used before");
     assert!(location(&again).starts_with("/login/code?"), "{}", location(&again));
-    // After a rejection there is another try with a new challenge.
-    let other = login_options(&server, &second).await.expect("asked again");
+    // After a rejection the user can try again with a new challenge.
+    let other = login_options(&server, &second).await.expect("new passkey options");
     assert!(session_actor(&set_cookies(&send_assertion(&server, &second, &key.get(&other)).await)).is_some());
 }
 
@@ -82,10 +82,10 @@ async fn invalid_assertions_are_rejected_and_noticed() {
     let server = TestServer::start().await;
     let PasskeyUser { browser, mut key, .. } = user_with_passkey(&server, "ada", 1).await;
     let mut forged_passkey = SoftPasskey::new(1);
-    let PasskeyUser { key: mut eves, .. } = user_with_passkey(&server, "eve", 2).await;
+    let PasskeyUser { key: mut other_key, .. } = user_with_passkey(&server, "eve", 2).await;
     let (_, pending) = log_in_with_password(&server, "ada", "").await;
     for fault in ["origin", "host", "challenge", "type", "signature", "other", "junk"] {
-        let mut options = login_options(&server, &pending).await.expect("asked anew each time");
+        let mut options = login_options(&server, &pending).await.expect("new passkey options each time");
         let mut signed = match fault {
             "origin" => {
                 key.origin = "http://localhost:9999".to_owned();
@@ -103,7 +103,7 @@ async fn invalid_assertions_are_rejected_and_noticed() {
             }
             // The same name with another key.
             "signature" => forged_passkey.get(&options),
-            "other" => eves.get(&options),
+            "other" => other_key.get(&options),
             _ => key.get(&options),
         };
         if fault == "type" {
@@ -113,9 +113,9 @@ async fn invalid_assertions_are_rejected_and_noticed() {
         if fault == "junk" {
             signed = json!({"id": "x"});
         }
-        let answer = send_assertion(&server, &pending, &signed).await;
-        assert!(session_actor(&set_cookies(&answer)).is_none(), "{fault}");
-        let actor = Actor::Cookie(format!("{pending}; {}", set_cookies(&answer)));
+        let response = send_assertion(&server, &pending, &signed).await;
+        assert!(session_actor(&set_cookies(&response)).is_none(), "{fault}");
+        let actor = Actor::Cookie(format!("{pending}; {}", set_cookies(&response)));
         let page = server.get(&actor, "/login/code").await.text();
         let is_limited = page.contains("Try again in");
         assert!(is_limited || page.contains("This passkey was not accepted"), "{fault}: {page}");
@@ -125,7 +125,10 @@ async fn invalid_assertions_are_rejected_and_noticed() {
         }
     }
     assert_eq!(notices(&server, &browser).await[0], "wrong_passkey");
-    assert_eq!(recorded_details(&server, "access.login_failed").await.last().expect("some")["reason"], "wrong_passkey");
+    assert_eq!(
+        recorded_details(&server, "access.login_failed").await.last().expect("an entry")["reason"],
+        "wrong_passkey"
+    );
 }
 
 #[tokio::test]
@@ -140,10 +143,10 @@ async fn decreasing_counter_is_rejected_and_recorded() {
     assert!(log_in(&server, "ada", &mut copy).await.is_none());
     assert_eq!(notices(&server, &browser).await[0], "passkey_copied");
     assert_eq!(recorded_details(&server, "access.login_failed").await[0]["reason"], "passkey_copied");
-    assert!(log_in(&server, "ada", &mut key).await.is_some(), "its owner continues");
+    assert!(log_in(&server, "ada", &mut key).await.is_some(), "its owner can sign in");
     // Two concurrent sign-ins: the later response was compared with a counter that is outdated by then.
     let (_, slow) = log_in_with_password(&server, "ada", "").await;
-    let options = login_options(&server, &slow).await.expect("asked");
+    let options = login_options(&server, &slow).await.expect("passkey options");
     server.clock.advance(Millis::from_secs(1));
     assert!(log_in(&server, "ada", &mut key).await.is_some());
     server.clock.advance(Millis::from_secs(1));
@@ -159,7 +162,7 @@ async fn passkey_without_a_counter_works_repeatedly() {
     add_passkey(&server, &browser, &key, "Phone").await.expect_status(201);
     for _ in 0..2 {
         let (_, pending) = log_in_with_password(&server, "ada", "").await;
-        let options = login_options(&server, &pending).await.expect("asked");
+        let options = login_options(&server, &pending).await.expect("passkey options");
         let signed = key.get_without_counter(&options);
         assert!(session_actor(&set_cookies(&send_assertion(&server, &pending, &signed).await)).is_some());
     }
@@ -170,7 +173,7 @@ async fn challenge_expires_and_ends_with_the_passkey() {
     let server = TestServer::start().await;
     let PasskeyUser { browser, mut key, added } = user_with_passkey(&server, "ada", 1).await;
     let (_, late) = log_in_with_password(&server, "ada", "").await;
-    let signed = key.get(&login_options(&server, &late).await.expect("asked"));
+    let signed = key.get(&login_options(&server, &late).await.expect("passkey options"));
     server.clock.advance(Millis::from_secs(600));
     assert!(session_actor(&set_cookies(&send_assertion(&server, &late, &signed).await)).is_none());
     let setup = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
@@ -180,7 +183,7 @@ async fn challenge_expires_and_ends_with_the_passkey() {
     server.post(&browser, "/api/account/passkeys/confirm", confirm).await.expect_problem(409, "passkey_expired");
 
     let (_, pending_login) = log_in_with_password(&server, "ada", "").await;
-    let signed = key.get(&login_options(&server, &pending_login).await.expect("asked"));
+    let signed = key.get(&login_options(&server, &pending_login).await.expect("passkey options"));
     reauthenticate(&server, &browser, added["recovery_codes"][1].as_str().expect("text")).await;
     let path = format!("/api/account/passkeys/{}", added["passkey"]["id"].as_str().expect("text"));
     server.call(&browser, "DELETE", &path, "").await.expect_status(200);
@@ -196,7 +199,7 @@ async fn challenge_expires_and_ends_with_the_passkey() {
     assert_eq!(
         (&view["passkeys"], &view["recovery_codes_left"]),
         (&json!([]), &json!(0)),
-        "the codes go with the last"
+        "the codes are deleted with the last factor"
     );
     assert!(server.log_in("ada", PASSWORD).await.is_some());
 }
@@ -224,7 +227,7 @@ async fn several_passkeys_and_an_app_coexist() {
     server.call(&browser, "DELETE", &path, "").await.expect_status(200);
     assert!(log_in(&server, "ada", &mut key).await.is_none());
     let code = added["recovery_codes"][0].as_str().expect("text");
-    assert!(totp::log_in(&server, "ada", code).await.is_some(), "the codes stay with the others");
+    assert!(totp::log_in(&server, "ada", code).await.is_some(), "the codes stay valid while another factor exists");
     assert_eq!(
         recorded_details(&server, "access.factor_removed").await[0],
         json!({"factor": "passkey", "name": "Blue key"})
@@ -255,13 +258,19 @@ async fn passkeys_are_added_by_their_owner_only() {
     server.post(&eve, "/api/account/passkeys", json!({})).await.expect_problem(403, "password_needed");
 }
 
-/// Sends the response under this host name.
-async fn call_with_host(server: &TestServer, by: &Actor, host: &str, method: &str, path: &str) -> (StatusCode, String) {
-    let Actor::Cookie(cookie) = by else { panic!("a browser") };
+/// Sends a request with this host name; returns the status and the text of the response.
+async fn call_with_host(
+    server: &TestServer,
+    actor: &Actor,
+    host: &str,
+    method: &str,
+    path: &str,
+) -> (StatusCode, String) {
+    let Actor::Cookie(cookie) = actor else { panic!("a browser") };
     let request = Request::builder().method(method).uri(path).header(header::HOST, host).header(header::COOKIE, cookie);
-    let answer = server.send(request.body(Body::from("{}")).expect("a request")).await;
-    let status = answer.status();
-    let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+    let response = server.send(request.body(Body::from("{}")).expect("a request")).await;
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
     (status, String::from_utf8_lossy(&body).into_owned())
 }
 
@@ -269,7 +278,7 @@ async fn call_with_host(server: &TestServer, by: &Actor, host: &str, method: &st
 async fn passkeys_require_https_and_a_host_name() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "viewer").await;
-    for (host, why, sentence) in [
+    for (host, reason, sentence) in [
         ("tuner.example:8001", "insecure", "Passkeys work over HTTPS only."),
         ("192.0.2.7:8001", "no_name", "not an IP address"),
     ] {
@@ -277,7 +286,7 @@ async fn passkeys_require_https_and_a_host_name() {
         let problem: Value = serde_json::from_str(&problem).expect("a problem");
         assert_eq!(
             (status, &problem["code"], &problem["why"]),
-            (StatusCode::CONFLICT, &json!("passkeys_unavailable"), &json!(why))
+            (StatusCode::CONFLICT, &json!("passkeys_unavailable"), &json!(reason))
         );
         let (_, page) = call_with_host(&server, &ada, host, "GET", "/account").await;
         assert!(page.contains(sentence) && !page.contains("action=\"/ui/account/passkeys\""), "{host}: {page}");
@@ -293,16 +302,16 @@ async fn passkey_works_at_its_host_only_and_sign_in_names_it() {
     let form = format!("name=ada&password={PASSWORD}");
     let request = Request::post("/ui/login").header(header::HOST, "localhost:9999");
     let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    let answer = server.send(request.body(Body::from(form)).expect("a request")).await;
-    let cookie = answer.headers()[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a cookie");
+    let response = server.send(request.body(Body::from(form)).expect("a request")).await;
+    let cookie = response.headers()[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a cookie");
     let page =
         call_with_host(&server, &Actor::Cookie(cookie.to_owned()), "localhost:9999", "GET", "/login/code").await.1;
     assert!(page.contains("Your passkeys work at http://localhost:8001, not here."), "{page}");
     assert!(passkey_options(&page).is_none() && page.contains("action=\"/ui/login/code\""), "{page}");
     let code = added["recovery_codes"][0].as_str().expect("text");
     let form = format!("code={code}");
-    let answer = server.call(&Actor::Cookie(cookie.to_owned()), "POST", "/ui/login/code", form).await;
-    assert!(session_actor(&set_cookies(&answer)).is_some());
+    let response = server.call(&Actor::Cookie(cookie.to_owned()), "POST", "/ui/login/code", form).await;
+    assert!(session_actor(&set_cookies(&response)).is_some());
 }
 
 #[tokio::test]
@@ -311,22 +320,27 @@ async fn required_factor_cannot_be_replaced_by_setting_up_an_app() {
     let body = json!({"name": "ada", "role": "viewer", "password": PASSWORD});
     server.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
     let (_, pending) = log_in_with_password(&server, "ada", "").await;
-    let half = Actor::Cookie(pending);
-    let page = server.get(&half, "/login/enrol").await.text();
+    let pending_browser = Actor::Cookie(pending);
+    let page = server.get(&pending_browser, "/login/enrol").await.text();
     let secret = page.split("<code>").nth(1).and_then(|rest| rest.split('<').next()).expect("the key").replace(' ', "");
-    let done =
-        server.call(&half, "POST", "/ui/login/enrol", format!("code={}", totp::current_code(&server, &secret))).await;
-    let browser = session_actor(&set_cookies(&done)).expect("a session");
+    let confirmation = server
+        .call(&pending_browser, "POST", "/ui/login/enrol", format!("code={}", totp::current_code(&server, &secret)))
+        .await;
+    let browser = session_actor(&set_cookies(&confirmation)).expect("a session");
     // The setup of an app is started, and a passkey is added instead.
     add_passkey(&server, &browser, &SoftPasskey::new(1), "Blue key").await.expect_status(201);
     server.call(&browser, "DELETE", "/api/account/totp", "").await.expect_status(200);
     let setup = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
-    let (answer, pending) = log_in_with_password(&server, "ada", "").await;
-    assert_eq!(location(&answer), "/login/code?next=/");
-    let half = Actor::Cookie(pending);
-    assert_eq!(location(&server.get(&half, "/login/enrol").await), "/login", "its key is never shown");
+    let (response, pending) = log_in_with_password(&server, "ada", "").await;
+    assert_eq!(location(&response), "/login/code?next=/");
+    let pending_browser = Actor::Cookie(pending);
+    assert_eq!(
+        location(&server.get(&pending_browser, "/login/enrol").await),
+        "/login",
+        "the key of the app is never shown"
+    );
     let form = format!("code={}", totp::current_code(&server, setup["secret"].as_str().expect("text")));
-    let tried = server.call(&half, "POST", "/ui/login/enrol", form).await;
+    let tried = server.call(&pending_browser, "POST", "/ui/login/enrol", form).await;
     assert!(session_actor(&set_cookies(&tried)).is_none());
 }
 
@@ -337,11 +351,11 @@ async fn admin_sees_and_removes_all_second_factors() {
     totp::set_up_totp(&server, browser.clone()).await;
     server.add_user("eve", "viewer").await;
     let page = server.get(&Actor::Admin, "/api/admin/users").await.expect_status(200);
-    let has = |name: &str| {
+    let has_factor = |name: &str| {
         let users = page["users"].as_array().expect("a list");
         users.iter().find(|user| user["name"] == name).map(|user| user["second_factor"].clone())
     };
-    assert_eq!((has("ada"), has("eve")), (Some(json!(true)), Some(json!(false))));
+    assert_eq!((has_factor("ada"), has_factor("eve")), (Some(json!(true)), Some(json!(false))));
     let path = format!("/api/admin/users/{}/factors", server.user_id("ada").await);
     let detail = server.get(&Actor::Admin, &path.replace("/factors", "")).await.expect_status(200);
     assert_eq!(detail["factors"]["passkeys"][0]["name"], "Blue key");
@@ -363,14 +377,14 @@ async fn pages_add_and_remove_a_passkey() {
     let setup = server.call(&ada, "POST", "/ui/account/passkeys", format!("confirm_password={PASSWORD}")).await;
     assert_eq!(location(&setup), "/account/passkeys/new");
     let page = server.get(&ada, "/account/passkeys/new").await.text();
-    assert!(page.contains("const bytes = (text) => "), "the script as it is written: {page}");
+    assert!(page.contains("const bytes = (text) => "), "the script is not escaped: {page}");
     let key = SoftPasskey::new(1);
     let credential = key.create(&passkey_options(&page).expect("the options")).to_string();
     let form = format!("name=Blue+key&credential={credential}");
-    let done = server.call(&ada, "POST", "/ui/account/passkeys/confirm", form).await;
-    assert_eq!(location(&done), "/account");
+    let confirmation = server.call(&ada, "POST", "/ui/account/passkeys/confirm", form).await;
+    assert_eq!(location(&confirmation), "/account");
     let Actor::Cookie(cookie) = &ada else { panic!("a browser") };
-    let next = Actor::Cookie(format!("{cookie}; {}", set_cookies(&done)));
+    let next = Actor::Cookie(format!("{cookie}; {}", set_cookies(&confirmation)));
     let account = server.get(&next, "/account").await.text();
     assert!(account.contains("id=\"recovery-codes\"") && account.contains("Blue key"), "{account}");
     let id = server.get(&ada, "/api/account/factors").await.expect_status(200)["passkeys"][0]["id"].clone();

@@ -26,8 +26,8 @@ async fn passwords_may_be_long_with_any_characters() {
         let body = json!({"name": name, "role": "viewer", "password": password});
         server.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
         assert!(server.log_in(name, &percent_escaped(password)).await.is_some(), "{name}");
-        let cut: String = password.chars().take(password.chars().count() - 1).collect();
-        assert!(server.log_in(name, &percent_escaped(&cut)).await.is_none(), "{name}: the last character counts");
+        let truncated: String = password.chars().take(password.chars().count() - 1).collect();
+        assert!(server.log_in(name, &percent_escaped(&truncated)).await.is_none(), "{name}: the last character counts");
     }
     let body = json!({"name": "longer", "role": "viewer", "password": format!("{longest}é")});
     server.post(&Actor::Admin, "/api/admin/users", body).await.expect_problem(422, "weak_password");
@@ -37,15 +37,15 @@ async fn passwords_may_be_long_with_any_characters() {
 async fn password_fields_hide_input_and_support_password_managers() {
     let server = TestServer::start().await;
     let Actor::Cookie(ada) = server.add_user("ada", "admin").await else { panic!("a browser") };
-    let somebody = format!("/admin/users/{}", server.user_id("ada").await);
-    let fresh = TestServer::start_as(AuthMode::SingleUser).await;
-    fresh.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
+    let user_path = format!("/admin/users/{}", server.user_id("ada").await);
+    let new_server = TestServer::start_as(AuthMode::SingleUser).await;
+    new_server.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     let pages = [
         (page(&server, "", "/login").await, 1),
-        (page(&fresh, "", "/login").await, 1),
+        (page(&new_server, "", "/login").await, 1),
         (page(&server, &ada, "/account").await, 2),
         (page(&server, &ada, "/admin/users").await, 1),
-        (page(&server, &ada, &somebody).await, 1),
+        (page(&server, &ada, &user_path).await, 1),
         (page(&server, &ada, "/confirm").await, 1),
         // A user with a token enters it again in the same field.
         (page(&server, &log_in(&server).await, "/confirm").await, 1),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::tests::harness::passkey::{SoftPasskey, add_passkey, user_with_passkey};
 use crate::tests::harness::{Actor, TestResponse, TestServer};
 
-async fn create(server: &TestServer, by: &Actor, body: Value) -> TestResponse {
-    server.post(by, "/api/account/tokens", body).await
+async fn create(server: &TestServer, actor: &Actor, body: Value) -> TestResponse {
+    server.post(actor, "/api/account/tokens", body).await
 }
 
 #[tokio::test]
@@ -20,8 +20,8 @@ async fn api_tokens_are_limited_per_user() {
     create(&server, &ada, json!({"name": "two"})).await.expect_problem(409, "name_taken");
     let rejected = create(&server, &ada, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
     assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("2 API tokens")), "{rejected}");
-    let for_ada = format!("/api/admin/users/{}/tokens", server.user_id("ada").await);
-    server.post(&Actor::Admin, &for_ada, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
+    let user_tokens_path = format!("/api/admin/users/{}/tokens", server.user_id("ada").await);
+    server.post(&Actor::Admin, &user_tokens_path, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
     create(&server, &bob, json!({"name": "one"})).await.expect_status(201);
     let path = format!("/api/account/tokens/{}", first.as_str().expect("text"));
     server.call(&ada, "DELETE", &path, "").await.expect_status(200);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::tests::harness::{Actor, TestServer};
 
 /// The fields of a worker that only its admins see.
-const PRIVATE: [&str; 9] = [
+const ADMIN_FIELDS: [&str; 9] = [
     "allowed_networks",
     "last_used_from",
     "settings",
@@ -18,9 +18,9 @@ const PRIVATE: [&str; 9] = [
     "token_unused_ends_at",
 ];
 
-async fn submit_job(server: &TestServer, by: &Actor) -> String {
+async fn submit_job(server: &TestServer, actor: &Actor) -> String {
     let body = json!({"config_name": "digits", "target": "worker"});
-    server.post(by, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
+    server.post(actor, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
 }
 
 /// A worker with a GPU, whose agent does not verify this server.
@@ -41,15 +41,15 @@ async fn users_see_all_jobs_and_change_their_own() {
     server.put_config("digits").await;
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "researcher").await);
     let job = submit_job(&server, &ada).await;
-    for by in [&eve, &server.add_user("vic", "viewer").await] {
+    for actor in [&eve, &server.add_user("vic", "viewer").await] {
         for path in ["", "/explain", "/config", "/logs", "/events", "/artifacts"] {
-            server.get(by, &format!("/api/queue/{job}{path}")).await.expect_status(200);
+            server.get(actor, &format!("/api/queue/{job}{path}")).await.expect_status(200);
         }
-        assert_eq!(server.get(by, "/api/queue").await.expect_status(200)["total"], 1);
-        let page = server.get(by, &format!("/jobs/{job}")).await;
+        assert_eq!(server.get(actor, "/api/queue").await.expect_status(200)["total"], 1);
+        let page = server.get(actor, &format!("/jobs/{job}")).await;
         assert_eq!(page.status, StatusCode::OK);
-        assert!(!page.text().contains(&format!("/ui/jobs/{job}/cancel")), "no button that does nothing");
-        assert!(!server.get(by, "/jobs").await.text().contains(&format!("/jobs/{job}/cancel")));
+        assert!(!page.text().contains(&format!("/ui/jobs/{job}/cancel")), "no cancel button without the permission");
+        assert!(!server.get(actor, "/jobs").await.text().contains(&format!("/jobs/{job}/cancel")));
     }
     let rejected = server
         .post(&eve, &format!("/api/queue/{job}/cancel"), json!({}))
@@ -72,19 +72,23 @@ async fn users_see_workers_without_admin_fields() {
     let networks = json!({"allowed_networks": ["127.0.0.0/8"]}).to_string();
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), networks).await.expect_status(200);
     let vic = server.add_user("vic", "viewer").await;
-    let one = format!("/api/admin/workers/{id}");
+    let worker_path = format!("/api/admin/workers/{id}");
     let first_worker = |page: &Value| page["workers"][0].clone();
-    for path in [one.as_str(), "/api/admin/workers?facets=true", "/api/admin/gpus"] {
-        let (all, seen) =
+    for path in [worker_path.as_str(), "/api/admin/workers?facets=true", "/api/admin/gpus"] {
+        let (admin_page, viewer_page) =
             (server.get(&Actor::Admin, path).await.expect_status(200), server.get(&vic, path).await.expect_status(200));
-        let is_list = all["workers"].is_array();
-        let (full, shown) = if is_list { (first_worker(&all), first_worker(&seen)) } else { (all, seen.clone()) };
+        let is_list = admin_page["workers"].is_array();
+        let (full, shown) = if is_list {
+            (first_worker(&admin_page), first_worker(&viewer_page))
+        } else {
+            (admin_page, viewer_page.clone())
+        };
         let changed = full.as_object().expect("an object").iter().filter(|(field, value)| shown[*field] != **value);
         let changed: Vec<&str> = changed.map(|(field, _)| field.as_str()).filter(|field| *field != "sandbox").collect();
-        assert!(changed.iter().all(|field| PRIVATE.contains(field)), "{path}: {changed:?}");
+        assert!(changed.iter().all(|field| ADMIN_FIELDS.contains(field)), "{path}: {changed:?}");
         assert_eq!((&full["tls_verify"], &shown["tls_verify"]), (&json!(false), &Value::Null), "{path}");
         assert_eq!((&shown["name"], &shown["gpu_count"]), (&json!("gpu-1"), &json!(1)));
-        let text = seen.to_string();
+        let text = viewer_page.to_string();
         for secret in ["127.0.0", "/srv/agent", "tls:off"] {
             assert!(!text.contains(secret), "{path}: {secret} in {text}");
         }
@@ -95,11 +99,11 @@ async fn users_see_workers_without_admin_fields() {
         server.get(&vic, path).await.expect_problem(403, "permission_denied");
         assert_eq!(server.get(&Actor::Admin, path).await.status, StatusCode::OK);
     }
-    let history = format!("{one}/gpus/history");
+    let history = format!("{worker_path}/gpus/history");
     for path in [history.as_str(), "/api/admin/gpus/history", "/api/usage"] {
         server.get(&vic, path).await.expect_status(200);
     }
-    for path in [format!("{one}/events"), format!("{one}/attempts"), "/api/overview".to_owned()] {
+    for path in [format!("{worker_path}/events"), format!("{worker_path}/attempts"), "/api/overview".to_owned()] {
         server.get(&vic, &path).await.expect_problem(403, "permission_denied");
     }
     let found = server.get(&vic, "/api/search?q=gpu-1").await.expect_status(200);
@@ -121,7 +125,7 @@ async fn worker_pages_show_no_actions_to_viewers() {
             assert!(!text.contains(admin_text), "{path}: {admin_text}");
         }
         assert!(text.contains("href=\"/admin/workers\"") && text.contains("href=\"/gpus\""), "{path}: the navigation");
-        assert!(!text.contains("nav-admin"), "{path}: nothing is theirs to administer");
+        assert!(!text.contains("nav-admin"), "{path}: viewers get no admin navigation");
     }
     let page = |section: &str| format!("/admin/workers/{id}/{section}");
     let forbidden = ["/admin/workers/new".to_owned(), page("edit"), page("delete"), page("jobs"), page("events")];
@@ -150,10 +154,10 @@ async fn token_for_own_jobs_sees_own_jobs_only() {
 }
 
 /// A token that submits jobs and sees its own, and cannot read configurations.
-async fn token_without_configs(server: &TestServer, by: &Actor) -> Actor {
+async fn token_without_configs(server: &TestServer, actor: &Actor) -> Actor {
     let scopes = ["job.submit", "job.view.own", "job.view.all"];
     let created =
-        server.post(by, "/api/account/tokens", json!({"name": "blind", "scopes": scopes})).await.expect_status(201);
+        server.post(actor, "/api/account/tokens", json!({"name": "blind", "scopes": scopes})).await.expect_status(201);
     Actor::Token(created["secret"].as_str().expect("text").to_owned())
 }
 
@@ -162,11 +166,11 @@ async fn callers_without_config_view_learn_no_configuration_names() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let ada = server.add_user("ada", "researcher").await;
-    let blind = token_without_configs(&server, &ada).await;
-    for (by, suggests) in [(&ada, true), (&blind, false)] {
+    let token_without_config_view = token_without_configs(&server, &ada).await;
+    for (actor, suggests) in [(&ada, true), (&token_without_config_view, false)] {
         for dry_run in [true, false] {
             let body = json!({"config_name": "digtis", "dry_run": dry_run});
-            let rejected = server.post(by, "/api/queue/submit", body).await.expect_problem(404, "config_not_found");
+            let rejected = server.post(actor, "/api/queue/submit", body).await.expect_problem(404, "config_not_found");
             assert_eq!(
                 rejected["detail"].as_str().expect("text").contains("digits"),
                 suggests,
@@ -174,8 +178,11 @@ async fn callers_without_config_view_learn_no_configuration_names() {
             );
         }
     }
-    server.get(&blind, "/api/configs/digtis").await.expect_problem(403, "permission_denied");
-    server.post(&blind, "/api/queue/submit", json!({"config_name": "digits"})).await.expect_status(201);
+    server.get(&token_without_config_view, "/api/configs/digtis").await.expect_problem(403, "permission_denied");
+    server
+        .post(&token_without_config_view, "/api/queue/submit", json!({"config_name": "digits"}))
+        .await
+        .expect_status(201);
 }
 
 #[tokio::test]
@@ -185,7 +192,7 @@ async fn overrides_are_visible_with_config_view_only() {
         json!({"files": {"config.json": json!({"learning_rate": 0.125, "hub_model_id": "ours/secret"}).to_string()}});
     server.call(&Actor::Admin, "PUT", "/api/configs/digits", body.to_string()).await.expect_status(200);
     let ada = server.add_user("ada", "researcher").await;
-    let blind = token_without_configs(&server, &ada).await;
+    let token_without_config_view = token_without_configs(&server, &ada).await;
     let overrides = json!({"learning_rate": 0.5, "hub_model_id": null});
     let submit = json!({"config_name": "digits", "overrides": overrides});
     let job = server.post(&ada, "/api/queue/submit", submit).await.expect_status(201)["job_id"]
@@ -194,13 +201,16 @@ async fn overrides_are_visible_with_config_view_only() {
         .to_owned();
     let api = [format!("/api/queue/{job}"), format!("/api/queue/{job}/events"), "/api/queue".to_owned()];
     for path in api.iter().chain([&format!("/jobs/{job}"), &format!("/jobs/{job}/events")]) {
-        let (all, some) = (server.get(&ada, path).await, server.get(&blind, path).await);
-        assert_eq!((all.status, some.status), (StatusCode::OK, StatusCode::OK), "{path}");
-        let holds =
+        let (full, redacted) = (server.get(&ada, path).await, server.get(&token_without_config_view, path).await);
+        assert_eq!((full.status, redacted.status), (StatusCode::OK, StatusCode::OK), "{path}");
+        let has_config_values =
             |text: String| text.contains("0.125") || text.contains("hub_model_id") || text.contains("ours/secret");
         let shows_overrides = path != "/api/queue" && !(path.starts_with("/jobs/") && path.ends_with("/events"));
-        assert!(!shows_overrides || holds(all.text()), "{path}: {}", all.text());
-        assert!(!holds(some.text()), "{path}: {}", some.text());
+        assert!(!shows_overrides || has_config_values(full.text()), "{path}: {}", full.text());
+        assert!(!has_config_values(redacted.text()), "{path}: {}", redacted.text());
     }
-    server.get(&blind, &format!("/api/queue/{job}/config")).await.expect_problem(403, "permission_denied");
+    server
+        .get(&token_without_config_view, &format!("/api/queue/{job}/config"))
+        .await
+        .expect_problem(403, "permission_denied");
 }

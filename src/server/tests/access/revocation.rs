@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::tests::harness::{Actor, EventStreamReader, PASSWORD, TestServer};
 
 /// Opens the streams of a user: changes, and a log.
-async fn open_streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamReader; 2] {
+async fn open_streams(server: &TestServer, actor: &Actor, job: &str) -> [EventStreamReader; 2] {
     let open = async |path: &str| {
-        let answer = server.open(by, "GET", path, Body::empty()).await;
-        assert_eq!(answer.status(), 200, "{path}");
-        EventStreamReader::new(answer)
+        let response = server.open(actor, "GET", path, Body::empty()).await;
+        assert_eq!(response.status(), 200, "{path}");
+        EventStreamReader::new(response)
     };
     let mut events = open("/api/events").await;
-    events.next().await.expect("the first message always comes");
+    events.next().await.expect("the first message");
     [events, open(&format!("/api/queue/{job}/logs?follow=1")).await]
 }
 
@@ -59,28 +59,33 @@ async fn a_revoked_token_ends_its_streams() {
     let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
     let (token, id) = create_token(&server, &ada, json!({"name": "ci"})).await;
-    let (revoked, mut others) = (open_streams(&server, &token, &job).await, open_streams(&server, &ada, &job).await);
+    let (revoked, mut browser_streams) =
+        (open_streams(&server, &token, &job).await, open_streams(&server, &ada, &job).await);
     server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.expect_status(200);
     assert_all_end(revoked).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
     server.create_worker("gpu-1").await;
-    assert_eq!(topics_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
+    assert_eq!(
+        topics_until_workers(&mut browser_streams[0]).await,
+        ["account", "workers"],
+        "the stream of the browser stays open"
+    );
 }
 
 #[tokio::test]
 async fn ended_session_ends_its_streams() {
     let (server, job) = start_with_job().await;
     let ada = server.add_user("ada", "lead").await;
-    let open = open_streams(&server, &ada, &job).await;
+    let streams = open_streams(&server, &ada, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
-    assert_all_end(open).await;
+    assert_all_end(streams).await;
 
-    let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
-    let open = open_streams(&server, &again, &job).await;
+    let new_browser = server.log_in("ada", PASSWORD).await.expect("a valid password");
+    let streams = open_streams(&server, &new_browser, &job).await;
     let path = format!("/api/admin/users/{}/password", server.user_id("ada").await);
     server.post(&Actor::Admin, &path, json!({"password": "another-long-one"})).await.expect_status(200);
-    assert_all_end(open).await;
-    server.get(&again, "/api/queue").await.expect_problem(401, "not_authenticated");
+    assert_all_end(streams).await;
+    server.get(&new_browser, "/api/queue").await.expect_problem(401, "not_authenticated");
 }
 
 #[tokio::test]
@@ -92,13 +97,13 @@ async fn disabling_or_role_change_ends_streams() {
     let edit =
         async |body: Value| server.call(&Actor::Admin, "PATCH", &path, body.to_string()).await.expect_status(200);
 
-    let open = open_streams(&server, &token, &job).await;
+    let streams = open_streams(&server, &token, &job).await;
     edit(json!({"role": "researcher"})).await;
-    assert_all_end(open).await;
+    assert_all_end(streams).await;
 
-    let open = open_streams(&server, &token, &job).await;
+    let streams = open_streams(&server, &token, &job).await;
     edit(json!({"disabled": true})).await;
-    assert_all_end(open).await;
+    assert_all_end(streams).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
@@ -108,9 +113,9 @@ async fn expired_token_ends_its_streams() {
     let ada = server.add_user("ada", "lead").await;
     let (token, _) = create_token(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
     server.clock.advance(Millis(86_400_000 - 500));
-    let open = open_streams(&server, &token, &job).await;
+    let streams = open_streams(&server, &token, &job).await;
     server.clock.advance(Millis(500));
-    assert_all_end(open).await;
+    assert_all_end(streams).await;
     server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
@@ -131,18 +136,23 @@ async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
     let (first, _) = create_token(&server, &ada, json!({"name": "ci"})).await;
     let (second, _) = create_token(&server, &ada, json!({"name": "laptop"})).await;
     let Actor::Token(secret) = &second else { panic!("a token") };
-    let opened = server.log_in("", secret).await.expect("a token logs in");
-    let is_in = async |by: &Actor| server.get(by, "/api/session").await.status == 200;
+    let token_browser = server.log_in("", secret).await.expect("a session");
+    let is_signed_in = async |actor: &Actor| server.get(actor, "/api/session").await.status == 200;
 
     let change = json!({"old": PASSWORD, "new": "another-good-one"});
     server.post(&ada, "/api/account/password", change).await.expect_status(200);
-    assert!(is_in(&ada).await && is_in(&first).await && is_in(&second).await && !is_in(&opened).await);
+    assert!(
+        is_signed_in(&ada).await
+            && is_signed_in(&first).await
+            && is_signed_in(&second).await
+            && !is_signed_in(&token_browser).await
+    );
 
     let id = server.user_id("ada").await;
     let path = format!("/api/admin/users/{id}/password");
-    let answer = server.post(&Actor::Admin, &path, json!({"password": "given-by-an-admin"})).await.expect_status(200);
-    assert_eq!(answer, json!({"success": true, "sessions_ended": 1, "tokens_revoked": 2}));
-    assert!(!is_in(&ada).await && !is_in(&first).await && !is_in(&second).await);
+    let response = server.post(&Actor::Admin, &path, json!({"password": "given-by-an-admin"})).await.expect_status(200);
+    assert_eq!(response, json!({"success": true, "sessions_ended": 1, "tokens_revoked": 2}));
+    assert!(!is_signed_in(&ada).await && !is_signed_in(&first).await && !is_signed_in(&second).await);
     let detail = server.get(&Actor::Admin, &format!("/api/admin/users/{id}")).await.expect_status(200);
     assert_eq!((&detail["sessions"], &detail["tokens"]), (&json!([]), &json!([])));
     let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
@@ -150,13 +160,13 @@ async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
     let revoked: BTreeSet<_> = entries.map(|entry| entry["detail"]["name"].as_str().expect("text")).collect();
     assert_eq!(revoked, BTreeSet::from(["ci", "laptop"]));
 
-    let ada = server.log_in("ada", "given-by-an-admin").await.expect("the new password is right");
+    let ada = server.log_in("ada", "given-by-an-admin").await.expect("a valid password");
     let account = server.get(&ada, "/account").await.text();
     assert!(account.contains("your sessions ended and your API tokens were revoked"), "{account}");
     let form = format!("/ui/users/{id}/password");
-    let back = server.call(&Actor::Admin, "POST", &form, "new=given-by-an-admin").await;
-    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
-    let admin = server.log_in("", crate::tests::harness::ADMIN).await.expect("a token logs in");
+    let redirect = server.call(&Actor::Admin, "POST", &form, "new=given-by-an-admin").await;
+    let flash = redirect.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a cookie").to_owned();
+    let admin = server.log_in("", crate::tests::harness::ADMIN).await.expect("a session");
     let Actor::Cookie(session) = &admin else { panic!("a browser") };
     let page = server.get(&Actor::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
     assert!(page.contains("sessions ended and API tokens were revoked."), "{page}");

@@ -10,8 +10,8 @@ use crate::http::ui::{form_routes, login_routes};
 use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
 use crate::tests::openapi::{assert_reviewed, description, operations};
 
-/// Who may use each operation of the `OpenAPI` document, in letters: viewer, researcher, lead, admin, an admin's token for
-/// metrics only, worker, job, unauthenticated. Except for the job, ids are of things that do not exist.
+/// Who may use each operation of the `OpenAPI` document, in letters: viewer, researcher, lead, admin, an admin's token
+/// for metrics only, worker, job, unauthenticated. Except for the job, the ids do not exist.
 const MATRIX: &str = "src/server/tests/access/access.matrix";
 
 /// What each form of a page requires.
@@ -23,56 +23,60 @@ fn address(path: &str, id: &str) -> String {
 }
 
 /// Returns whether the caller is authorized for each operation.
-async fn allowed_operations(server: &TestServer, by: &Actor, job: &str, expected: &[&str]) -> Vec<bool> {
+async fn allowed_operations(server: &TestServer, actor: &Actor, job: &str, expected_codes: &[&str]) -> Vec<bool> {
     let document = description(server).await;
-    let mut all = Vec::new();
+    let mut allowed = Vec::new();
     for (method, path, _) in operations(&document) {
         let id = if path.starts_with("/api/workers/job/") { job } else { "x_1" };
-        let answer = server.open(by, &method.to_uppercase(), &address(&path, id), "{}").await;
-        let out = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        if out {
-            let problem = read_response(answer).await.json();
+        let response = server.open(actor, &method.to_uppercase(), &address(&path, id), "{}").await;
+        let is_rejected = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if is_rejected {
+            let problem = read_response(response).await.json();
             let code = problem["code"].as_str().unwrap_or_default();
-            assert!(expected.contains(&code), "{by:?}: {method} {path}: {problem}");
+            assert!(expected_codes.contains(&code), "{actor:?}: {method} {path}: {problem}");
         }
-        all.push(!out);
+        allowed.push(!is_rejected);
     }
-    all
+    allowed
 }
 
 #[tokio::test]
 async fn each_operation_allows_the_callers_in_the_matrix() {
     let server = TestServer::start().await;
-    let strange = &["not_authenticated", "worker_token_missing", "worker_token_invalid"];
-    let known = &["permission_denied", "worker_token_missing"];
+    let unauthenticated_codes = &["not_authenticated", "worker_token_missing", "worker_token_invalid"];
+    let permission_codes = &["permission_denied", "worker_token_missing"];
     let mut columns = Vec::new();
     for role in ["viewer", "researcher", "lead", "admin"] {
         let user = server.add_user(&format!("{role}-1"), role).await;
         let token = server.post(&user, "/api/account/tokens", json!({"name": "all"})).await.expect_status(201);
         let token = Actor::Token(token["secret"].as_str().expect("text").to_owned());
-        let by_browser = allowed_operations(&server, &user, "x_1", known).await;
-        let by_token = allowed_operations(&server, &token, "x_1", known).await;
-        assert_eq!(by_browser, by_token, "{role}: a token is for all that its owner may do");
+        let by_browser = allowed_operations(&server, &user, "x_1", permission_codes).await;
+        let by_token = allowed_operations(&server, &token, "x_1", permission_codes).await;
+        assert_eq!(by_browser, by_token, "{role}: a token has all permissions of its owner");
         columns.push((&role[..1], by_browser));
     }
-    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"]});
-    let narrow = server.post(&Actor::Admin, "/api/account/tokens", narrow).await.expect_status(201);
-    let narrow = Actor::Token(narrow["secret"].as_str().expect("text").to_owned());
-    columns.push(("m", allowed_operations(&server, &narrow, "x_1", known).await));
-    let unauthenticated = allowed_operations(&server, &Actor::Nobody, "x_1", strange).await;
+    let metrics_token = json!({"name": "metrics", "scopes": ["ops.metrics"]});
+    let metrics_token = server.post(&Actor::Admin, "/api/account/tokens", metrics_token).await.expect_status(201);
+    let metrics_token = Actor::Token(metrics_token["secret"].as_str().expect("text").to_owned());
+    columns.push(("m", allowed_operations(&server, &metrics_token, "x_1", permission_codes).await));
+    let unauthenticated = allowed_operations(&server, &Actor::Unauthenticated, "x_1", unauthenticated_codes).await;
     for secret in ["jt_made-up", "wt_made-up", "sid=made-up"].map(str::to_owned) {
-        let by = match &secret[..1] {
+        let actor = match &secret[..1] {
             "j" => Actor::Job(secret),
             "w" => Actor::worker(secret),
             _ => Actor::Cookie(secret),
         };
-        assert_eq!(allowed_operations(&server, &by, "x_1", strange).await, unauthenticated, "{by:?} is rejected");
+        assert_eq!(
+            allowed_operations(&server, &actor, "x_1", unauthenticated_codes).await,
+            unauthenticated,
+            "{actor:?} is rejected"
+        );
     }
     for letter in ["w", "j"] {
         let server = TestServer::start().await;
         let (worker, job, id) = offered_job(&server).await;
-        let by = if letter == "w" { &worker } else { &job };
-        columns.push((letter, allowed_operations(&server, by, &id, strange).await));
+        let actor = if letter == "w" { &worker } else { &job };
+        columns.push((letter, allowed_operations(&server, actor, &id, unauthenticated_codes).await));
     }
     columns.push(("n", unauthenticated));
     let document = description(&server).await;
@@ -80,8 +84,8 @@ async fn each_operation_allows_the_callers_in_the_matrix() {
         let letters: String = columns.iter().map(|(letter, all)| if all[row] { *letter } else { "_" }).collect();
         format!("{letters}  {:<6} {path}\n", method.to_uppercase())
     });
-    let found: String = rows.collect();
-    assert_reviewed(MATRIX, &found);
+    let matrix: String = rows.collect();
+    assert_reviewed(MATRIX, &matrix);
 }
 
 #[tokio::test]
@@ -106,8 +110,8 @@ async fn offered_job(server: &TestServer) -> (Actor, Actor, String) {
 #[tokio::test]
 async fn invalid_tokens_have_their_own_problem_codes() {
     let server = TestServer::start().await;
-    let wrong = Request::builder().uri("/api/queue").header("x-api-key", "st_made-up").body(Body::empty());
-    read_response(server.send(wrong.expect("a request")).await).await.expect_problem(401, "wrong_token");
+    let request = Request::builder().uri("/api/queue").header("x-api-key", "st_made-up").body(Body::empty());
+    read_response(server.send(request.expect("a request")).await).await.expect_problem(401, "wrong_token");
 }
 
 #[tokio::test]
@@ -115,8 +119,8 @@ async fn both_headers_of_an_api_token_work() {
     let server = TestServer::start().await;
     for (name, value) in [("authorization", format!("bearer {ADMIN}")), ("x-api-key", ADMIN.to_owned())] {
         let request = Request::builder().uri("/api/session").header(name, value).body(Body::empty());
-        let answer = read_response(server.send(request.expect("a request")).await).await.expect_status(200);
-        assert_eq!(answer["name"], "admin");
+        let response = read_response(server.send(request.expect("a request")).await).await.expect_status(200);
+        assert_eq!(response["name"], "admin");
     }
 }
 
@@ -132,16 +136,16 @@ async fn cross_site_forms_are_rejected() {
             }
             server.send(request.header("x-api-key", ADMIN).body(Body::from(r#"{"name": ""}"#)).expect("a request"))
         };
-        for foreign in [
+        for cross_site in [
             &[("sec-fetch-site", "cross-site")][..],
             &[("sec-fetch-site", "same-site")],
             &[("origin", "https://evil.example")],
             &[("origin", "null")],
         ] {
-            read_response(post(foreign).await).await.expect_problem(403, "cross_site_request");
+            read_response(post(cross_site).await).await.expect_problem(403, "cross_site_request");
         }
-        for own in [&[("sec-fetch-site", "same-origin")][..], &[("origin", "http://localhost:8001")], &[]] {
-            assert_ne!(read_response(post(own).await).await.status, StatusCode::FORBIDDEN);
+        for same_site in [&[("sec-fetch-site", "same-origin")][..], &[("origin", "http://localhost:8001")], &[]] {
+            assert_ne!(read_response(post(same_site).await).await.status, StatusCode::FORBIDDEN);
         }
     }
 }
@@ -152,11 +156,11 @@ async fn single_user_mode_accepts_loopback_names_only() {
     let get = |host: &'static str| {
         server.send(Request::builder().uri("/api/queue").header("host", host).body(Body::empty()).expect("a request"))
     };
-    for own in ["localhost:8001", "127.0.0.1:8001", "[::1]:8001"] {
-        assert_eq!(read_response(get(own).await).await.status, StatusCode::OK, "{own}");
+    for local_host in ["localhost:8001", "127.0.0.1:8001", "[::1]:8001"] {
+        assert_eq!(read_response(get(local_host).await).await.status, StatusCode::OK, "{local_host}");
     }
-    for foreign in ["evil.example:8001", "192.0.2.1", "localhost.evil.example"] {
-        read_response(get(foreign).await).await.expect_problem(421, "unknown_host");
+    for foreign_host in ["evil.example:8001", "192.0.2.1", "localhost.evil.example"] {
+        read_response(get(foreign_host).await).await.expect_problem(421, "unknown_host");
     }
 }
 
@@ -164,24 +168,27 @@ async fn single_user_mode_accepts_loopback_names_only() {
 async fn documented_examples_without_token_work_in_single_user_mode() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
     let labels = json!({"name": "worker-1", "labels": {"location": "us-west", "gpu_type": "a100", "team": "nlp"}});
-    let created = server.post(&Actor::Nobody, "/api/admin/workers", labels).await.expect_status(201);
+    let created = server.post(&Actor::Unauthenticated, "/api/admin/workers", labels).await.expect_status(201);
     assert!(created["worker_id"].as_str().is_some_and(|id| id.starts_with("w_")));
     assert!(created["token"].as_str().is_some_and(|token| token.starts_with("wt_")));
-    let listed = server.get(&Actor::Nobody, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(listed["workers"][0]["labels"]["team"], "nlp");
+    let list = server.get(&Actor::Unauthenticated, "/api/admin/workers").await.expect_status(200);
+    assert_eq!(list["workers"][0]["labels"]["team"], "nlp");
 }
 
 #[test]
 fn all_worker_routes_share_one_prefix() {
-    let mut of_workers = 0;
+    let mut worker_route_count = 0;
     for row in include_str!("access.matrix").lines() {
         let (callers, path) = (&row[..8], row.split_whitespace().last().expect("a path"));
-        let by_worker = callers.contains(['w', 'j']) && !callers.contains('n');
-        assert_eq!(by_worker, path.starts_with("/api/workers/"), "{row}");
-        assert!(!by_worker || callers.trim_matches(['w', 'j', '_']).is_empty(), "no other caller is authorized: {row}");
-        of_workers += usize::from(by_worker);
+        let is_worker_route = callers.contains(['w', 'j']) && !callers.contains('n');
+        assert_eq!(is_worker_route, path.starts_with("/api/workers/"), "{row}");
+        assert!(
+            !is_worker_route || callers.trim_matches(['w', 'j', '_']).is_empty(),
+            "no other caller is authorized: {row}"
+        );
+        worker_route_count += usize::from(is_worker_route);
     }
-    assert!(of_workers >= 5, "the document names five");
+    assert!(worker_route_count >= 5, "the document names five");
 }
 
 #[tokio::test]
@@ -194,8 +201,8 @@ async fn worker_changes_require_admin_workers_only() {
             .expect_status(201);
         Actor::Token(created["secret"].as_str().expect("text").to_owned())
     };
-    let named = Permission::ALL.map(Permission::as_str);
-    let others = token("others", named.into_iter().filter(|name| *name != "admin.workers").collect()).await;
+    let names = Permission::ALL.map(Permission::as_str);
+    let other_scopes_token = token("others", names.into_iter().filter(|name| *name != "admin.workers").collect()).await;
     let (id, _) = server.create_worker("gpu-1").await;
     for (method, path) in [
         ("POST", "/api/admin/workers".to_owned()),
@@ -203,16 +210,18 @@ async fn worker_changes_require_admin_workers_only() {
         ("POST", format!("/api/admin/workers/{id}/token")),
         ("DELETE", format!("/api/admin/workers/{id}")),
     ] {
-        let rejected =
-            server.call(&others, method, &path, r#"{"name": "x"}"#).await.expect_problem(403, "permission_denied");
+        let rejected = server
+            .call(&other_scopes_token, method, &path, r#"{"name": "x"}"#)
+            .await
+            .expect_problem(403, "permission_denied");
         assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("admin.workers")), "{rejected}");
     }
 
     let admin = token("workers", vec!["admin.workers"]).await;
     let created = server.post(&admin, "/api/admin/workers", json!({"name": "gpu-2"})).await.expect_status(201);
     let worker = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
-    let listed = server.get(&admin, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(listed["total"], 2);
+    let list = server.get(&admin, "/api/admin/workers").await.expect_status(200);
+    assert_eq!(list["total"], 2);
     assert_eq!(server.call(&admin, "POST", &format!("{worker}/drain"), "").await.expect_status(200)["draining"], true);
     let rotated = server.call(&admin, "POST", &format!("{worker}/token"), "").await.expect_status(200);
     assert_ne!(rotated["token"], created["token"]);

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::tests::harness::{Actor, PASSWORD, TestServer};
 
 /// Returns whether the caller is authenticated.
-async fn is_logged_in(server: &TestServer, by: &Actor) -> bool {
-    server.get(by, "/api/session").await.status == StatusCode::OK
+async fn is_logged_in(server: &TestServer, actor: &Actor) -> bool {
+    server.get(actor, "/api/session").await.status == StatusCode::OK
 }
 
 #[tokio::test]
@@ -18,8 +18,10 @@ async fn session_ends_by_sign_out_age_and_inactivity() {
     server.call(&ada, "POST", "/ui/logout", "").await;
     assert!(!is_logged_in(&server, &ada).await);
 
-    let (busy, idle) =
-        (server.log_in("ada", PASSWORD).await.expect("in"), server.log_in("ada", PASSWORD).await.expect("in"));
+    let (busy, idle) = (
+        server.log_in("ada", PASSWORD).await.expect("a session"),
+        server.log_in("ada", PASSWORD).await.expect("a session"),
+    );
     server.advance(Millis::from_secs(3_600)).await;
     assert!(is_logged_in(&server, &busy).await);
     server.advance(Millis::from_secs(3_600)).await;
@@ -28,7 +30,7 @@ async fn session_ends_by_sign_out_age_and_inactivity() {
         assert!(is_logged_in(&server, &busy).await);
         server.advance(Millis::from_secs(3_600)).await;
     }
-    assert!(!is_logged_in(&server, &busy).await, "a day in any case");
+    assert!(!is_logged_in(&server, &busy).await, "it ends after a day in any case");
 }
 
 #[tokio::test]
@@ -47,10 +49,10 @@ async fn session_lifetime_is_configurable_and_shown() {
         (&session["idle_ends_at"], &session["expires_at"]),
         (&json!("2024-01-15T18:30:00.000Z"), &json!("2024-01-15T22:30:00.000Z"))
     );
-    let shown = server.get(&ada, "/account").await.text().replace('\u{a0}', " ");
+    let html = server.get(&ada, "/account").await.text().replace('\u{a0}', " ");
     assert!(
-        shown.contains("A session expires after 8 h of inactivity, and at the latest 12 h after sign-in."),
-        "{shown}"
+        html.contains("A session expires after 8 h of inactivity, and at the latest 12 h after sign-in."),
+        "{html}"
     );
     server.advance(Millis(7 * hour.0)).await;
     assert!(is_logged_in(&server, &ada).await);
@@ -62,13 +64,13 @@ async fn session_lifetime_is_configurable_and_shown() {
 async fn new_sign_in_ends_the_browsers_old_session() {
     let server = TestServer::start().await;
     let (ada, other_browser) =
-        (server.add_user("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
+        (server.add_user("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("a session"));
     server.add_user("eve", "viewer").await;
     let rejected = server.call(&ada, "POST", "/ui/login", "name=eve&password=not-the-password").await;
     assert_eq!(rejected.status, StatusCode::SEE_OTHER);
-    assert!(is_logged_in(&server, &ada).await, "a login that fails ends nothing");
+    assert!(is_logged_in(&server, &ada).await, "a failed sign-in ends no session");
     let eve = server.call(&ada, "POST", "/ui/login", format!("name=eve&password={PASSWORD}")).await;
-    let cookie = eve.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    let cookie = eve.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a cookie").to_owned();
     assert!(is_logged_in(&server, &Actor::Cookie(cookie)).await);
     assert!(!is_logged_in(&server, &ada).await && is_logged_in(&server, &other_browser).await);
 }
@@ -77,23 +79,23 @@ async fn new_sign_in_ends_the_browsers_old_session() {
 async fn users_manage_their_sessions_and_admins_all() {
     let server = TestServer::start().await;
     let (ada, eve) = (server.add_user("ada", "viewer").await, server.add_user("eve", "viewer").await);
-    // They are listed by time.
+    // Sessions are listed by time.
     server.clock.advance(Millis(1));
-    let second = server.log_in("ada", PASSWORD).await.expect("in");
+    let second = server.log_in("ada", PASSWORD).await.expect("a session");
     let list = server.get(&ada, "/api/account/sessions").await.expect_status(200);
     let sessions = list["sessions"].as_array().expect("a list");
     let current: Vec<_> = sessions.iter().map(|session| session["current"].as_bool()).collect();
     assert_eq!(current, [Some(true), Some(false)]);
-    let address = format!("/api/account/sessions/{}", sessions[1]["id"].as_str().expect("text"));
-    server.call(&eve, "DELETE", &address, "").await.expect_problem(404, "session_not_found");
+    let session_path = format!("/api/account/sessions/{}", sessions[1]["id"].as_str().expect("text"));
+    server.call(&eve, "DELETE", &session_path, "").await.expect_problem(404, "session_not_found");
     assert!(is_logged_in(&server, &second).await);
-    server.call(&ada, "DELETE", &address, "").await.expect_status(200);
+    server.call(&ada, "DELETE", &session_path, "").await.expect_status(200);
     assert!(!is_logged_in(&server, &second).await && is_logged_in(&server, &ada).await);
     let detail = server
         .get(&Actor::Admin, &format!("/api/admin/users/{}", server.user_id("ada").await))
         .await
         .expect_status(200);
-    let address = format!("/api/account/sessions/{}", detail["sessions"][0]["id"].as_str().expect("text"));
-    server.call(&Actor::Admin, "DELETE", &address, "").await.expect_status(200);
+    let session_path = format!("/api/account/sessions/{}", detail["sessions"][0]["id"].as_str().expect("text"));
+    server.call(&Actor::Admin, "DELETE", &session_path, "").await.expect_status(200);
     assert!(!is_logged_in(&server, &ada).await);
 }

@@ -21,20 +21,26 @@ async fn sign_in_does_not_reveal_user_names() {
     let mut pages = Vec::new();
     // A wrong password, an unknown user, a disabled user, and a user without a password.
     for (name, password) in [("ada", "wrong-password"), ("zoe", PASSWORD), ("bob", PASSWORD), ("eve", PASSWORD)] {
-        let answer = server.call(&Actor::Nobody, "POST", "/ui/login", format!("name={name}&password={password}")).await;
-        let to = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
-        let cookie =
-            answer.headers[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+        let response =
+            server.call(&Actor::Unauthenticated, "POST", "/ui/login", format!("name={name}&password={password}")).await;
+        let location = response.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+        let cookie = response.headers[header::SET_COOKIE]
+            .to_str()
+            .expect("ascii")
+            .split(';')
+            .next()
+            .expect("a cookie")
+            .to_owned();
         assert!(cookie.starts_with("flash="), "no session: {cookie}");
-        let page = server.get(&Actor::Cookie(cookie), &to).await;
+        let page = server.get(&Actor::Cookie(cookie), &location).await;
         let text = page.text();
         let text = text.split_once("role=\"alert\"").expect("a rejection").1.split_once("<form").expect("a form").0;
-        pages.push((answer.status, page.status, text.replace(name, "NAME")));
+        pages.push((response.status, page.status, text.replace(name, "NAME")));
     }
-    let words = pages[0].2.clone();
-    assert!(words.contains("Incorrect user name or password"), "{words}");
-    let first = (pages[0].0, pages[0].1);
-    assert!(pages.iter().all(|page| (page.0, page.1) == first), "{pages:?}");
+    let first_text = pages[0].2.clone();
+    assert!(first_text.contains("Incorrect user name or password"), "{first_text}");
+    let first_statuses = (pages[0].0, pages[0].1);
+    assert!(pages.iter().all(|page| (page.0, page.1) == first_statuses), "{pages:?}");
     assert!(pages.iter().all(|page| page.2.contains("Incorrect user name or password")), "{pages:?}");
 }
 
@@ -69,22 +75,25 @@ async fn log_lines_cannot_be_injected() {
     let _guard = tracing::subscriber::set_default(subscriber.with_writer(log.clone()).finish());
     let server = TestServer::start().await;
     let (_, key) = server.create_worker("gpu-1").await;
-    let lines = "x\n2026-01-01T00:00:00Z ERROR forged\r\n\u{1b}[31mforged";
-    let register = json!({"name": lines, "host": lines, "protocol": 1, "labels": {"a": "b\nforged"}});
-    for by in [&key, &Actor::worker("forged"), &Actor::Nobody] {
-        let _ = server.post(by, "/api/workers/register", register.clone()).await;
+    let forged_lines = "x\n2026-01-01T00:00:00Z ERROR forged\r\n\u{1b}[31mforged";
+    let register = json!({"name": forged_lines, "host": forged_lines, "protocol": 1, "labels": {"a": "b\nforged"}});
+    for actor in [&key, &Actor::worker("forged"), &Actor::Unauthenticated] {
+        let _ = server.post(actor, "/api/workers/register", register.clone()).await;
     }
-    server.call(&Actor::Nobody, "POST", "/ui/login", "name=x%0Aforged&password=x%0Aforged").await;
+    server.call(&Actor::Unauthenticated, "POST", "/ui/login", "name=x%0Aforged&password=x%0Aforged").await;
     server.get(&Actor::Admin, "/api/queue/x%0Aforged").await;
-    server.get(&Actor::Nobody, "/x%0Aforged?next=%0Aforged").await;
+    server.get(&Actor::Unauthenticated, "/x%0Aforged?next=%0Aforged").await;
     let request = Request::builder().uri("/api/queue").header(header::HOST, "localhost:8001");
     let request = request.header("x-request-id", "forged by someone").header(header::USER_AGENT, "forged\tagent");
-    let answer = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
-    assert_ne!(answer.headers["x-request-id"], "forged by someone", "an id of one's own is plain or none");
+    let response = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
+    assert_ne!(response.headers["x-request-id"], "forged by someone", "an invalid id is not accepted");
     let text = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
     assert!(text.lines().count() > 5, "something was logged: {text}");
     for line in text.lines() {
-        let begins = line.as_bytes().get(..4).is_some_and(|year| year.iter().all(u8::is_ascii_digit));
-        assert!(begins && !line.starts_with("2026-01-01T00:00:00Z ERROR") && !line.contains('\u{1b}'), "{line:?}");
+        let has_timestamp = line.as_bytes().get(..4).is_some_and(|year| year.iter().all(u8::is_ascii_digit));
+        assert!(
+            has_timestamp && !line.starts_with("2026-01-01T00:00:00Z ERROR") && !line.contains('\u{1b}'),
+            "{line:?}"
+        );
     }
 }

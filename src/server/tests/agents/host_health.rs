@@ -1,15 +1,14 @@
 //! An agent that reports its host as unhealthy gets no jobs, and pending jobs show the reason.
 
-use serde_json::{Value, json};
-
 use app::domain::time::Millis;
+use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
 
 const FULL: &str = "less than 10.0 GiB is free on the disk of /var/lib/w";
 
 async fn heartbeat(server: &TestServer, key: &Actor, unhealthy_reason: Option<&str>) {
-    let body = unhealthy_reason.map_or_else(|| json!({}), |why| json!({"unhealthy_reason": why}));
+    let body = unhealthy_reason.map_or_else(|| json!({}), |reason| json!({"unhealthy_reason": reason}));
     server.post(key, "/api/workers/heartbeat", body).await.expect_status(200);
 }
 
@@ -22,7 +21,7 @@ async fn recorded_details(server: &TestServer) -> Vec<Value> {
     page["entries"].as_array().expect("a list").iter().map(|entry| entry["detail"].clone()).collect()
 }
 
-/// Connects a worker without GPUs for two jobs, which reports this at registration.
+/// Connects a worker without GPUs for two jobs, which reports this health at registration.
 async fn connect_worker(
     server: &TestServer,
     unhealthy_reason: Option<&str>,
@@ -59,34 +58,34 @@ async fn unhealthy_host_keeps_its_jobs_and_gets_no_new_ones() {
     assert!(explained["text"].as_str().is_some_and(|text| text.contains(FULL)), "{explained}");
     assert_eq!(server.job_status(&pending).await, "queued");
     heartbeat(&server, &key, None).await;
-    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "it is planned at once");
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "it is offered at once");
     assert_eq!(worker_view(&server, &id).await.get("unhealthy_reason"), None);
     assert_eq!(recorded_details(&server).await, [json!({"unhealthy_reason": null}), json!({"unhealthy_reason": FULL})]);
 }
 
 #[tokio::test]
 async fn job_returned_by_an_unhealthy_host_goes_elsewhere_without_a_retry() {
-    const WHY: &str = "jobs of 3 configurations in a row failed within 10 s";
+    const REASON: &str = "jobs of 3 configurations in a row failed within 10 s";
     let server = TestServer::start().await;
     let (id, key, mut events) = connect_worker(&server, None).await;
     let job = server.submit("digits").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), job);
-    let report = |status| json!({"status": status, "attempt": 1, "unhealthy_reason": WHY, "error": "No CUDA"});
+    let report = |status| json!({"status": status, "attempt": 1, "unhealthy_reason": REASON, "error": "No CUDA"});
     server.report_status(&key, &job, report("running")).await.expect_status(200);
     assert_eq!(worker_view(&server, &id).await.get("unhealthy_reason"), None, "only with `requeue`");
     server.report_status(&key, &job, report("requeue")).await.expect_status(200);
-    assert_eq!(worker_view(&server, &id).await["unhealthy_reason"], WHY);
-    let back = server.get(&Actor::Admin, &format!("/api/queue/{job}")).await.expect_status(200);
-    assert_eq!((&back["status"], &back["attempts"][0]["error"]), (&json!("queued"), &json!("No CUDA")));
+    assert_eq!(worker_view(&server, &id).await["unhealthy_reason"], REASON);
+    let requeued = server.get(&Actor::Admin, &format!("/api/queue/{job}")).await.expect_status(200);
+    assert_eq!((&requeued["status"], &requeued["attempts"][0]["error"]), (&json!("queued"), &json!("No CUDA")));
     server.report_status(&key, &job, report("requeue")).await.expect_status(200);
     let overview = server.get(&Actor::Admin, "/api/overview").await.expect_status(200);
     let alerts = overview["attention"].as_array().expect("a list");
     assert!(alerts.iter().any(|alert| alert["kind"] == "host_unhealthy"), "{overview}");
-    assert_eq!(recorded_details(&server).await, [json!({"unhealthy_reason": WHY})]);
+    assert_eq!(recorded_details(&server).await, [json!({"unhealthy_reason": REASON})]);
     let (_, other) = server.create_worker("cpu-2").await;
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu"});
     server.post(&other, "/api/workers/register", body).await.expect_status(200);
-    assert_eq!(server.open_stream(&other).await.next_offer().await.job_id.as_str(), job, "it does not wait");
+    assert_eq!(server.open_stream(&other).await.next_offer().await.job_id.as_str(), job, "it waits for no back-off");
 }
 
 #[tokio::test]
@@ -96,7 +95,7 @@ async fn registration_reports_health() {
     assert_eq!(
         worker_view(&server, &id).await["unhealthy_reason"],
         "the disk is full",
-        "what moves a cursor is left out"
+        "control characters are removed"
     );
     let pending = server.submit("digits").await;
     assert_eq!(server.job_status(&pending).await, "queued");
@@ -111,16 +110,16 @@ async fn unchanged_health_is_not_written_again() {
     let commits = || server.app.services.context.metrics.commits.sizes.snapshot().count;
     heartbeat(&server, &key, Some("a")).await;
     let before = commits();
-    for words in ["a", "b", "c", "b"] {
-        heartbeat(&server, &key, Some(words)).await;
+    for reason in ["a", "b", "c", "b"] {
+        heartbeat(&server, &key, Some(reason)).await;
     }
     assert_eq!(
         (commits(), &worker_view(&server, &id).await["unhealthy_reason"]),
         (before + 1, &json!("b")),
-        "the first other words only"
+        "only the first change of the reason is written"
     );
     let long = "x".repeat(1_000);
-    server.clock.advance(app::domain::time::Millis::from_secs(60));
+    server.clock.advance(Millis::from_secs(60));
     heartbeat(&server, &key, Some(&long)).await;
     assert_eq!(worker_view(&server, &id).await["unhealthy_reason"].as_str().map(str::len), Some(256));
 }
@@ -146,7 +145,7 @@ async fn alternating_health_does_not_flood_the_audit_log() {
     // Six changes in a burst, two of which were used to come online.
     assert!((2..=12).contains(&entries().await), "{}", entries().await);
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-    assert_eq!(worker["unhealthy_reason"], "the disk is full", "it gets no job until it may be fit again");
+    assert_eq!(worker["unhealthy_reason"], "the disk is full", "the worker stays unhealthy, and gets no jobs");
     server.clock.advance(Millis::from_secs(60));
     server.post(&key, "/api/workers/heartbeat", json!({"attempts": []})).await.expect_status(200);
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
@@ -174,7 +173,7 @@ async fn repeated_registrations_are_rate_limited() {
     assert_eq!(audit_log["entries"].as_array().expect("a list").len(), 7);
 }
 
-/// Connects a worker whose jobs get directories of these names.
+/// Connects a worker whose agent offers the directories of these names to jobs.
 async fn connect_with_paths(
     server: &TestServer,
     name: &str,
@@ -195,10 +194,10 @@ async fn a_job_waits_for_a_worker_that_has_its_directories() {
     server.call(&Actor::Admin, "PUT", "/api/configs/cats", files.to_string()).await.expect_status(200);
     let (bare, _events) = connect_with_paths(&server, "bare", json!([])).await;
     let job = server.submit("cats").await;
-    assert_eq!(server.job_status(&job).await, "queued", "it fails there in 20 ms");
+    assert_eq!(server.job_status(&job).await, "queued", "no worker has its directories");
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
     let worker = explained["workers"].as_array().expect("a list").iter().find(|worker| worker["worker_id"] == bare);
-    let blocker = &worker.expect("every worker answers")["blockers"][0];
+    let blocker = &worker.expect("each worker is listed")["blockers"][0];
     assert_eq!((&blocker["code"], &blocker["found"]), (&json!("lacks_paths"), &json!("{data_root}")));
     let (_, mut events) = connect_with_paths(&server, "with-data", json!(["data_root"])).await;
     assert_eq!(events.next_offer().await.job_id.as_str(), job);

@@ -33,9 +33,9 @@ async fn job_of_a_silent_worker_goes_to_another() {
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"],
         "offline"
     );
-    let (_, _, mut others) = server.connect_worker("gpu-2").await;
+    let (_, _, mut other_events) = server.connect_worker("gpu-2").await;
     server.advance(Millis::from_secs(10)).await;
-    let offer = others.next_offer().await;
+    let offer = other_events.next_offer().await;
     assert_eq!((offer.job_id.as_str(), offer.attempt.0), (job.as_str(), 2));
 }
 
@@ -69,7 +69,7 @@ async fn suspended_server_does_not_mark_workers_offline() {
     let (_, key, _events, job) = busy_worker(&server).await;
     server.clock.sleep(Millis::from_secs(8 * 3_600));
     server.advance(Millis::from_secs(100)).await;
-    assert_eq!(server.job_status(&job).await, "running", "it may have beaten all night");
+    assert_eq!(server.job_status(&job).await, "running", "heartbeats may have arrived while the server was suspended");
     server.heartbeat(&key, running_claims(&job, 1)).await;
     server.advance(Millis::from_secs(119)).await;
     assert_eq!(server.job_status(&job).await, "running");
@@ -103,7 +103,7 @@ async fn returning_worker_keeps_its_job_within_the_timeout() {
     assert_eq!(
         (&view["status"], &view["attempt"]),
         (&json!("running"), &json!(1)),
-        "no other worker has it: it is accepted again"
+        "no other worker has the job: the attempt is recovered"
     );
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
 }
@@ -133,8 +133,8 @@ async fn exhausted_retries_fail_with_the_reason() {
     assert!(error.contains("No retries left") && error.contains("went offline"), "{error}");
     assert_eq!(view["loss_code"], "heartbeat_timeout");
     let reader = format!("{}; language=ja", log_in(&server).await);
-    let shown = page(&server, &reader, &format!("/jobs/{job}/events")).await.replace("<!>", "");
-    assert!(shown.contains("失敗") && shown.contains("ハートビートのタイムアウト）。</p>"), "{shown}");
+    let html = page(&server, &reader, &format!("/jobs/{job}/events")).await.replace("<!>", "");
+    assert!(html.contains("失敗") && html.contains("ハートビートのタイムアウト）。</p>"), "{html}");
     assert_eq!(view["attempts"].as_array().map(Vec::len), Some(4));
     assert_eq!(
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"],
@@ -149,7 +149,7 @@ async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
     if disconnects {
         let body = json!({"left_running": running_claims(&job, 1)});
         server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
-        assert_eq!(server.job_status(&job).await, "running", "its agent may return");
+        assert_eq!(server.job_status(&job).await, "running", "its agent may reconnect");
     }
     server.advance(Millis::from_secs(121)).await;
     let view = server.job(&job).await;
@@ -167,15 +167,15 @@ async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
     assert_eq!((&requeued["loss_code"], &requeued["reason"]), (&json!(code), &json!(text)));
     assert_eq!(detail("worker.offline", &id).await["cause"], code);
     let reader = format!("{}; language=ja", log_in(&server).await);
-    for (path, end) in [
+    for (path, end_tag) in [
         (format!("/jobs/{job}"), "</p>"),
         (format!("/jobs/{job}/events"), "</p>"),
         ("/jobs".to_owned(), "</span>"),
         (format!("/admin/workers/{id}/jobs"), "</span>"),
     ] {
-        let shown = page(&server, &reader, &path).await.replace("<!>", "");
+        let html = page(&server, &reader, &path).await.replace("<!>", "");
         // A page contains all sentences of its language; this one is also the end of an element.
-        assert!(shown.contains(&format!("{sentence}{end}")), "{path}: {shown}");
+        assert!(html.contains(&format!("{sentence}{end_tag}")), "{path}: {html}");
     }
 }
 
@@ -252,10 +252,10 @@ async fn ephemeral_worker_that_never_connected_is_listed_until_it_is_deleted() {
     let body = json!({"name": "once", "worker_type": "ephemeral"});
     let created = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
     let id = created["worker_id"].as_str().expect("text");
-    // Longer than its token is valid without an agent.
+    // Longer than an unused token is valid.
     server.advance(Millis::from_secs(31 * 86_400)).await;
-    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
-    let worker = &listed["workers"][0];
+    let list = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    let worker = &list["workers"][0];
     assert_eq!((&worker["id"], &worker["worker_type"]), (&json!(id), &json!("ephemeral")));
     assert_eq!((&worker["status"], &worker["last_heartbeat"]), (&json!("offline"), &json!(null)));
     let found = server.get(&Actor::Admin, "/api/admin/workers?q=status:never").await.expect_status(200);
@@ -289,13 +289,13 @@ async fn drain_deadline_stops_jobs_without_counting_a_retry() {
     let stop = events.next_of_type("job_cancel").await;
     assert_eq!((&stop["job_id"], &stop["reason"]), (&json!(job), &json!("drained")));
     server
-        .report_status(&key, &job, json!({"status": "requeue", "attempt": 1, "error": "told to stop"}))
+        .report_status(&key, &job, json!({"status": "requeue", "attempt": 1, "error": "asked to stop"}))
         .await
         .expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempts"][0]["outcome"]), (&json!("queued"), &json!("lost")));
-    let (_, _, mut others) = server.connect_worker("gpu-2").await;
-    assert_eq!(others.next_offer().await.attempt.0, 2, "it waits for no back-off");
+    let (_, _, mut other_events) = server.connect_worker("gpu-2").await;
+    assert_eq!(other_events.next_offer().await.attempt.0, 2, "a drain causes no back-off");
 }
 
 #[tokio::test]
@@ -305,33 +305,33 @@ async fn drain_withdraws_offers() {
     let (id, _, mut events) = server.connect_worker("a").await;
     let job = server.submit("digits").await;
     events.next_offer().await;
-    let (_, _, mut others) = server.connect_worker("b").await;
+    let (_, _, mut other_events) = server.connect_worker("b").await;
     server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/drain"), "").await.expect_status(200);
-    assert_eq!(others.next_offer().await.job_id.as_str(), job);
+    assert_eq!(other_events.next_offer().await.job_id.as_str(), job);
 }
 
 #[tokio::test]
 async fn token_is_used_by_one_host_at_a_time() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
-    let from = async |install: &str| {
+    let register_from = async |install: &str| {
         let body = json!({"protocol": 1, "install_id": install, "host": format!("host-{install}")});
         server.post(&key, "/api/workers/register", body).await
     };
-    from("a").await.expect_status(200);
-    from("a").await.expect_status(200);
-    from("b").await.expect_problem(409, "token_in_use");
+    register_from("a").await.expect_status(200);
+    register_from("a").await.expect_status(200);
+    register_from("b").await.expect_problem(409, "token_in_use");
     let mut tx = server.app.services.context.read().await.expect("a reader");
     let audit_log = tx.audit_of_target(&id).await.expect("readable");
-    let alarm = audit_log.last().expect("an entry");
-    assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
+    let entry = audit_log.last().expect("an entry");
+    assert_eq!((entry.action.as_str(), entry.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
     drop(tx);
     for _ in 0..12 {
         server.advance(Millis::from_secs(10)).await;
-        from("b").await.expect_problem(409, "token_in_use");
+        register_from("b").await.expect_problem(409, "token_in_use");
     }
     server.advance(Millis::from_secs(1)).await;
-    from("b").await.expect_status(200);
+    register_from("b").await.expect_status(200);
 }
 
 #[tokio::test]
@@ -342,9 +342,9 @@ async fn older_agents_on_two_hosts_do_not_alternate() {
     let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut streams = Vec::new();
     for host in [a, b, a, b] {
-        let answer = server.open_stream_from(&key, host).await;
-        assert_eq!(answer.status().as_u16(), 200, "one that moves");
-        streams.push(EventStreamReader::new(answer));
+        let response = server.open_stream_from(&key, host).await;
+        assert_eq!(response.status().as_u16(), 200, "a host without a conflict may connect");
+        streams.push(EventStreamReader::new(response));
     }
     for _ in 0..2 {
         read_response(server.open_stream_from(&key, a).await).await.expect_problem(409, "token_in_use");
@@ -352,13 +352,13 @@ async fn older_agents_on_two_hosts_do_not_alternate() {
     }
     let audit_log =
         server.app.services.context.read().await.expect("a database").audit_of_target(&id).await.expect("readable");
-    let alarms = audit_log.iter().filter(|entry| entry.action == "worker.token_in_use").count();
-    assert_eq!(alarms, 2);
+    let conflicts = audit_log.iter().filter(|entry| entry.action == "worker.token_in_use").count();
+    assert_eq!(conflicts, 2);
     server.put_config("digits").await;
     let job = server.submit("digits").await;
-    let mut holder = streams.pop().expect("the last one");
-    assert_eq!(holder.next_offer().await.job_id.as_str(), job, "who listens is not disturbed");
-    assert_eq!(server.open_stream_from(&key, b).await.status().as_u16(), 200, "nor is its own host");
+    let mut connected = streams.pop().expect("the last one");
+    assert_eq!(connected.next_offer().await.job_id.as_str(), job, "the connected agent keeps its stream");
+    assert_eq!(server.open_stream_from(&key, b).await.status().as_u16(), 200, "its own host can reconnect");
 }
 
 #[tokio::test]
@@ -378,7 +378,7 @@ async fn job_over_its_time_limit_is_stopped_and_fails() {
     report("running").await;
     server.advance(Millis::from_secs(59)).await;
     let running = json!([{"job_id": job, "attempt": 1}]);
-    assert_eq!(server.heartbeat(&key, running.clone()).await.stop, [], "preparing is not training");
+    assert_eq!(server.heartbeat(&key, running.clone()).await.stop, [], "the preparation does not count");
     server.advance(Millis::from_secs(1)).await;
     let stop = events.next_of_type("job_cancel").await;
     assert_eq!((&stop["job_id"], &stop["reason"]), (&job, &json!("over_time")));
@@ -401,7 +401,7 @@ async fn attempt_left_running_is_lost_without_a_reconnect() {
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     server.call(&key, "POST", "/api/workers/disconnect", "").await.expect_status(200);
     server.advance(Millis::from_secs(120)).await;
-    assert_eq!(server.job_status(&job).await, "running", "it has as long as one that fell silent");
+    assert_eq!(server.job_status(&job).await, "running", "it is lost only after the heartbeat timeout");
     server.advance(Millis::from_secs(1)).await;
     assert_eq!(server.job_status(&job).await, "queued");
 }

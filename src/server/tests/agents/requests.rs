@@ -32,39 +32,39 @@ async fn registration_accepts_every_documented_spelling() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     let show = async || server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-    let documented = json!({
+    let flat_body = json!({
         "gpu_count": 2, "gpu_name": "NVIDIA A100-SXM4-80GB", "gpu_vram_gb": 80, "accelerator_type": "cuda"
     });
-    server.post(&key, "/api/workers/register", documented).await.expect_status(200);
-    let flat = show().await;
-    assert_eq!((&flat["gpu_count"], &flat["gpu_name"]), (&json!(2), &json!("NVIDIA A100-SXM4-80GB")));
-    assert_eq!((&flat["gpu_vram_gb"], &flat["accelerator_type"]), (&json!(80.0), &json!("cuda")));
-    let older = json!({
+    server.post(&key, "/api/workers/register", flat_body).await.expect_status(200);
+    let flat_view = show().await;
+    assert_eq!((&flat_view["gpu_count"], &flat_view["gpu_name"]), (&json!(2), &json!("NVIDIA A100-SXM4-80GB")));
+    assert_eq!((&flat_view["gpu_vram_gb"], &flat_view["accelerator_type"]), (&json!(80.0), &json!("cuda")));
+    let older_agent = json!({
         "name": "host", "persistent": true, "current_job_id": null,
         "gpu_info": {"name": "RTX 4090", "vram_gb": 24, "count": 1, "driver": "550", "accelerator": "cuda"}
     });
-    let answer = server.post(&key, "/api/workers/register", older).await.expect_status(200);
-    assert_eq!(answer.get("abandon_job"), None);
-    let nested = show().await;
+    let response = server.post(&key, "/api/workers/register", older_agent).await.expect_status(200);
+    assert_eq!(response.get("abandon_job"), None);
+    let nested_view = show().await;
     assert_eq!(
-        nested["gpu_info"],
+        nested_view["gpu_info"],
         json!({
             "name": "RTX 4090", "vram_gb": 24.0, "count": 1, "driver": "550", "accelerator": "cuda"
         })
     );
     assert_eq!(
-        (&nested["name"], &nested["worker_type"]),
+        (&nested_view["name"], &nested_view["worker_type"]),
         (&json!("gpu-1"), &json!("ephemeral")),
-        "the first word stays"
+        "the first reported type stays"
     );
-    let ours = json!({
+    let current_agent = json!({
         "protocol": 1, "accelerator_type": "cuda", "host": "h", "agent_version": "0.1.0", "labels": {"rack": "7"},
         "gpus": [{"index": 0, "uuid": "GPU-1", "name": "A100", "vram_gb": 80.0}, {"index": 1, "uuid": "GPU-2", "name": "GB10"}]
     });
-    server.post(&key, "/api/workers/register", ours).await.expect_status(200);
-    let listed = show().await;
+    server.post(&key, "/api/workers/register", current_agent).await.expect_status(200);
+    let current_view = show().await;
     assert_eq!(
-        (&listed["gpu_count"], &listed["hostname"], &listed["labels"]["rack"]),
+        (&current_view["gpu_count"], &current_view["hostname"], &current_view["labels"]["rack"]),
         (&json!(2), &json!("h"), &json!("7"))
     );
 }
@@ -131,14 +131,14 @@ async fn unanswered_offer_is_repeated_on_the_next_stream() {
     let mut third = server.open_stream(&key).await;
     assert_eq!(third.next().await.expect("an event")["type"], "drain");
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
-    assert_eq!(third.next().await.expect("an event")["type"], "job_cancel", "no offer came before it");
+    assert_eq!(third.next().await.expect("an event")["type"], "job_cancel", "the accepted offer is not repeated");
 }
 
 #[tokio::test]
 async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let older = async |name: &str, persistent: bool| {
+    let connect_older_agent = async |name: &str, persistent: bool| {
         let (id, key) = server.create_worker(name).await;
         let body = json!({"name": name, "gpu_info": {"count": 1}, "persistent": persistent});
         server.post(&key, "/api/workers/register", body).await.expect_status(200);
@@ -155,7 +155,7 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
     let resume = async |id: &str| {
         server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/resume"), "").await.expect_status(200)
     };
-    let (id, key, mut events) = older("spot", false).await;
+    let (id, key, mut events) = connect_older_agent("spot", false).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "training", "error": null})).await.expect_status(200);
@@ -165,14 +165,14 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
     let event = events.next().await.expect("an event");
     assert_eq!((&event["type"], &event["reason"]), (&json!("shutdown"), &json!("price")));
     resume(&id).await;
-    assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": false})), "once was enough");
+    assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": false})), "`shutdown` is not repeated");
     drain(&id, "").await;
     assert_eq!(events.next_of_type("shutdown").await["reason"], "The worker is drained.");
     assert_eq!(server.open_stream(&key).await.next_of_type("shutdown").await["reason"], "The worker is drained.");
 
-    // Persistent workers, and those that know drains, are only told to drain.
-    let (persistent, _, mut persistent_events) = older("own", true).await;
-    let (newer, _, mut newer_events) = server.connect_worker("ours").await;
+    // Persistent workers and current agents get a drain only.
+    let (persistent, _, mut persistent_events) = connect_older_agent("persistent", true).await;
+    let (newer, _, mut newer_events) = server.connect_worker("current").await;
     newer_events.next_of_type("drain").await;
     for (id, events) in [(persistent, &mut persistent_events), (newer, &mut newer_events)] {
         for drains in [true, false] {
@@ -189,15 +189,15 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
 #[tokio::test]
 async fn streams_per_server_are_limited() {
     let server = TestServer::start().await;
-    let mut open = Vec::new();
+    let mut connected = Vec::new();
     for n in 0..8 {
-        open.push(server.connect_worker(&format!("gpu-{n}")).await);
+        connected.push(server.connect_worker(&format!("gpu-{n}")).await);
     }
     let (_, key) = server.create_worker("one-more").await;
     server.register(&key, json!([])).await;
     server.get(&key, "/api/workers/stream").await.expect_problem(503, "too_many_streams");
     server.get(&key, "/api/workers/next?wait=0").await.expect_status(200);
-    open.pop();
+    connected.pop();
     let _events = server.open_stream(&key).await;
 }
 
@@ -211,7 +211,7 @@ async fn worker_is_connecting_after_its_stream_ends() {
         while server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"]
             != "connecting"
         {
-            changes.changed().await.expect("the hub lives");
+            changes.changed().await.expect("a notifier");
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(10), connecting).await.expect("in time");
@@ -231,8 +231,8 @@ async fn long_poll_returns_the_same_as_the_stream() {
     server.put_config("digits").await;
     let waiting = server.open(&key, "GET", "/api/workers/next?wait=30", Body::empty());
     let submitting = server.submit("digits");
-    let (answer, job) = tokio::join!(waiting, submitting);
-    let desired = crate::tests::harness::read_response(answer).await.expect_status(200)["desired"].clone();
+    let (response, job) = tokio::join!(waiting, submitting);
+    let desired = crate::tests::harness::read_response(response).await.expect_status(200)["desired"].clone();
     assert_eq!((&desired["offers"][0]["job_id"], &desired["offers"][0]["attempt"]), (&json!(job), &json!(1)));
     assert_eq!(server.get(&key, "/api/workers/queue").await.expect_status(200)["has_jobs"], true);
 }
@@ -273,9 +273,9 @@ async fn jobs_arrive_by_server_sent_events() {
     let server = TestServer::start().await;
     let (_, key) = server.create_worker("gpu-1").await;
     server.register(&key, json!([])).await;
-    let answer = server.open(&key, "GET", "/api/workers/stream", Body::empty()).await;
-    assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
-    let mut events = EventStreamReader::new(answer);
+    let response = server.open(&key, "GET", "/api/workers/stream", Body::empty()).await;
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+    let mut events = EventStreamReader::new(response);
     server.put_config("digits").await;
     let job = server.submit("digits").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), job);
@@ -287,12 +287,15 @@ async fn heartbeat_updates_the_last_contact() {
     let (id, key, _events) = server.connect_worker("gpu-1").await;
     let last_heartbeat = async || {
         let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-        view["last_heartbeat"].as_str().expect("a moment").to_owned()
+        view["last_heartbeat"].as_str().expect("a time").to_owned()
     };
-    let registered = last_heartbeat().await;
+    let after_registration = last_heartbeat().await;
     server.clock.advance(Millis::from_secs(30));
-    assert_eq!(last_heartbeat().await, registered, "nothing was heard");
+    assert_eq!(last_heartbeat().await, after_registration, "there was no contact");
     server.heartbeat(&key, json!([])).await;
-    let beaten = last_heartbeat().await;
-    assert!(beaten > registered && beaten.ends_with('Z'), "{registered} {beaten}");
+    let after_heartbeat = last_heartbeat().await;
+    assert!(
+        after_heartbeat > after_registration && after_heartbeat.ends_with('Z'),
+        "{after_registration} {after_heartbeat}"
+    );
 }

@@ -6,8 +6,8 @@ use crate::http::routes::{DeclaredRoute, RouteAccess};
 use crate::service::workers::tokens::TokenUse;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer, read_response};
 
-const HERE: [u8; 4] = [10, 0, 0, 1];
-const ELSEWHERE: [u8; 4] = [10, 0, 0, 2];
+const AGENT_HOST: [u8; 4] = [10, 0, 0, 1];
+const OTHER_HOST: [u8; 4] = [10, 0, 0, 2];
 
 /// A route that an agent uses after its registration.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ struct AgentRoute {
 }
 
 impl AgentRoute {
-    /// Returns whether it requires an attempt's token instead of a session.
-    fn is_of_attempt(&self) -> bool {
+    /// Returns whether the route requires the token of an attempt instead of a session.
+    fn requires_job_token(&self) -> bool {
         self.access == RouteAccess::Job && !self.path.contains("/status")
     }
 
@@ -41,16 +41,16 @@ impl AgentRoute {
 /// Returns all such routes of the server.
 async fn routes() -> Vec<AgentRoute> {
     let declared = crate::http::declared_routes(&TestServer::start().await.app).into_iter();
-    let of_agents = declared.filter(|route| matches!(route.access, RouteAccess::Worker(_) | RouteAccess::Job));
+    let agent_routes = declared.filter(|route| matches!(route.access, RouteAccess::Worker(_) | RouteAccess::Job));
     let route = |DeclaredRoute { method, path, access, .. }: DeclaredRoute| {
         let path = path.replace("{id}", "JOB").replace("{*path}", "a");
         let query = if access == RouteAccess::Job { "?attempt=1&offset=0" } else { "" };
         assert!(!path.contains('{'), "{path} has a parameter that this test does not know");
         AgentRoute { method: method.to_string(), path: format!("{path}{query}"), access }
     };
-    let all: Vec<AgentRoute> = of_agents.map(route).collect();
-    assert!(all.len() >= 15, "{all:?}");
-    all
+    let collected: Vec<AgentRoute> = agent_routes.map(route).collect();
+    assert!(collected.len() >= 15, "{collected:?}");
+    collected
 }
 
 /// Returns a client that has the worker token only.
@@ -71,18 +71,18 @@ async fn stolen_worker_token_is_rejected_and_recorded_on_every_route() {
         server.put_config("digits").await;
         let (id, key) = server.create_worker("gpu-1").await;
         server.register(&key, json!([])).await;
-        let mut events = EventStreamReader::new(server.open_stream_from(&key, HERE).await);
+        let mut events = EventStreamReader::new(server.open_stream_from(&key, AGENT_HOST).await);
         let job = server.submit("digits").await;
         events.next_offer().await;
         server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
         assert_eq!(token_conflict(&server, &id).await, Value::Null);
 
         // On the agent's host, `doctor` may check the token while the agent runs.
-        let from = if route.access == RouteAccess::Worker(TokenUse::Check) { ELSEWHERE } else { HERE };
+        let from = if route.access == RouteAccess::Worker(TokenUse::Check) { OTHER_HOST } else { AGENT_HOST };
         let path = route.path(&job);
-        let answer = server.send_from(&with_token_only(&key), from, &route.method, &path, route.body()).await;
-        read_response(answer).await.expect_problem(409, "token_in_use");
-        assert!(token_conflict(&server, &id).await["at"].is_string(), "no alarm on {route:?}");
+        let response = server.send_from(&with_token_only(&key), from, &route.method, &path, route.body()).await;
+        read_response(response).await.expect_problem(409, "token_in_use");
+        assert!(token_conflict(&server, &id).await["at"].is_string(), "no conflict is recorded on {route:?}");
         assert_eq!(server.job_status(&job).await, "running", "{route:?}");
         server.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
     }
@@ -93,11 +93,11 @@ async fn token_check_works_on_the_agents_host_only() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     server.register(&key, json!([])).await;
-    let _stream = server.open_stream_from(&key, HERE).await;
-    let thief = with_token_only(&key);
-    assert_eq!(server.send_from(&thief, HERE, "GET", "/api/workers/queue", "").await.status(), 200);
+    let _stream = server.open_stream_from(&key, AGENT_HOST).await;
+    let token_only = with_token_only(&key);
+    assert_eq!(server.send_from(&token_only, AGENT_HOST, "GET", "/api/workers/queue", "").await.status(), 200);
     assert_eq!(token_conflict(&server, &id).await, Value::Null);
-    assert_eq!(server.send_from(&thief, ELSEWHERE, "GET", "/api/workers/queue", "").await.status(), 409);
+    assert_eq!(server.send_from(&token_only, OTHER_HOST, "GET", "/api/workers/queue", "").await.status(), 409);
     assert_eq!(token_conflict(&server, &id).await["host"], "10.0.0.2");
 }
 
@@ -110,10 +110,10 @@ async fn agent_session_can_report_but_not_use_job_token_routes() {
     events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     let Actor::Worker(agent) = &key else { panic!("a worker's key") };
-    let session = Actor::worker(agent.session().expect("it registered"));
-    for route in routes().await.into_iter().filter(AgentRoute::is_of_attempt) {
-        let answer = server.call(&session, &route.method, &route.path(&job), route.body()).await;
-        answer.expect_problem(403, "job_token_required");
+    let session = Actor::worker(agent.session().expect("a session"));
+    for route in routes().await.into_iter().filter(AgentRoute::requires_job_token) {
+        let response = server.call(&session, &route.method, &route.path(&job), route.body()).await;
+        response.expect_problem(403, "job_token_required");
     }
     server
         .post(&session, "/api/workers/register", json!({"protocol": 1}))
@@ -128,7 +128,7 @@ async fn agent_session_ends_at_the_next_registration() {
     server.register(&key, json!([])).await;
     let first = key.clone();
     let Actor::Worker(agent) = &first else { panic!("a worker's key") };
-    let session = Actor::worker(agent.session().expect("it registered"));
+    let session = Actor::worker(agent.session().expect("a session"));
     server.post(&session, "/api/workers/heartbeat", json!({})).await.expect_status(200);
     server.register(&key, json!([])).await;
     server.post(&session, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "not_registered");
@@ -141,19 +141,19 @@ async fn older_agents_token_is_rejected_from_another_host() {
     server.put_config("digits").await;
     let (id, key) = server.create_worker("old").await;
     let older = json!({"name": "x", "gpu_info": {"accelerator": "cpu"}, "persistent": true}).to_string();
-    let registered = server.send_from(&key, HERE, "POST", "/api/workers/register", older).await;
+    let registered = server.send_from(&key, AGENT_HOST, "POST", "/api/workers/register", older).await;
     assert_eq!(registered.status(), 200);
-    let stream = server.open_stream_from(&key, HERE).await;
+    let stream = server.open_stream_from(&key, AGENT_HOST).await;
     let job = server.submit("digits").await;
     // A second stream replaces the first one.
-    let others = |route: &AgentRoute| route.access != RouteAccess::Worker(TokenUse::Listen);
-    for route in routes().await.into_iter().filter(others) {
-        let answer = server.send_from(&key, ELSEWHERE, &route.method, &route.path(&job), route.body()).await;
-        assert_eq!(answer.status(), 409, "{route:?}");
+    let is_not_stream = |route: &AgentRoute| route.access != RouteAccess::Worker(TokenUse::Listen);
+    for route in routes().await.into_iter().filter(is_not_stream) {
+        let response = server.send_from(&key, OTHER_HOST, &route.method, &route.path(&job), route.body()).await;
+        assert_eq!(response.status(), 409, "{route:?}");
     }
     assert_eq!(token_conflict(&server, &id).await["host"], "10.0.0.2");
-    let answer = server.send_from(&key, HERE, "POST", "/api/workers/heartbeat", "{}").await;
-    assert_eq!(answer.status(), 200, "who listens is not disturbed");
+    let response = server.send_from(&key, AGENT_HOST, "POST", "/api/workers/heartbeat", "{}").await;
+    assert_eq!(response.status(), 200, "the connected agent is not affected");
     drop(stream);
 }
 

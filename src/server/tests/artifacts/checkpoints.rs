@@ -42,7 +42,7 @@ impl CheckpointScenario {
         server.put_config("digits").await;
         let (worker, key, events) = server.connect_worker("gpu-1").await;
         let job = server.submit("digits").await;
-        Self { server, worker, key, events, job, attempt: 0, token: Actor::Nobody }.start_next_attempt().await
+        Self { server, worker, key, events, job, attempt: 0, token: Actor::Unauthenticated }.start_next_attempt().await
     }
 
     /// Starts the next attempt, of this job or another.
@@ -66,10 +66,10 @@ impl CheckpointScenario {
         self.start_next_attempt().await
     }
 
-    /// A user retries it.
-    async fn retry(self, by: &Actor) -> Self {
+    /// A user retries the job.
+    async fn retry(self, actor: &Actor) -> Self {
         let path = format!("/api/queue/{}/retry", self.job);
-        self.server.call(by, "POST", &path, "").await.expect_status(201);
+        self.server.call(actor, "POST", &path, "").await.expect_status(201);
         self.start_next_attempt().await
     }
 
@@ -113,12 +113,12 @@ async fn next_attempt_gets_the_newest_complete_checkpoint() {
     assert_eq!(
         scenario.resume_checkpoint().await,
         json!({"name": "", "files": []}),
-        "the first one begins at the beginning"
+        "the first attempt starts from scratch"
     );
     scenario.save_checkpoint(900, "nine hundred").await;
     scenario.save_checkpoint(1000, "a thousand").await;
-    scenario.send_file("checkpoint-2000/model.bin", "not all of it came").await;
-    assert_eq!(scenario.resume_checkpoint().await["name"], "", "its own is no earlier one");
+    scenario.send_file("checkpoint-2000/model.bin", "incomplete").await;
+    assert_eq!(scenario.resume_checkpoint().await["name"], "", "an attempt does not resume from its own checkpoint");
     let scenario = scenario.lose_and_restart().await;
     let earlier = scenario.resume_checkpoint().await;
     assert_eq!((&earlier["name"], &earlier["attempt"]), (&json!("checkpoint-1000"), &json!(1)));
@@ -140,7 +140,7 @@ async fn next_attempt_gets_the_newest_complete_checkpoint() {
     );
     scenario.save_checkpoint(1000, "the same step").await;
     let scenario = scenario.lose_and_restart().await;
-    assert_eq!(scenario.resume_checkpoint().await["attempt"], 3, "of one step the newest attempt's");
+    assert_eq!(scenario.resume_checkpoint().await["attempt"], 3, "of the same step, the one of the newest attempt");
 }
 
 #[tokio::test]
@@ -152,9 +152,9 @@ async fn job_page_shows_the_resume_checkpoint() {
     };
     assert_eq!(resume_point(&scenario).await, Value::Null);
     scenario.save_checkpoint(100, "a hundred").await;
-    scenario.send_file("checkpoint-200/model.bin", "not all of it came").await;
+    scenario.send_file("checkpoint-200/model.bin", "incomplete").await;
     let point = json!({"job_id": scenario.job, "attempt": 1, "name": "checkpoint-100"});
-    assert_eq!(resume_point(&scenario).await, point, "its own counts: the next attempt may");
+    assert_eq!(resume_point(&scenario).await, point, "checkpoints of the running attempt count for the next one");
     let scenario = scenario.lose_and_restart().await;
     assert_eq!(resume_point(&scenario).await, point);
 }
@@ -169,15 +169,15 @@ async fn byte_ranges_of_files_can_be_requested() {
         ("bytes=7-", "789", "bytes 7-9/10"),
         ("bytes=9-40", "9", "bytes 9-9/10"),
     ];
-    for (range, text, about) in rows {
+    for (range, text, content_range) in rows {
         let part = scenario.resume_file("checkpoint-5/model.bin", range).await;
         assert_eq!((part.status, part.text().as_str()), (StatusCode::PARTIAL_CONTENT, text), "{range}");
-        assert_eq!(part.headers[header::CONTENT_RANGE], about);
+        assert_eq!(part.headers[header::CONTENT_RANGE], content_range);
     }
     assert_eq!(
         scenario.resume_file("checkpoint-5/model.bin", "bytes=0-1,4-5").await.status,
         StatusCode::OK,
-        "one at a time"
+        "several ranges are not supported"
     );
     let problem =
         scenario.resume_file("checkpoint-5/model.bin", "bytes=10-").await.expect_problem(416, "range_not_satisfiable");
@@ -193,7 +193,7 @@ async fn user_retry_resumes_from_the_last_checkpoint() {
     assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5");
     scenario.report("failed").await;
     let scenario = scenario.retry(&Actor::Admin).await;
-    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5", "all the way back");
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-5", "from the first of several retries");
     assert_eq!(scenario.resume_file("checkpoint-5/model.bin", "").await.text(), "five");
     scenario.save_checkpoint(3, "three").await;
     let scenario = scenario.lose_and_restart().await;
@@ -201,7 +201,7 @@ async fn user_retry_resumes_from_the_last_checkpoint() {
     scenario.report("failed").await;
     let ada = scenario.server.add_user("ada", "admin").await;
     let scenario = scenario.retry(&ada).await;
-    assert_eq!(scenario.resume_checkpoint().await["name"], "", "nothing of another user's job");
+    assert_eq!(scenario.resume_checkpoint().await["name"], "", "no checkpoint from the job of another user");
     scenario.resume_file("checkpoint-5/model.bin", "").await.expect_problem(404, "artifact_not_found");
 }
 
@@ -209,31 +209,31 @@ async fn user_retry_resumes_from_the_last_checkpoint() {
 async fn checkpoint_with_missing_or_different_files_is_incomplete() {
     let scenario = CheckpointScenario::start().await;
     scenario.send_file("checkpoint-5/a", "one").await;
-    let both = |b: &str| json!([file_entry("checkpoint-5/a", "one"), file_entry("checkpoint-5/b", b)]);
+    let files = |b: &str| json!([file_entry("checkpoint-5/a", "one"), file_entry("checkpoint-5/b", b)]);
     let problem =
-        scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+        scenario.report_checkpoint("checkpoint-5", files("two")).await.expect_problem(409, "checkpoint_incomplete");
     assert_eq!(problem["path"], "checkpoint-5/b");
     scenario.send_file("checkpoint-5/b", "half").await;
-    scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+    scenario.report_checkpoint("checkpoint-5", files("two")).await.expect_problem(409, "checkpoint_incomplete");
     scenario.send_file("checkpoint-5/b", "two").await;
     for _ in 0..2 {
-        scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_status(200);
+        scenario.report_checkpoint("checkpoint-5", files("two")).await.expect_status(200);
     }
     scenario.send_file("checkpoint-5/b", "changed after that").await;
     let scenario = scenario.lose_and_restart().await;
     assert_eq!(scenario.resume_checkpoint().await["name"], "", "the old content is deleted");
-    scenario.report_checkpoint("checkpoint-5", both("two")).await.expect_problem(409, "checkpoint_incomplete");
+    scenario.report_checkpoint("checkpoint-5", files("two")).await.expect_problem(409, "checkpoint_incomplete");
 }
 
 #[tokio::test]
 async fn invalid_input_is_rejected() {
     let scenario = CheckpointScenario::start().await;
     scenario.send_file("checkpoint-5/a", "one").await;
-    let one = json!([file_entry("checkpoint-5/a", "one")]);
+    let file_list = json!([file_entry("checkpoint-5/a", "one")]);
     for name in
         ["", "checkpoint-", "checkpoint-x", "checkpoint-5/a", "5", "checkpoint--5", "checkpoint-99999999999999999999"]
     {
-        scenario.report_checkpoint(name, one.clone()).await.expect_problem(422, "out_of_range");
+        scenario.report_checkpoint(name, file_list.clone()).await.expect_problem(422, "out_of_range");
     }
     scenario.report_checkpoint("checkpoint-5", json!([])).await.expect_problem(422, "out_of_range");
     for path in ["../a", "checkpoint-5/../a", "checkpoint-50/a", "checkpoint-5", "/etc/passwd", "checkpoint-5//a"] {
@@ -246,7 +246,7 @@ async fn invalid_input_is_rejected() {
     scenario.report_checkpoint("checkpoint-5", twice).await.expect_problem(422, "invalid_path");
     let many: Vec<Value> = (0..4_097).map(|n| file_entry(&format!("checkpoint-5/{n}"), "one")).collect();
     scenario.report_checkpoint("checkpoint-5", json!(many)).await.expect_problem(422, "too_large");
-    scenario.report_checkpoint("checkpoint-5", one).await.expect_status(200);
+    scenario.report_checkpoint("checkpoint-5", file_list).await.expect_status(200);
     let scenario = scenario.lose_and_restart().await;
     for path in ["checkpoint-5/b", "checkpoint-5", "checkpoint-5/%2e%2e/a", "%2e%2e/%2e%2e/key"] {
         scenario.resume_file(path, "").await.expect_problem(404, "artifact_not_found");
@@ -257,16 +257,20 @@ async fn invalid_input_is_rejected() {
 async fn old_attempt_cannot_read_or_report_checkpoints() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(5, "five").await;
-    let (old, path) = (Actor::Job(job_token(&scenario)), scenario.path(""));
+    let (old_token, path) = (Actor::Job(job_token(&scenario)), scenario.path(""));
     let scenario = scenario.lose_and_restart().await;
-    scenario.server.get(&old, &format!("{path}checkpoint")).await.expect_problem(409, "stale_attempt");
+    scenario.server.get(&old_token, &format!("{path}checkpoint")).await.expect_problem(409, "stale_attempt");
     scenario
         .server
-        .get(&old, &format!("{path}checkpoint/checkpoint-5/model.bin"))
+        .get(&old_token, &format!("{path}checkpoint/checkpoint-5/model.bin"))
         .await
         .expect_problem(409, "stale_attempt");
     let body = json!({"name": "checkpoint-5", "files": [file_entry("checkpoint-5/model.bin", "five")]});
-    scenario.server.post(&old, &format!("{path}checkpoint"), body.clone()).await.expect_problem(409, "stale_attempt");
+    scenario
+        .server
+        .post(&old_token, &format!("{path}checkpoint"), body.clone())
+        .await
+        .expect_problem(409, "stale_attempt");
     scenario.report("completed").await;
     scenario.server.post(&scenario.token, &format!("{path}checkpoint"), body).await.expect_problem(409, "job_ended");
 }
@@ -287,9 +291,9 @@ async fn attempt_reports_its_resume_step() {
     let steps = [&view["attempts"][0]["resumed_from_step"], &view["attempts"][1]["resumed_from_step"]];
     assert_eq!(steps, [&json!(null), &json!(500)]);
     let page = scenario.server.get(&Actor::Admin, &format!("/jobs/{}", scenario.job)).await.text();
-    assert!(page.contains("resumed from step 500"), "the page says so");
-    let absurd = json!({"status": "running", "attempt": 2, "resumed_from_step": u64::MAX});
-    scenario.server.report_status(&scenario.key, &scenario.job, absurd).await.expect_problem(422, "out_of_range");
+    assert!(page.contains("resumed from step 500"), "the page shows the step");
+    let out_of_range = json!({"status": "running", "attempt": 2, "resumed_from_step": u64::MAX});
+    scenario.server.report_status(&scenario.key, &scenario.job, out_of_range).await.expect_problem(422, "out_of_range");
 }
 
 #[tokio::test]
@@ -337,8 +341,8 @@ async fn page_submits_the_same_as_the_api() {
     for (form, exclusive, checkpoints) in
         [("", false, "last"), ("&exclusive=true&checkpoints=none", true, "none"), ("&checkpoints=all", false, "all")]
     {
-        let answer = server.call(&ada, "POST", "/ui/jobs", format!("config=digits{form}")).await;
-        let page_path = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+        let response = server.call(&ada, "POST", "/ui/jobs", format!("config=digits{form}")).await;
+        let page_path = response.headers[header::LOCATION].to_str().expect("ascii").to_owned();
         let job = server.job(page_path.strip_prefix("/jobs/").expect("a job's page")).await;
         assert_eq!((&job["exclusive"], &job["checkpoints"]), (&json!(exclusive), &json!(checkpoints)));
     }

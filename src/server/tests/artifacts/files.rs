@@ -36,8 +36,8 @@ async fn log_chunks_are_stored_in_order_and_once() {
     let get = async |query: &str| server.get(&Actor::Admin, &format!("/api/queue/{job}/logs{query}")).await;
     let all = get("").await.expect_status(200);
     assert_eq!((&all["text"], &all["size"], &all["attempt"]), (&json!("epoch 1\nloss 0.5 €\n"), &json!(21), &json!(1)));
-    let piece = get("?offset=8&limit=11").await.expect_status(200);
-    assert_eq!((&piece["text"], &piece["next_offset"]), (&json!("loss 0.5 "), &json!(17)), "no character is cut");
+    let chunk = get("?offset=8&limit=11").await.expect_status(200);
+    assert_eq!((&chunk["text"], &chunk["next_offset"]), (&json!("loss 0.5 "), &json!(17)), "no character is cut");
     assert_eq!(get("?offset=17").await.expect_status(200)["text"], "€\n");
     let raw = get("?raw=1&attempt=1").await;
     assert_eq!((raw.status, raw.text()), (StatusCode::OK, "epoch 1\nloss 0.5 €\n".to_owned()));
@@ -65,18 +65,18 @@ async fn log_stream_ends_with_the_attempt_and_can_resume() {
     };
     put(0, "epoch 1\n").await;
     let mut reader = follow("").await;
-    assert_eq!(reader.next().await.expect("a piece")["text"], "epoch 1\n");
+    assert_eq!(reader.next().await.expect("a chunk")["text"], "epoch 1\n");
     put(8, "epoch 2\n").await;
-    let piece = reader.next().await.expect("a piece");
-    assert_eq!((&piece["text"], &piece["offset"], &piece["next_offset"]), (&json!("epoch 2\n"), &json!(8), &json!(16)));
+    let chunk = reader.next().await.expect("a chunk");
+    assert_eq!((&chunk["text"], &chunk["offset"], &chunk["next_offset"]), (&json!("epoch 2\n"), &json!(8), &json!(16)));
     let mut resumed = follow("8").await;
-    assert_eq!(resumed.next().await.expect("a piece")["text"], "epoch 2\n");
+    assert_eq!(resumed.next().await.expect("a chunk")["text"], "epoch 2\n");
     put(16, "done\n").await;
     let status = json!({"status": "completed", "attempt": 1});
     server.post(&token, &format!("/api/workers/job/{job}/status"), status).await.expect_status(200);
     for mut reader in [reader, resumed, follow("16").await] {
-        assert_eq!(reader.next().await.expect("a piece")["text"], "done\n");
-        assert_eq!(reader.next().await, None, "nothing more can come");
+        assert_eq!(reader.next().await.expect("a chunk")["text"], "done\n");
+        assert_eq!(reader.next().await, None, "the stream has ended");
     }
 }
 
@@ -101,20 +101,20 @@ async fn progress_becomes_a_percentage_and_a_chart() {
     assert_eq!(steps, [1, 2, 50]);
     post(json!(vec![point(1, 1.0); 501])).await.expect_problem(422, "too_large");
     post(json!([{"step": 1, "at": "yesterday"}])).await.expect_problem(400, "invalid_json");
-    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(listed["workers"][0]["jobs"][0]["percent"], 25.0);
+    let list = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    assert_eq!(list["workers"][0]["jobs"][0]["percent"], 25.0);
 }
 
 #[tokio::test]
 async fn file_upload_and_download_are_identical() {
     let (server, job, token) = start_running_job().await;
     let bytes = b"\x89PNG not really".to_vec();
-    let put = async |path: &str, announced: &str, body: Vec<u8>| {
+    let put = async |path: &str, digest: &str, body: Vec<u8>| {
         let Actor::Job(token) = &token else { unreachable!("a job's token") };
         let uri = format!("/api/workers/job/{job}/artifacts/{path}?attempt=1&kind=sample");
         let request = Request::builder().method("PUT").uri(uri).header("x-upload-token", token);
         read_response(
-            server.send(request.header("x-content-sha256", announced).body(Body::from(body)).expect("a request")).await,
+            server.send(request.header("x-content-sha256", digest).body(Body::from(body)).expect("a request")).await,
         )
         .await
     };
@@ -124,16 +124,16 @@ async fn file_upload_and_download_are_identical() {
     put("large.bin", &sha256(&[0; 1_001]), vec![0; 1_001]).await.expect_problem(413, "upload_rejected");
     put("%2e%2e/escape", "", bytes.clone()).await.expect_problem(422, "invalid_path");
     put("a/%2e%2e/%2e%2e/escape", "", bytes.clone()).await.expect_problem(422, "invalid_path");
-    let listed = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts")).await.expect_status(200);
-    let artifacts = listed["artifacts"].as_array().expect("a list");
+    let list = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts")).await.expect_status(200);
+    let artifacts = list["artifacts"].as_array().expect("a list");
     assert_eq!((artifacts.len(), &artifacts[0]["kind"]), (1, &json!("sample")));
     let url = artifacts[0]["url"].as_str().expect("a url");
-    let down = server.get(&Actor::Admin, url).await;
-    assert_eq!((down.status, &down.body), (StatusCode::OK, &bytes));
-    assert_eq!(down.headers[header::CONTENT_TYPE], "image/png");
-    assert_eq!(down.headers[header::ETAG], format!("\"{}\"", sha256(&bytes)));
+    let download = server.get(&Actor::Admin, url).await;
+    assert_eq!((download.status, &download.body), (StatusCode::OK, &bytes));
+    assert_eq!(download.headers[header::CONTENT_TYPE], "image/png");
+    assert_eq!(download.headers[header::ETAG], format!("\"{}\"", sha256(&bytes)));
     let again =
-        Request::builder().uri(url).header("x-api-key", ADMIN).header("if-none-match", &down.headers[header::ETAG]);
+        Request::builder().uri(url).header("x-api-key", ADMIN).header("if-none-match", &download.headers[header::ETAG]);
     assert_eq!(server.send(again.body(Body::empty()).expect("a request")).await.status(), StatusCode::NOT_MODIFIED);
     server
         .get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/none"))
@@ -146,10 +146,10 @@ async fn active_content_is_download_only() {
     let (server, job, token) = start_running_job().await;
     let path = format!("/api/workers/job/{job}/artifacts/page.html?attempt=1&kind=other");
     server.call(&token, "PUT", &path, "<script>alert(1)</script>").await.expect_status(200);
-    let down = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/page.html")).await;
-    assert_eq!(down.headers[header::CONTENT_TYPE], "application/octet-stream");
-    assert!(down.headers[header::CONTENT_DISPOSITION].to_str().is_ok_and(|value| value.starts_with("attachment")));
-    let policy = down.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("ascii");
+    let download = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/page.html")).await;
+    assert_eq!(download.headers[header::CONTENT_TYPE], "application/octet-stream");
+    assert!(download.headers[header::CONTENT_DISPOSITION].to_str().is_ok_and(|value| value.starts_with("attachment")));
+    let policy = download.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("ascii");
     assert!(policy.starts_with("default-src 'none';") && policy.ends_with("; sandbox"), "{policy}");
 }
 

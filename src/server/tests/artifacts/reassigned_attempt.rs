@@ -31,8 +31,8 @@ impl ReassignScenario {
         Self::start_with(1_000).await
     }
 
-    async fn start_with(most_artifacts: u64) -> Self {
-        let server = TestServer::start_with(|policy| policy.max_artifacts = most_artifacts).await;
+    async fn start_with(max_artifacts: u64) -> Self {
+        let server = TestServer::start_with(|policy| policy.max_artifacts = max_artifacts).await;
         server.put_config("digits").await;
         let (worker, key, mut events) = server.connect_worker("gpu-1").await;
         let job = server.submit("digits").await;
@@ -71,14 +71,14 @@ impl ReassignScenario {
     }
 
     /// Waits until there are this many files.
-    async fn wait_for_count(&self, number: usize) {
+    async fn wait_for_count(&self, count: usize) {
         let reached = async {
-            while self.file_names().len() != number {
+            while self.file_names().len() != count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let within = tokio::time::timeout(Duration::from_secs(10), reached).await;
-        within.unwrap_or_else(|_| panic!("{:?} in the place of {number}", self.file_names()));
+        let result = tokio::time::timeout(Duration::from_secs(10), reached).await;
+        result.unwrap_or_else(|_| panic!("{:?} instead of {count} files", self.file_names()));
     }
 }
 
@@ -94,11 +94,11 @@ async fn upload_during_reassignment_replaces_nothing() {
     let request = request
         .body(Body::from_stream(futures_util::stream::poll_fn(move |cx| body.poll_recv(cx))))
         .expect("a request");
-    let put = tokio::spawn(async move { tower::ServiceExt::oneshot(router, request).await.expect("it answers") });
-    send.send(Ok("too")).await.expect("it listens");
+    let put = tokio::spawn(async move { tower::ServiceExt::oneshot(router, request).await.expect("a response") });
+    send.send(Ok("too")).await.expect("the upload is running");
     scenario.wait_for_count(2).await;
     scenario.reassign().await;
-    send.send(Ok(" late")).await.expect("it listens");
+    send.send(Ok(" late")).await.expect("the upload is running");
     drop(send);
     crate::tests::harness::read_response(put.await.expect("no panic")).await.expect_problem(409, "stale_attempt");
     assert_eq!(scenario.get().await.text(), "what was there");
@@ -117,15 +117,15 @@ async fn upload_after_reassignment_is_removed() {
     assert_eq!(scenario.file_names(), ["model.bin"]);
     scenario.reassign().await;
     let worker = WorkerId::parse(&scenario.worker).expect("an id");
-    let subject = AttemptRef { worker, job, attempt: Some(AttemptNumber(1)) };
-    let announced =
+    let attempt_ref = AttemptRef { worker, job, attempt: Some(AttemptNumber(1)) };
+    let announcement =
         UploadAnnouncement { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None, size: 0 };
     let recorded = scenario
         .server
         .app
         .services
         .artifacts
-        .record_artifact(Caller::system(), subject, AttemptNumber(1), announced, stored)
+        .record_artifact(Caller::system(), attempt_ref, AttemptNumber(1), announcement, stored)
         .await;
     let rejected = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
     assert_eq!(recorded, Err(rejected));
@@ -141,9 +141,9 @@ async fn files_per_job_are_limited_in_number() {
     scenario.put("c", "three").await.expect_problem(422, "too_large");
     scenario.put("model.bin", "one anew").await.expect_status(200);
     assert_eq!(scenario.get().await.text(), "one anew");
-    let listed =
+    let list =
         scenario.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", scenario.job)).await.expect_status(200);
-    let paths: Vec<&Value> = listed["artifacts"].as_array().expect("a list").iter().map(|file| &file["path"]).collect();
+    let paths: Vec<&Value> = list["artifacts"].as_array().expect("a list").iter().map(|file| &file["path"]).collect();
     assert_eq!(paths, ["b", "model.bin"]);
     scenario.wait_for_count(2).await;
 }

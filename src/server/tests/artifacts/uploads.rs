@@ -51,8 +51,9 @@ impl UploadScenario {
     }
 
     async fn stored_bytes(&self) -> Option<Vec<u8>> {
-        let answer = self.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts/sub/model.bin", self.job)).await;
-        (answer.status == 200).then_some(answer.body)
+        let response =
+            self.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts/sub/model.bin", self.job)).await;
+        (response.status == 200).then_some(response.body)
     }
 
     /// Returns the partial files on disk.
@@ -74,25 +75,25 @@ async fn file_is_uploaded_in_chunks_that_may_repeat() {
     };
     assert_eq!(scenario.upload_progress(900, &digest).await, 0);
     assert_eq!(put(0, 300).await.expect_status(200), json!({"received": 300}));
-    assert_eq!(put(100, 400).await.expect_status(200), json!({"received": 400}), "what is there is passed over");
+    assert_eq!(put(100, 400).await.expect_status(200), json!({"received": 400}), "stored bytes are skipped");
     assert_eq!(put(500, 600).await.expect_problem(409, "upload_gap")["received"], 400);
     assert_eq!((scenario.upload_progress(900, &digest).await, scenario.stored_bytes().await), (json!(400), None));
     let ack = put(400, 900).await.expect_status(200);
     let expected = json!({"path": "sub/model.bin", "size_bytes": 900, "sha256": digest});
     assert_eq!((&ack, scenario.stored_bytes().await), (&expected, Some(bytes.clone())));
     assert_eq!((scenario.upload_progress(900, &digest).await, scenario.partial_files().len()), (json!(900), 0));
-    assert_eq!(put(400, 900).await.expect_status(200), expected, "its answer was lost");
-    let listed =
+    assert_eq!(put(400, 900).await.expect_status(200), expected, "the response was lost");
+    let list =
         scenario.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", scenario.job)).await.expect_status(200);
-    assert_eq!(listed["artifacts"][0]["kind"], "final");
+    assert_eq!(list["artifacts"][0]["kind"], "final");
 }
 
 #[tokio::test]
 async fn interrupted_chunk_keeps_the_received_bytes() {
     let scenario = UploadScenario::start().await;
     let digest = sha256(b"one two three");
-    let pieces = [Ok("one two "), Err(std::io::Error::other("the network is down"))];
-    let body = Body::from_stream(futures_util::stream::iter(pieces));
+    let chunks = [Ok("one two "), Err(std::io::Error::other("the network is down"))];
+    let body = Body::from_stream(futures_util::stream::iter(chunks));
     let problem = scenario.put("offset=0&size=13", &digest, body).await.expect_problem(400, "upload_rejected");
     let detail = problem["detail"].as_str().expect("text");
     assert!(detail.ends_with("The first 8 bytes are stored: continue after them."), "{detail}");
@@ -107,8 +108,8 @@ async fn complete_file_is_finished_by_an_empty_chunk() {
     let digest = sha256(b"whole");
     scenario.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
     scenario.put("offset=4&size=5", &digest, "").await.expect_status(200);
-    let part = scenario.partial_files().pop().expect("a part");
-    std::fs::write(part, "whole").expect("as if the server had ended before it was stored");
+    let part = scenario.partial_files().pop().expect("a partial file");
+    std::fs::write(part, "whole").expect("written, as by a server that stopped before it stored the file");
     scenario.put("offset=5&size=5", &digest, "").await.expect_status(200);
     assert_eq!(scenario.stored_bytes().await, Some(b"whole".to_vec()));
 }
@@ -120,11 +121,14 @@ async fn repeated_last_chunk_gets_the_same_response() {
         let bytes = format!("whole {n:02}").into_bytes();
         let digest = sha256(&bytes);
         scenario.put("offset=0&size=8", &digest, bytes[..4].to_vec()).await.expect_status(200);
-        let all = (0..8).map(|_| scenario.put("offset=4&size=8", &digest, bytes[4..].to_vec()));
-        let answers: Vec<Value> =
-            futures_util::future::join_all(all).await.into_iter().map(|answer| answer.expect_status(200)).collect();
+        let uploads = (0..8).map(|_| scenario.put("offset=4&size=8", &digest, bytes[4..].to_vec()));
+        let responses: Vec<Value> = futures_util::future::join_all(uploads)
+            .await
+            .into_iter()
+            .map(|response| response.expect_status(200))
+            .collect();
         let expected = json!({"path": "sub/model.bin", "size_bytes": 8, "sha256": digest});
-        assert_eq!(answers, vec![expected; 8]);
+        assert_eq!(responses, vec![expected; 8]);
         assert_eq!((scenario.stored_bytes().await, scenario.partial_files().len()), (Some(bytes), 0));
     }
 }
@@ -134,7 +138,7 @@ async fn chunked_file_is_not_copied_again() {
     let scenario = UploadScenario::start().await;
     let digest = sha256(b"whole");
     scenario.put("offset=0&size=5", &digest, "whol").await.expect_status(200);
-    let inode = |path: &std::path::Path| std::fs::metadata(path).expect("there").ino();
+    let inode = |path: &std::path::Path| std::fs::metadata(path).expect("a file").ino();
     let part = inode(&scenario.partial_files()[0]);
     scenario.put("offset=4&size=5", &digest, "e").await.expect_status(200);
     let stored = scenario.server.directory.path().join("artifacts").join(&scenario.job).join("1/sub/model.bin");
@@ -154,7 +158,7 @@ async fn file_that_differs_from_its_digest_is_dropped() {
     assert_eq!(
         (scenario.upload_progress(5, &digest).await, scenario.partial_files().len()),
         (json!(0), 0),
-        "it begins anew"
+        "the upload starts again"
     );
     scenario.put("offset=0&size=5", &digest, "others").await.expect_problem(400, "upload_rejected");
     scenario.put("offset=0&size=5", &digest, "other").await.expect_status(200);
@@ -211,14 +215,14 @@ async fn ended_attempt_cannot_upload_and_its_chunks_are_removed() {
 async fn abandoned_upload_is_removed_after_a_day() {
     let scenario = UploadScenario::start().await;
     scenario.put("offset=0&size=5", &sha256(b"whole"), "who").await.expect_status(200);
-    let ago = |span: Millis| {
-        let at = Duration::from_millis((scenario.server.app.services.context.now().0 - span.0).unsigned_abs());
-        let part = File::options().write(true).open(&scenario.partial_files()[0]).expect("a part");
-        part.set_modified(UNIX_EPOCH + at).expect("a file's time");
+    let set_age = |age: Millis| {
+        let modified = Duration::from_millis((scenario.server.app.services.context.now().0 - age.0).unsigned_abs());
+        let part = File::options().write(true).open(&scenario.partial_files()[0]).expect("a partial file");
+        part.set_modified(UNIX_EPOCH + modified).expect("a file's time");
     };
-    ago(Millis::from_secs(86_400));
+    set_age(Millis::from_secs(86_400));
     assert_eq!(scenario.server.app.services.artifacts.sweep_uploads().await, Ok(0));
-    ago(Millis::from_secs(86_401));
+    set_age(Millis::from_secs(86_401));
     assert_eq!(scenario.server.app.services.artifacts.sweep_uploads().await, Ok(1));
     assert!(scenario.partial_files().is_empty());
 }
@@ -228,7 +232,7 @@ async fn full_disk_rejects_new_uploads() {
     let scenario = UploadScenario::start().await;
     scenario.server.clock.advance(Millis(1));
     scenario.server.disk.set_free(1 << 30);
-    scenario.server.app.services.context.refresh_disk_space().expect("a disk by hand");
+    scenario.server.app.services.context.refresh_disk_space().expect("a manual disk");
     let digest = sha256(b"whole");
     scenario.put("offset=0&size=5", &digest, "who").await.expect_status(200);
     scenario

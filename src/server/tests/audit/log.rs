@@ -40,7 +40,7 @@ async fn deletion_of_a_worker_is_found_by_its_name() {
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), renamed).await.expect_status(200);
     server.post(&Actor::Admin, &format!("/api/admin/workers/{id}/drain"), json!({})).await.expect_status(200);
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{id}"), "").await.expect_status(200);
-    let matching = async |query: &str| {
+    let find_entries = async |query: &str| {
         let page = server.get(&Actor::Admin, &format!("/api/audit?{query}")).await.expect_status(200);
         let entries = page["entries"].as_array().expect("a list").iter();
         let rows = entries.map(|entry| {
@@ -49,24 +49,24 @@ async fn deletion_of_a_worker_is_found_by_its_name() {
         });
         rows.collect::<Vec<_>>()
     };
-    let life = ["worker.deleted", "worker.drained", "worker.updated", "worker.created"];
+    let expected = ["worker.deleted", "worker.drained", "worker.updated", "worker.created"];
     for name in ["delos", "eos"] {
-        let found = matching(&format!("target={name}")).await;
-        assert_eq!(found.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(), life, "{name}");
+        let found = find_entries(&format!("target={name}")).await;
+        assert_eq!(found.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(), expected, "{name}");
         assert!(found.iter().all(|(_, name)| name == "eos" || name == "delos"), "{found:?}");
     }
-    assert_eq!(matching("target=delos&action=worker.deleted").await.len(), 1);
-    assert_eq!(matching("target=delos-2").await.len(), 1, "a label is no name");
-    assert_eq!(matching(&format!("target={other}")).await, [("worker.created".to_owned(), json!("delos-2"))]);
-    assert_eq!(matching("target=delos-3").await, []);
+    assert_eq!(find_entries("target=delos&action=worker.deleted").await.len(), 1);
+    assert_eq!(find_entries("target=delos-2").await.len(), 1, "a label is no name");
+    assert_eq!(find_entries(&format!("target={other}")).await, [("worker.created".to_owned(), json!("delos-2"))]);
+    assert_eq!(find_entries("target=delos-3").await, []);
     let like_an_id = "w_frankfurt-rack-12-node-003";
     server.create_worker(like_an_id).await;
-    assert_eq!(matching(&format!("target={like_an_id}")).await.len(), 1, "a name as long as an id");
+    assert_eq!(find_entries(&format!("target={like_an_id}")).await.len(), 1, "a name as long as an id");
     let exported = server.get(&Actor::Admin, "/api/audit/export?target=delos").await.text();
     assert_eq!(exported.lines().count(), 4, "{exported}");
     let page =
         server.get(&server.add_user("ada", "admin").await, "/admin/audit?target=delos&action=worker.deleted").await;
-    assert!(page.text().contains("eos"), "its last name stands there");
+    assert!(page.text().contains("eos"), "the page shows its last name");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn each_action_is_recorded_once() {
     }
 }
 
-/// Its table is written from the actions and their sentences.
+/// The table in the guide is generated from the actions and their descriptions.
 #[test]
 fn the_guide_lists_every_action() {
     let (before, rest) = GUIDE.split_once(ACTIONS_HEADER).expect("a table of actions");
@@ -105,10 +105,11 @@ async fn deleted_workers_keep_their_names_on_the_page() {
     let server = TestServer::start().await;
     let (remaining, _) = server.create_worker("gpu-1").await;
     let (deleted, _) = server.create_worker("gpu-2").await;
-    let named = async || server.get(&Actor::Admin, "/api/audit").await.expect_status(200)["worker_names"].clone();
-    assert_eq!(named().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
+    let worker_names =
+        async || server.get(&Actor::Admin, "/api/audit").await.expect_status(200)["worker_names"].clone();
+    assert_eq!(worker_names().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{deleted}"), "").await.expect_status(200);
-    assert_eq!(named().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
+    assert_eq!(worker_names().await, json!({&remaining: "gpu-1", &deleted: "gpu-2"}));
     let page = server.get(&Actor::Admin, "/api/audit?target=admin").await.expect_status(200);
     assert_eq!(page["worker_names"], json!({}));
 }
@@ -119,13 +120,13 @@ async fn signing_in_user_is_the_actor() {
     server.add_user("ada", "admin").await;
     server.add_user("adam", "viewer").await;
     assert!(server.log_in("ada", "not-her-password").await.is_none());
-    server.log_in("ada", PASSWORD).await.expect("the password is right");
+    server.log_in("ada", PASSWORD).await.expect("a valid password");
     let sign_ins = entries(&server, "?actor=ada&action=access.logged_in").await;
     let sign_ins: Vec<_> = sign_ins.iter().map(|entry| (&entry["actor"], &entry["target"])).collect();
-    assert_eq!(sign_ins, [(&json!("ada"), &json!("ada")); 2], "when she was made, and again");
+    assert_eq!(sign_ins, [(&json!("ada"), &json!("ada")); 2], "one sign-in by `add_user`, and one by the test");
     let rejected = entries(&server, "?target=ada&action=access.login_failed").await;
     assert_eq!(rejected.len(), 1);
-    assert_ne!(rejected[0]["actor"], "ada", "who gives a wrong password may be anybody");
+    assert_ne!(rejected[0]["actor"], "ada", "the actor of a failed sign-in is unknown");
     let browser = server.add_user("eve", "admin").await;
     let page = server.get(&browser, "/admin/audit?actor=ada&action=access.logged_in").await.text();
     assert!(!page.contains("No matching entries") && page.contains("ada"), "{page}");
@@ -159,9 +160,9 @@ async fn worker_actions_are_found_as_documented() {
     assert_eq!(details, entries.iter().map(|entry| entry["detail"].clone()).collect::<Vec<_>>());
     let history = history.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line for each entry"));
     let actions: Vec<String> = history.map(|entry| text(&entry, "action")).collect();
-    let life = ["created", "registered", "online"].map(|name| format!("worker.{name}"));
-    let work = ["offered", "starting", "running", "completed"].map(|name| format!("job.{name}"));
-    assert_eq!(actions, [&life[..], &work].concat());
+    let worker_actions = ["created", "registered", "online"].map(|name| format!("worker.{name}"));
+    let job_actions = ["offered", "starting", "running", "completed"].map(|name| format!("job.{name}"));
+    assert_eq!(actions, [&worker_actions[..], &job_actions].concat());
 }
 
 /// Returns the output of `jq` for an export, called as in the guide.
@@ -169,10 +170,10 @@ fn jq(arguments: &str, export: &str) -> String {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(export.as_bytes()).and_then(|()| file.rewind()).expect("a file");
     let mut shell = Command::new("sh");
-    let answer = shell.args(["-c", &format!("jq {arguments}")]).stdin(file).output().expect("a shell");
-    let stderr = String::from_utf8_lossy(&answer.stderr);
-    assert!(answer.status.success(), "jq {arguments}: {stderr} (`scripts/setup browser` installs jq)");
-    String::from_utf8(answer.stdout).expect("text")
+    let output = shell.args(["-c", &format!("jq {arguments}")]).stdin(file).output().expect("a shell");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "jq {arguments}: {stderr} (`scripts/setup browser` installs jq)");
+    String::from_utf8(output.stdout).expect("text")
 }
 
 #[tokio::test]
@@ -200,8 +201,8 @@ async fn audit_log_is_filtered_and_paged_newest_first() {
     );
     assert_eq!((&entry["detail"]["name"], &entry["previous"]), (&json!("gpu-2"), &first["entries"][1]["hash"]));
 
-    let at = |n: usize| entry_time(&server, &ids[n]);
-    let (second, third) = (at(1).await, at(2).await);
+    let time_of = |n: usize| entry_time(&server, &ids[n]);
+    let (second, third) = (time_of(1).await, time_of(2).await);
     let request = entry["request_id"].as_str().expect("text");
     let cases = [
         (format!("?target={}", ids[1]), vec![1]),
@@ -237,9 +238,9 @@ async fn export_is_json_lines_oldest_first() {
     for n in 0..3 {
         server.create_worker(&format!("gpu-{n}")).await;
     }
-    let answer = server.get(&Actor::Admin, "/api/audit/export?action=worker.").await;
-    assert_eq!(answer.headers[header::CONTENT_TYPE], "application/x-ndjson");
-    let lines: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let response = server.get(&Actor::Admin, "/api/audit/export?action=worker.").await;
+    assert_eq!(response.headers[header::CONTENT_TYPE], "application/x-ndjson");
+    let lines: Vec<Value> = response.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let names: Vec<&Value> = lines.iter().map(|line| &line["detail"]["name"]).collect();
     assert_eq!(names, ["gpu-0", "gpu-1", "gpu-2"]);
     server.get(&Actor::Admin, "/api/audit/export?since=x").await.expect_problem(422, "out_of_range");
@@ -265,10 +266,10 @@ async fn rejected_registrations_are_recorded_with_claim_address_and_reason() {
         .iter()
         .map(|entry| (entry["actor"].clone(), entry["target"].clone(), entry["detail"]["reason"].clone()))
         .collect();
-    let by = json!(format!("worker:{id}"));
+    let actor = json!(format!("worker:{id}"));
     let expected = [
-        (by.clone(), json!(id), json!("too_large")),
-        (by, json!(id), json!("invalid_json")),
+        (actor.clone(), json!(id), json!("too_large")),
+        (actor, json!(id), json!("invalid_json")),
         (json!("unknown"), json!(""), json!("worker_token_invalid")),
         (json!("unknown"), json!("gpu-9"), json!("worker_token_invalid")),
     ];
@@ -311,7 +312,7 @@ async fn expired_entries_are_deleted_and_the_rest_can_be_verified() {
     let expired = entries(&server, "?action=audit.expired").await;
     let detail = &expired[0]["detail"];
     assert_eq!((&expired[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
-    assert_eq!(entries(&server, "").await.len(), 4, "what was removed is signed");
+    assert_eq!(entries(&server, "").await.len(), 4, "the removal has an entry and a checkpoint");
     let unsigned = SignedLines::default();
     let mut tx = services.context.read().await.expect("a database");
     let verdict = verify_audit_log(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
@@ -319,7 +320,7 @@ async fn expired_entries_are_deleted_and_the_rest_can_be_verified() {
     drop(tx);
     assert_eq!(services.audit.prune_audit().await, Ok(0));
     server.clock.advance(Millis(10 * DAY.0));
-    assert_eq!(services.audit.prune_audit().await, Ok(4), "its own entries are like the others");
+    assert_eq!(services.audit.prune_audit().await, Ok(4), "entries about the removal expire, too");
     let mut tx = services.context.read().await.expect("a database");
     let verdict = verify_audit_log(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.report.entries, verdict.report.faults), (2, vec![]));
@@ -335,17 +336,19 @@ async fn checkpoints_are_signed_after_new_entries() {
     assert_eq!(entries(&server, "?action=audit.checkpoint").await.len(), 1);
     server.create_worker("gpu-1").await;
     services.audit.sign_audit().await.expect("a database");
-    let files = AuditCheckpointFile::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
-    let lines = files.read_signed().expect("readable");
+    let checkpoint_file =
+        AuditCheckpointFile::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
+    let lines = checkpoint_file.read_signed().expect("readable");
     let numbers: Vec<i64> = lines.signed["c_test"].keys().copied().collect();
     assert_eq!((numbers, lines.is_complete, &lines.invalid_lines), (vec![2, 4], true, &vec![]));
     let mut tx = services.context.read().await.expect("a database");
-    let verdict =
-        verify_audit_log(&mut *tx, Some(&files), &lines, false, services.context.now()).await.expect("readable");
+    let verdict = verify_audit_log(&mut *tx, Some(&checkpoint_file), &lines, false, services.context.now())
+        .await
+        .expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.faults), (2, 0, vec![]));
-    let other = tempfile::tempdir().expect("a temporary directory");
-    let other = AuditCheckpointFile::open(other.path(), "sqlite", [1; 32]).expect("writable");
-    let verdict = verify_audit_log(&mut *tx, Some(&other), &SignedLines::default(), false, services.context.now())
+    let other_file = tempfile::tempdir().expect("a temporary directory");
+    let other_file = AuditCheckpointFile::open(other_file.path(), "sqlite", [1; 32]).expect("writable");
+    let verdict = verify_audit_log(&mut *tx, Some(&other_file), &SignedLines::default(), false, services.context.now())
         .await
         .expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.is_clean()), (0, 2, true));

@@ -17,8 +17,8 @@ async fn only_changes_create_revisions() {
     assert_eq!(first["summary"], json!({"model_type": "lora", "max_train_steps": "10"}));
     assert_eq!(put(r#"{"--model_type": "lora", "max_train_steps": 10}"#).await["revision"], 1);
     assert_eq!(put("{}").await["revision"], 2);
-    let shown = server.get(&Actor::Admin, "/api/configs/my-config").await.expect_status(200);
-    assert_eq!(shown["bundle"]["files"]["config.json"], "{}");
+    let view = server.get(&Actor::Admin, "/api/configs/my-config").await.expect_status(200);
+    assert_eq!(view["bundle"]["files"]["config.json"], "{}");
     server.call(&Actor::Admin, "DELETE", "/api/configs/my-config", "").await.expect_status(200);
     assert_eq!(server.get(&Actor::Admin, "/api/configs").await.expect_status(200)["configs"], json!([]));
     server.call(&Actor::Admin, "DELETE", "/api/configs/my-config", "").await.expect_problem(404, "config_not_found");
@@ -61,34 +61,44 @@ async fn code_in_a_configuration_is_rejected() {
 #[tokio::test]
 async fn revisions_are_listed_with_author_and_jobs() {
     let server = TestServer::start().await;
-    let put = async |by: &Actor, text: &str| {
+    let put = async |actor: &Actor, text: &str| {
         let body = json!({"files": {"config.json": text}}).to_string();
-        server.call(by, "PUT", "/api/configs/c", body).await.expect_status(200)
+        server.call(actor, "PUT", "/api/configs/c", body).await.expect_status(200)
     };
     let (ada, eve) = (server.add_user("ada", "lead").await, server.restricted_token("eve").await);
     put(&Actor::Admin, "{}").await;
     put(&ada, r#"{"a": 1}"#).await;
     server.post(&ada, "/api/queue/submit", json!({"config_name": "c"})).await.expect_status(201);
-    let ended = server.post(&ada, "/api/queue/submit", json!({"config_name": "c"})).await.expect_status(201);
-    let id = ended["job_id"].as_str().expect("an id");
+    let ended_job = server.post(&ada, "/api/queue/submit", json!({"config_name": "c"})).await.expect_status(201);
+    let id = ended_job["job_id"].as_str().expect("an id");
     server.post(&ada, &format!("/api/queue/{id}/cancel"), json!({})).await.expect_status(200);
     put(&ada, "{}").await;
-    let listed = async |by: &Actor| {
-        let page = server.get(by, "/api/configs/c/revisions").await.expect_status(200);
-        let summary = |one: &Value| {
-            (one["revision"].clone(), one["created_by"].clone(), one["jobs"].clone(), one["active_jobs"].clone())
+    let list_revisions = async |actor: &Actor| {
+        let page = server.get(actor, "/api/configs/c/revisions").await.expect_status(200);
+        let summary = |entry: &Value| {
+            (
+                entry["revision"].clone(),
+                entry["created_by"].clone(),
+                entry["jobs"].clone(),
+                entry["active_jobs"].clone(),
+            )
         };
         (page["revisions"].as_array().expect("a list").iter().map(summary).collect::<Vec<_>>(), page["removed"].clone())
     };
-    let row =
-        |revision: u32, by: &str, jobs: u32, active: u32| (json!(revision), json!(by), json!(jobs), json!(active));
-    let (all, removed) = listed(&ada).await;
+    let row = |revision: u32, author: &str, jobs: u32, active: u32| {
+        (json!(revision), json!(author), json!(jobs), json!(active))
+    };
+    let (all, removed) = list_revisions(&ada).await;
     assert_eq!((&all[0], &all[1], removed), (&row(3, "ada", 0, 0), &row(2, "ada", 2, 1), json!(false)));
-    assert_eq!(listed(&eve).await.0[1], row(2, "ada", 0, 0), "who sees their own jobs only learns nothing of others'");
+    assert_eq!(
+        list_revisions(&eve).await.0[1],
+        row(2, "ada", 0, 0),
+        "jobs of other users are not counted without permission"
+    );
     let old = server.get(&eve, "/api/configs/c/revisions/2").await.expect_status(200);
     assert_eq!((&old["revision"], &old["bundle"]["files"]["config.json"]), (&json!(2), &json!(r#"{"a": 1}"#)));
     server.call(&ada, "DELETE", "/api/configs/c", "").await.expect_status(200);
-    assert_eq!(listed(&ada).await.1, json!(true));
+    assert_eq!(list_revisions(&ada).await.1, json!(true));
     server.get(&ada, "/api/configs/c/revisions/2").await.expect_status(200);
     server.get(&ada, "/api/configs/c/revisions/4").await.expect_problem(404, "config_not_found");
     server.get(&ada, "/api/configs/d/revisions").await.expect_problem(404, "config_not_found");
@@ -106,8 +116,8 @@ async fn unknown_name_error_suggests_similar_names() {
         detail.contains("Did you mean digits?") && detail.contains("configs push") && !detail.contains("sdxl"),
         "{detail}"
     );
-    let far = server.get(&Actor::Admin, "/api/configs/my-training").await.expect_problem(404, "config_not_found");
-    assert!(!far["detail"].as_str().expect("text").contains("Did you mean"), "{far}");
+    let problem = server.get(&Actor::Admin, "/api/configs/my-training").await.expect_problem(404, "config_not_found");
+    assert!(!problem["detail"].as_str().expect("text").contains("Did you mean"), "{problem}");
     let page = server.get(&server.add_user("vic", "viewer").await, "/configs/digtis").await;
     assert_eq!(page.status, axum::http::StatusCode::NOT_FOUND);
     let text = page.text();
@@ -118,23 +128,26 @@ async fn unknown_name_error_suggests_similar_names() {
 async fn rejected_form_input_has_a_memory_limit() {
     let server = TestServer::start().await;
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "researcher").await);
-    let submit_invalid = async |by: &Actor, letter: &str| {
+    let submit_invalid = async |actor: &Actor, letter: &str| {
         let form = format!("name=c&file.0=other.json&text.0={}", letter.repeat(200_000));
-        let answer = server.call(by, "POST", "/ui/configs", form).await;
-        assert_eq!(answer.status, 303);
-        let cookies = answer.headers.get_all(header::SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
+        let response = server.call(actor, "POST", "/ui/configs", form).await;
+        assert_eq!(response.status, 303);
+        let cookies = response.headers.get_all(header::SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
         let flash = cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with("flash="));
-        let Actor::Cookie(session) = by else { panic!("a browser") };
-        Actor::Cookie(format!("{session}; {}", flash.expect("a word for the next page")))
+        let Actor::Cookie(session) = actor else { panic!("a browser") };
+        Actor::Cookie(format!("{session}; {}", flash.expect("a flash cookie")))
     };
-    let eves = submit_invalid(&eve, "e").await;
-    let mut last = ada.clone();
+    let other_browser = submit_invalid(&eve, "e").await;
+    let mut last_browser = ada.clone();
     for _ in 0..60 {
-        last = submit_invalid(&ada, "a").await;
+        last_browser = submit_invalid(&ada, "a").await;
     }
     assert!(server.app.flashes.bytes() < 2 << 20, "{} bytes", server.app.flashes.bytes());
-    assert!(server.get(&last, "/configs/new").await.text().contains(&"a".repeat(200_000)));
-    assert!(server.get(&eves, "/configs/new").await.text().contains(&"e".repeat(200_000)), "hers is hers");
+    assert!(server.get(&last_browser, "/configs/new").await.text().contains(&"a".repeat(200_000)));
+    assert!(
+        server.get(&other_browser, "/configs/new").await.text().contains(&"e".repeat(200_000)),
+        "the input of another user is unchanged"
+    );
 }
 
 #[tokio::test]
@@ -144,10 +157,10 @@ async fn configuration_size_is_limited_per_user_and_in_total() {
     })
     .await;
     let (ada, bob) = (server.add_user("ada", "researcher").await, server.add_user("bob", "researcher").await);
-    let put = async |by: &Actor, name: &str, letter: &str| {
+    let put = async |actor: &Actor, name: &str, letter: &str| {
         let text = format!("{{\"a\": \"{}\"}}", letter.repeat(1_000));
         let body = json!({"files": {"config.json": text}}).to_string();
-        server.call(by, "PUT", &format!("/api/configs/{name}"), body).await
+        server.call(actor, "PUT", &format!("/api/configs/{name}"), body).await
     };
     put(&ada, "one", "a").await.expect_status(200);
     put(&ada, "one", "b").await.expect_status(200);

@@ -12,9 +12,9 @@ async fn send(server: &TestServer, method: &str, path: &str, (name, value): (&st
     read_response(server.send(request.body(Body::from(body.to_owned())).expect("a request")).await).await
 }
 
-fn tag(answer: &TestResponse) -> String {
-    let tag = answer.headers[header::ETAG].to_str().expect("text").to_owned();
-    assert!(tag.starts_with('"') && tag.ends_with('"'), "a strong one: {tag}");
+fn tag(response: &TestResponse) -> String {
+    let tag = response.headers[header::ETAG].to_str().expect("text").to_owned();
+    assert!(tag.starts_with('"') && tag.ends_with('"'), "a strong tag: {tag}");
     tag
 }
 
@@ -23,22 +23,22 @@ async fn conflicting_edit_is_rejected() {
     let server = TestServer::start().await;
     let (id, key, _events) = server.connect_worker("gpu-1").await;
     let path = format!("/api/admin/workers/{id}");
-    let seen = tag(&server.get(&Actor::Admin, &path).await);
+    let etag = tag(&server.get(&Actor::Admin, &path).await);
     // Reports of agents are no edits.
     server.register(&key, json!([])).await;
     server.clock.advance(app::domain::time::Millis::from_secs(5));
     server.heartbeat(&key, json!([])).await;
-    assert_ne!(tag(&server.get(&Actor::Admin, &path).await), seen, "it is shown that it was heard of");
-    let edit = async |seen: &str, team: &str| {
+    assert_ne!(tag(&server.get(&Actor::Admin, &path).await), etag, "the last contact is part of the view");
+    let edit = async |etag: &str, team: &str| {
         let body = json!({"labels": {"team": team}}).to_string();
-        send(&server, "PATCH", &path, ("if-match", seen), &body).await
+        send(&server, "PATCH", &path, ("if-match", etag), &body).await
     };
-    edit(&seen, "nlp").await.expect_status(200);
-    edit(&seen, "vision").await.expect_problem(412, "precondition_failed");
+    edit(&etag, "nlp").await.expect_status(200);
+    edit(&etag, "vision").await.expect_problem(412, "precondition_failed");
     assert_eq!(server.get(&Actor::Admin, &path).await.json()["labels"], json!({"team": "nlp"}));
-    let now = tag(&server.get(&Actor::Admin, &path).await);
-    edit(&format!("\"other\", {now}"), "vision").await.expect_status(200);
-    edit(&format!("W/{now}"), "audio").await.expect_problem(412, "precondition_failed");
+    let current_etag = tag(&server.get(&Actor::Admin, &path).await);
+    edit(&format!("\"other\", {current_etag}"), "vision").await.expect_status(200);
+    edit(&format!("W/{current_etag}"), "audio").await.expect_problem(412, "precondition_failed");
     edit("*", "audio").await.expect_status(200);
 }
 
@@ -46,20 +46,20 @@ async fn conflicting_edit_is_rejected() {
 async fn configuration_edit_and_delete_check_the_etag() {
     let server = TestServer::start().await;
     server.put_config("one").await;
-    let seen = tag(&server.get(&Actor::Admin, "/api/configs/one").await);
+    let etag = tag(&server.get(&Actor::Admin, "/api/configs/one").await);
     let bundle = json!({"files": {"config.json": "{}"}}).to_string();
-    let with =
-        async |method: &str, seen: &str| send(&server, method, "/api/configs/one", ("if-match", seen), &bundle).await;
-    assert_eq!(with("PUT", &seen).await.expect_status(200)["revision"], 2);
-    with("PUT", &seen).await.expect_problem(412, "precondition_failed");
-    with("DELETE", &seen).await.expect_problem(412, "precondition_failed");
-    let now = tag(&server.get(&Actor::Admin, "/api/configs/one").await);
-    with("DELETE", &now).await.expect_status(200);
-    with("PUT", &now).await.expect_problem(412, "precondition_failed");
+    let send_if_match =
+        async |method: &str, etag: &str| send(&server, method, "/api/configs/one", ("if-match", etag), &bundle).await;
+    assert_eq!(send_if_match("PUT", &etag).await.expect_status(200)["revision"], 2);
+    send_if_match("PUT", &etag).await.expect_problem(412, "precondition_failed");
+    send_if_match("DELETE", &etag).await.expect_problem(412, "precondition_failed");
+    let current_etag = tag(&server.get(&Actor::Admin, "/api/configs/one").await);
+    send_if_match("DELETE", &current_etag).await.expect_status(200);
+    send_if_match("PUT", &current_etag).await.expect_problem(412, "precondition_failed");
     // A new resource is created once.
-    let new = async || send(&server, "PUT", "/api/configs/one", ("if-none-match", "*"), &bundle).await;
-    assert_eq!(new().await.expect_status(200)["revision"], 3);
-    new().await.expect_problem(412, "precondition_failed");
+    let create = async || send(&server, "PUT", "/api/configs/one", ("if-none-match", "*"), &bundle).await;
+    assert_eq!(create().await.expect_status(200)["revision"], 3);
+    create().await.expect_problem(412, "precondition_failed");
 }
 
 #[tokio::test]
@@ -70,16 +70,16 @@ async fn unchanged_state_returns_304() {
     let job = server.submit("one").await;
     let (worker, job) = (format!("/api/admin/workers/{id}"), format!("/api/queue/{job}"));
     for path in [&worker, &job, "/api/admin/workers", "/api/queue", "/api/configs/one", "/api/openapi.json"] {
-        let seen = tag(&server.get(&Actor::Admin, path).await);
+        let etag = tag(&server.get(&Actor::Admin, path).await);
         server.clock.advance(app::domain::time::Millis(5));
-        let again = send(&server, "GET", path, ("if-none-match", &seen), "").await;
+        let again = send(&server, "GET", path, ("if-none-match", &etag), "").await;
         assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0), "{path}");
-        assert_eq!(tag(&again), seen, "{path}");
+        assert_eq!(tag(&again), etag, "{path}");
         assert_eq!(send(&server, "GET", path, ("if-none-match", "\"x\""), "").await.status, StatusCode::OK, "{path}");
     }
-    let seen = tag(&server.get(&Actor::Admin, &worker).await);
+    let etag = tag(&server.get(&Actor::Admin, &worker).await);
     server.register(&key, json!([])).await;
-    assert_eq!(send(&server, "GET", &worker, ("if-none-match", &seen), "").await.status, StatusCode::OK);
+    assert_eq!(send(&server, "GET", &worker, ("if-none-match", &etag), "").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -126,5 +126,5 @@ async fn a_link_leads_to_the_next_page() {
     let all = server.get(&Actor::Admin, "/api/admin/users").await;
     assert!(!all.headers.contains_key(header::LINK) && all.headers["api-version"] == "1");
     let names = all.expect_status(200)["users"].as_array().expect("a list").len();
-    assert_eq!(names, 4, "without a limit it is the whole list");
+    assert_eq!(names, 4, "without a limit the list is complete");
 }

@@ -17,7 +17,7 @@ use crate::tests::openapi::{description, operations};
 #[tokio::test]
 async fn page_shows_every_operation_without_authentication() {
     let server = TestServer::start().await;
-    let page = server.get(&Actor::Nobody, "/docs/api").await;
+    let page = server.get(&Actor::Unauthenticated, "/docs/api").await;
     assert_eq!(page.status, 200);
     let html = page.text();
     for (_, path, operation) in operations(&description(&server).await) {
@@ -37,8 +37,8 @@ async fn page_loads_no_external_resources_and_has_valid_links() {
     assert!(policy.starts_with("default-src 'none'; style-src 'self'; img-src 'self'; "), "{policy}");
     let html = page.text();
     assert!(html.contains("data-theme=\"dark\""));
-    for never in ["<script", "style=", "=\"http", "=\"//", "url(", "onclick", "javascript:"] {
-        assert!(!html.contains(never), "{never}");
+    for forbidden in ["<script", "style=", "=\"http", "=\"//", "url(", "onclick", "javascript:"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
     }
     let links: Vec<&str> =
         html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).filter(|link| *link != "/").collect();
@@ -66,7 +66,7 @@ fn guides_contain_the_actual_numbers() {
         RetryDecision::Exhausted => panic!("there are retries"),
     };
     let retry_delays = [1, 2, 3, 99].map(retry_delays);
-    for (guide, words, holds) in [
+    for (guide, sentence, is_correct) in [
         (&queue, "an hour of waiting outweighs one point of priority", AGING_PER_POINT == Millis::from_secs(3_600)),
         (&queue, "waited for half an hour reserves one worker", STARVATION_AFTER == Millis::from_secs(1_800)),
         (&queue, "A priority is 0 to 50; 10 if the submit names none", (MAX_PRIORITY, DEFAULT_PRIORITY) == (50, 10)),
@@ -88,15 +88,15 @@ fn guides_contain_the_actual_numbers() {
             policy.accounts.api_token_lifetime == Millis::from_secs(90 * 86_400),
         ),
     ] {
-        assert!(guide.contains(words), "the guide does not say: {words}");
-        assert!(holds, "the guide says: {words}");
+        assert!(guide.contains(sentence), "the guide does not say: {sentence}");
+        assert!(is_correct, "the guide says: {sentence}");
     }
 }
 
 #[test]
 fn statuses_of_jobs_are_in_the_guide() {
     let queue = include_str!("../../../../docs/QUEUE.md");
-    let (_, section) = queue.split_once("## Statuses").expect("the section");
+    let (_, section) = queue.split_once("## Statuses").expect("a section");
     let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
     assert_eq!(rows.len(), JobStatus::ALL.len());
     for (status, row) in JobStatus::ALL.into_iter().zip(rows) {

@@ -15,34 +15,34 @@ use crate::boot::connections::ConnectionLimiter;
 use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::clock::SystemClock;
 use crate::tests::harness::{ADMIN, Actor, TestServer};
-use crate::tests::system::tls::{connect_over, self_signed_pair};
+use crate::tests::system::tls::{connect_over, self_signed_certificate};
 use crate::tls::Tls;
 
 /// Limits of connections in total and per network.
-const ROOM: (usize, usize) = (4_000, 2_000);
-const HONEST: usize = 200;
-/// For honest clients, which share two cores with the flood and other tests.
-const LONG: Duration = Duration::from_mins(5);
+const CONNECTION_LIMITS: (usize, usize) = (4_000, 2_000);
+const HONEST_CLIENTS: usize = 200;
+/// A timeout for honest clients, which share two cores with the flood and other tests.
+const LONG_TIMEOUT: Duration = Duration::from_mins(5);
 /// The address of the attacker; all of 127.0.0.0/8 is this host.
-const FLOODER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
 
-struct ServedRouter {
+struct ServedEndpoint {
     address: SocketAddr,
-    room: Arc<ConnectionLimiter>,
+    limiter: Arc<ConnectionLimiter>,
     stop: CancellationToken,
 }
 
-async fn serve(server: &TestServer, tls: Option<&Tls>, timeouts: ConnectionTimeouts) -> ServedRouter {
+async fn serve(server: &TestServer, tls: Option<&Tls>, timeouts: ConnectionTimeouts) -> ServedEndpoint {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let open = ServedRouter {
+    let endpoint = ServedEndpoint {
         address: listener.local_addr().expect("an address"),
-        room: Arc::new(ConnectionLimiter::new(ROOM.0, ROOM.1, Vec::new())),
+        limiter: Arc::new(ConnectionLimiter::new(CONNECTION_LIMITS.0, CONNECTION_LIMITS.1, Vec::new())),
         stop: CancellationToken::new(),
     };
     let (router, tls) = (server.router.clone(), tls.map(Tls::acceptor));
-    let (room, stop) = (Arc::clone(&open.room), open.stop.clone());
-    tokio::spawn(async move { serve_with_timeouts(timeouts, listener, router, tls, &room, &stop).await });
-    open
+    let (limiter, stop) = (Arc::clone(&endpoint.limiter), endpoint.stop.clone());
+    tokio::spawn(async move { serve_with_timeouts(timeouts, listener, router, tls, &limiter, &stop).await });
+    endpoint
 }
 
 async fn connect_from(host: Ipv4Addr, to: SocketAddr) -> TcpStream {
@@ -51,33 +51,33 @@ async fn connect_from(host: Ipv4Addr, to: SocketAddr) -> TcpStream {
     socket.connect(to).await.expect("connected")
 }
 
-/// Connections that send this and then a byte now and then, until they are stopped or closed.
-async fn flood(at: &ServedRouter, number: usize, beginning: &'static [u8]) -> Vec<TcpStream> {
-    let mut open = Vec::with_capacity(number);
-    for _ in 0..number {
-        let mut socket = connect_from(FLOODER, at.address).await;
+/// Opens connections of the attacker that send this beginning of a request.
+async fn flood(endpoint: &ServedEndpoint, count: usize, request_start: &'static [u8]) -> Vec<TcpStream> {
+    let mut sockets = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut socket = connect_from(ATTACKER, endpoint.address).await;
         // A connection over the limit may be closed already.
-        let _ = socket.write_all(beginning).await;
-        open.push(socket);
+        let _ = socket.write_all(request_start).await;
+        sockets.push(socket);
     }
-    open
+    sockets
 }
 
-/// Sends a byte, so that they are not idle.
+/// Sends a byte on each connection, so that it is not idle.
 fn send_byte(sockets: &[TcpStream]) {
     for socket in sockets {
         let _ = socket.try_write(b"x");
     }
 }
 
-/// Returns whether the server has closed it.
+/// Returns whether the server has closed the connection.
 fn is_closed(socket: &TcpStream) -> bool {
     !matches!(socket.try_read(&mut [0; 1_024]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 /// Waits until the number of open connections matches.
-async fn wait_until_open(room: &ConnectionLimiter, is_reached: impl Fn(usize) -> bool) {
-    wait_until(|| is_reached(room.counts().0)).await;
+async fn wait_until_open(limiter: &ConnectionLimiter, is_reached: impl Fn(usize) -> bool) {
+    wait_until(|| is_reached(limiter.counts().0)).await;
 }
 
 async fn wait_until(is_reached: impl Fn() -> bool) {
@@ -101,26 +101,27 @@ async fn fetch_session(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) ->
         format!("GET /api/session HTTP/1.1\r\nhost: localhost:8001\r\nx-api-key: {ADMIN}\r\nconnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).await.expect("sent");
     stream.flush().await.expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer, and an end");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    serde_json::from_str(answer.split_once("\r\n\r\n").expect("a body").1).expect("JSON")
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.expect("a response, and the end of the connection");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    serde_json::from_str(response.split_once("\r\n\r\n").expect("a body").1).expect("JSON")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_clients_are_served_during_a_flood() {
     let server = TestServer::start().await;
-    let timeouts = ConnectionTimeouts { first_request: LONG, ..ConnectionTimeouts::default() };
-    let open = serve(&server, None, timeouts).await;
-    let heads = flood(&open, 1_500, b"GET / HTTP/1.1\r\nhost: localhost:8001\r\nx-slow: ").await;
+    let timeouts = ConnectionTimeouts { first_request: LONG_TIMEOUT, ..ConnectionTimeouts::default() };
+    let endpoint = serve(&server, None, timeouts).await;
+    let heads = flood(&endpoint, 1_500, b"GET / HTTP/1.1\r\nhost: localhost:8001\r\nx-slow: ").await;
     let body = b"POST /ui/login HTTP/1.1\r\nhost: localhost:8001\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 200000\r\n\r\nname=";
-    let bodies = flood(&open, 1_500, body).await;
-    let everybody: Vec<&TcpStream> = heads.iter().chain(&bodies).collect();
-    wait_until_open(&open.room, |open| open == ROOM.1).await;
+    let bodies = flood(&endpoint, 1_500, body).await;
+    let flood_sockets: Vec<&TcpStream> = heads.iter().chain(&bodies).collect();
+    wait_until_open(&endpoint.limiter, |open| open == CONNECTION_LIMITS.1).await;
 
-    let clients =
-        join_all((0..HONEST).map(async |n| fetch_session(connect_from(client_address(n), open.address).await).await));
-    let dribbling = async {
+    let clients = join_all(
+        (0..HONEST_CLIENTS).map(async |n| fetch_session(connect_from(client_address(n), endpoint.address).await).await),
+    );
+    let sending = async {
         loop {
             send_byte(&heads);
             send_byte(&bodies);
@@ -129,70 +130,70 @@ async fn two_hundred_clients_are_served_during_a_flood() {
     };
     let sessions = tokio::select! {
         sessions = clients => sessions,
-        () = dribbling => unreachable!("it has no end"),
+        () = sending => unreachable!("it never ends"),
     };
-    assert_eq!(sessions.len(), HONEST);
-    assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its answer");
-    let closed = everybody.iter().filter(|socket| is_closed(socket)).count();
-    assert!(closed >= 3_000 - ROOM.1, "a network has its share, and no more: {closed}");
-    wait_until_open(&open.room, |open| open <= ROOM.1).await;
-    open.stop.cancel();
+    assert_eq!(sessions.len(), HONEST_CLIENTS);
+    assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its response");
+    let closed = flood_sockets.iter().filter(|socket| is_closed(socket)).count();
+    assert!(closed >= 3_000 - CONNECTION_LIMITS.1, "the connections of a network are limited: {closed}");
+    wait_until_open(&endpoint.limiter, |open| open <= CONNECTION_LIMITS.1).await;
+    endpoint.stop.cancel();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_are_closed() {
     let server = TestServer::start().await;
     let timeouts = ConnectionTimeouts { first_request: Duration::from_secs(2), ..ConnectionTimeouts::default() };
-    let open = serve(&server, None, timeouts).await;
-    let silent = flood(&open, 200, b"").await;
-    let slow = flood(&open, 200, b"GET / HTTP/1.1\r\nx-slow: ").await;
+    let endpoint = serve(&server, None, timeouts).await;
+    let silent = flood(&endpoint, 200, b"").await;
+    let slow = flood(&endpoint, 200, b"GET / HTTP/1.1\r\nx-slow: ").await;
     // A connection that has sent a request may be idle for longer.
-    let mut idle = connect_from(client_address(0), open.address).await;
+    let mut idle = connect_from(client_address(0), endpoint.address).await;
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost:8001\r\n\r\n").await.expect("sent");
-    let mut answer = [0; 12];
-    idle.read_exact(&mut answer).await.expect("an answer");
-    assert_eq!(&answer, b"HTTP/1.1 200");
-    wait_until_open(&open.room, |open| open <= 1).await;
-    wait_until(|| silent.iter().chain(&slow).all(is_closed)).await; // the client notices a little later
+    let mut response = [0; 12];
+    idle.read_exact(&mut response).await.expect("a response");
+    assert_eq!(&response, b"HTTP/1.1 200");
+    wait_until_open(&endpoint.limiter, |open| open <= 1).await;
+    wait_until(|| silent.iter().chain(&slow).all(is_closed)).await; // The client notices a little later.
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost:8001\r\nconnection: close\r\n\r\n").await.expect("sent");
     let mut rest = String::new();
-    idle.read_to_string(&mut rest).await.expect("its end");
+    idle.read_to_string(&mut rest).await.expect("the end of the connection");
     assert!(rest.contains("HTTP/1.1 200"), "{rest}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_handshakes_do_not_block_others() {
     let directory = tempfile::tempdir().expect("a directory");
-    let pair = self_signed_pair(directory.path());
-    let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
+    let paths = self_signed_certificate(directory.path());
+    let tls = Tls::open(paths.clone(), &SystemClock).expect("a certificate");
     let server = TestServer::start_with_tls(tls.clone()).await;
-    let timeouts = ConnectionTimeouts { handshake: LONG, first_request: LONG, idle: LONG };
-    let open = serve(&server, Some(&tls), timeouts).await;
+    let timeouts = ConnectionTimeouts { handshake: LONG_TIMEOUT, first_request: LONG_TIMEOUT, idle: LONG_TIMEOUT };
+    let endpoint = serve(&server, Some(&tls), timeouts).await;
     // A few start TLS, most send nothing.
-    let unfinished = flood(&open, 500, b"\x16\x03\x01").await;
-    let silent = flood(&open, 2_000, b"").await;
-    wait_until_open(&open.room, |open| open == ROOM.1).await;
-    let clients = (0..HONEST).map(async |n| {
-        let socket = connect_from(client_address(n), open.address).await;
-        fetch_session(connect_over(socket, &pair.chain, &["http/1.1"]).await.expect("a handshake")).await
+    let unfinished = flood(&endpoint, 500, b"\x16\x03\x01").await;
+    let silent = flood(&endpoint, 2_000, b"").await;
+    wait_until_open(&endpoint.limiter, |open| open == CONNECTION_LIMITS.1).await;
+    let clients = (0..HONEST_CLIENTS).map(async |n| {
+        let socket = connect_from(client_address(n), endpoint.address).await;
+        fetch_session(connect_over(socket, &paths.chain, &["http/1.1"]).await.expect("a handshake")).await
     });
     let sessions = join_all(clients).await;
-    assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its answer");
+    assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its response");
     let closed = unfinished.iter().chain(&silent).filter(|socket| is_closed(socket)).count();
-    assert_eq!(closed, 500, "those that there was no room for");
-    open.stop.cancel();
+    assert_eq!(closed, 500, "connections over the limit are closed");
+    endpoint.stop.cancel();
 }
 
 #[tokio::test]
 async fn heads_and_urls_are_limited() {
     let server = TestServer::start().await;
-    let open = serve(&server, None, ConnectionTimeouts::default()).await;
+    let endpoint = serve(&server, None, ConnectionTimeouts::default()).await;
     let send = async |request: String| {
-        let mut socket = connect_from(client_address(0), open.address).await;
+        let mut socket = connect_from(client_address(0), endpoint.address).await;
         let _ = socket.write_all(request.as_bytes()).await;
-        let mut answer = [0; 12];
-        socket.read_exact(&mut answer).await.expect("an answer");
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = [0; 12];
+        socket.read_exact(&mut response).await.expect("a response");
+        String::from_utf8_lossy(&response).into_owned()
     };
     let long = "x".repeat(200 << 10);
     assert_eq!(send(format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", &long[..65_600])).await, "HTTP/1.1 414");
@@ -225,11 +226,11 @@ async fn announced_too_large_body_is_rejected_immediately() {
         (&token, "POST", format!("/api/workers/job/{job}/progress")),
         (&token, "PUT", format!("/api/workers/job/{job}/logs?attempt=1&offset=0")),
         (&token, "PUT", format!("/api/workers/job/{job}/artifacts/large.bin?attempt=1")),
-        (&Actor::Nobody, "POST", "/ui/login".to_owned()),
+        (&Actor::Unauthenticated, "POST", "/ui/login".to_owned()),
     ];
-    for (by, method, path) in routes {
-        let answer = server.call(by, method, &path, body_of_length(1 << 40)).await;
-        assert_eq!(answer.status, 413, "{method} {path}: {}", answer.text());
+    for (actor, method, path) in routes {
+        let response = server.call(actor, method, &path, body_of_length(1 << 40)).await;
+        assert_eq!(response.status, 413, "{method} {path}: {}", response.text());
     }
 }
 
@@ -244,7 +245,7 @@ fn body_of_length(length: u64) -> axum::body::Body {
             self: std::pin::Pin<&mut Self>,
             _: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Option<Result<hyper::body::Frame<bytes::Bytes>, Self::Error>>> {
-            panic!("nothing of it is read")
+            panic!("the body is not read")
         }
 
         fn size_hint(&self) -> hyper::body::SizeHint {
@@ -264,7 +265,7 @@ async fn every_route_that_takes_a_body_has_a_limit() {
     let token = Actor::Job(events.next_offer().await.upload_token);
     let user = server.user_id("admin").await;
     let large = "x".repeat(17 << 20);
-    let (admin, unauthenticated) = (Actor::Admin, Actor::Nobody);
+    let (admin, unauthenticated) = (Actor::Admin, Actor::Unauthenticated);
     let routes: Vec<(&Actor, &str, String)> = vec![
         (&admin, "POST", "/api/admin/workers".to_owned()),
         (&admin, "PATCH", format!("/api/admin/workers/{id}")),
@@ -294,10 +295,10 @@ async fn every_route_that_takes_a_body_has_a_limit() {
         (&unauthenticated, "POST", "/ui/preferences".to_owned()),
         (&unauthenticated, "POST", "/ui/preferences".to_owned()),
     ];
-    for (by, method, path) in routes {
-        let answer = server.call(by, method, &path, large.clone()).await;
-        assert_eq!(answer.status, 413, "{method} {path}: {}", answer.text());
-        assert!(answer.headers.contains_key(header::CONTENT_TYPE));
+    for (actor, method, path) in routes {
+        let response = server.call(actor, method, &path, large.clone()).await;
+        assert_eq!(response.status, 413, "{method} {path}: {}", response.text());
+        assert!(response.headers.contains_key(header::CONTENT_TYPE));
     }
     let nested = "[".repeat(100_000);
     server.call(&admin, "POST", "/api/admin/workers", nested).await.expect_problem(400, "invalid_json");

@@ -11,7 +11,7 @@ use crate::http::user_routes;
 use crate::tests::harness::{ADMIN, Actor, PASSWORD, TestResponse, TestServer, read_response};
 
 /// Headers of every response with their values.
-const ALWAYS: [(&str, &str); 6] = [
+const SECURITY_HEADERS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
@@ -21,7 +21,7 @@ const ALWAYS: [(&str, &str); 6] = [
 ];
 
 fn assert_safe(label: &str, headers: &HeaderMap) {
-    for (name, value) in ALWAYS {
+    for (name, value) in SECURITY_HEADERS {
         assert_eq!(headers.get(name).and_then(|value| value.to_str().ok()), Some(value), "{label}: {name}");
     }
     let policies: Vec<_> = headers.get_all(header::CONTENT_SECURITY_POLICY).iter().collect();
@@ -49,39 +49,39 @@ async fn all_responses_have_the_security_headers() {
     let ada = server.add_user("ada", "admin").await;
     let kinds: Vec<(&str, &Actor, &str, String, u16)> = vec![
         ("a page", &ada, "GET", "/".to_owned(), 200),
-        ("the login page", &Actor::Nobody, "GET", "/login".to_owned(), 200),
+        ("the login page", &Actor::Unauthenticated, "GET", "/login".to_owned(), 200),
         ("an unknown page", &ada, "GET", "/nowhere".to_owned(), 404),
-        ("a redirect to the login", &Actor::Nobody, "GET", "/".to_owned(), 303),
+        ("a redirect to the login", &Actor::Unauthenticated, "GET", "/".to_owned(), 303),
         ("a form", &ada, "POST", "/ui/preferences".to_owned(), 303),
-        ("a failed login", &Actor::Nobody, "POST", "/ui/login".to_owned(), 303),
+        ("a failed login", &Actor::Unauthenticated, "POST", "/ui/login".to_owned(), 303),
         ("JSON", &Actor::Admin, "GET", "/api/queue".to_owned(), 200),
-        ("a problem", &Actor::Nobody, "GET", "/api/queue".to_owned(), 401),
+        ("a problem", &Actor::Unauthenticated, "GET", "/api/queue".to_owned(), 401),
         ("an unknown route", &Actor::Admin, "GET", "/api/nowhere".to_owned(), 404),
         ("a wrong method", &Actor::Admin, "PATCH", "/api/queue".to_owned(), 405),
         ("an unknown job", &Actor::Admin, "GET", "/api/queue/j_none".to_owned(), 404),
         ("a bad body", &Actor::Admin, "POST", "/api/queue/submit".to_owned(), 400),
         ("a log as text", &Actor::Admin, "GET", format!("/api/queue/{job}/logs?raw=1"), 200),
         ("a file", &Actor::Admin, "GET", format!("/api/queue/{job}/artifacts/a.txt"), 200),
-        ("an answer to a worker", &key, "GET", "/api/workers/queue".to_owned(), 200),
-        ("a missing worker token", &Actor::Nobody, "POST", "/api/workers/heartbeat".to_owned(), 401),
-        ("health", &Actor::Nobody, "GET", "/healthz".to_owned(), 200),
+        ("a response to a worker", &key, "GET", "/api/workers/queue".to_owned(), 200),
+        ("a missing worker token", &Actor::Unauthenticated, "POST", "/api/workers/heartbeat".to_owned(), 401),
+        ("health", &Actor::Unauthenticated, "GET", "/healthz".to_owned(), 200),
     ];
-    for (label, by, method, path, status) in kinds {
-        let answer = server.call(by, method, &path, "").await;
-        assert_eq!(answer.status, status, "{label}: {}", answer.text());
-        assert_safe(label, &answer.headers);
-        let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        assert!(answer.text().is_empty() || kind.contains('/'), "{label} says what it is");
+    for (label, actor, method, path, status) in kinds {
+        let response = server.call(actor, method, &path, "").await;
+        assert_eq!(response.status, status, "{label}: {}", response.text());
+        assert_safe(label, &response.headers);
+        let kind = response.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        assert!(response.text().is_empty() || kind.contains('/'), "{label} has a content type");
         assert!(!kind.starts_with("text/") || kind.ends_with("charset=utf-8"), "{label}: {kind}");
     }
-    for (label, by, path) in [
+    for (label, actor, path) in [
         ("a worker's stream", &key, "/api/workers/stream".to_owned()),
         ("a stream of events", &Actor::Admin, "/api/events".to_owned()),
         ("a log that is followed", &Actor::Admin, format!("/api/queue/{job}/logs?follow=1")),
     ] {
-        let answer = server.open(by, "GET", &path, Body::empty()).await;
-        assert_eq!(answer.status(), 200, "{label}");
-        assert_safe(label, answer.headers());
+        let response = server.open(actor, "GET", &path, Body::empty()).await;
+        assert_eq!(response.status(), 200, "{label}");
+        assert_safe(label, response.headers());
     }
     let foreign = Request::builder().method("POST").uri("/ui/preferences").header(header::HOST, "localhost:8001");
     let foreign = foreign.header("sec-fetch-site", "cross-site").body(Body::empty()).expect("a request");
@@ -121,9 +121,12 @@ async fn cookies_are_same_site_and_secure_over_https() {
         let cookies = post(&server, "https", path, form).await.cookies();
         assert_eq!(cookies.len(), names.len(), "{cookies:?}");
         for (cookie, name) in cookies.iter().zip(names) {
-            let hidden = PREFERENCE_COOKIES.contains(name) || cookie.contains("; HttpOnly");
-            let fine = cookie.starts_with(&format!("{name}=")) && cookie.contains("; Path=/") && hidden;
-            assert!(fine && cookie.contains("; SameSite=Lax") && cookie.matches("; Secure").count() == 1, "{cookie}");
+            let is_http_only = PREFERENCE_COOKIES.contains(name) || cookie.contains("; HttpOnly");
+            let has_attributes = cookie.starts_with(&format!("{name}=")) && cookie.contains("; Path=/") && is_http_only;
+            assert!(
+                has_attributes && cookie.contains("; SameSite=Lax") && cookie.matches("; Secure").count() == 1,
+                "{cookie}"
+            );
         }
         let plain = post(&server, "http", path, form).await.cookies();
         assert!(!plain.is_empty() && plain.iter().all(|cookie| !cookie.contains("Secure")), "{plain:?}");
@@ -131,7 +134,7 @@ async fn cookies_are_same_site_and_secure_over_https() {
 }
 
 /// Headers about the origin of a request, and whether it is accepted.
-const FROM: [(&[(&str, &str)], bool); 11] = [
+const ORIGIN_CASES: [(&[(&str, &str)], bool); 11] = [
     (&[("sec-fetch-site", "same-origin")], true),
     (&[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:8001")], true),
     (&[("sec-fetch-site", "none")], true),
@@ -151,24 +154,24 @@ async fn changing_routes_reject_cross_site_forms() {
     let Actor::Cookie(cookie) = server.add_user("ada", "admin").await else { panic!("a browser") };
     let api = user_routes(&server.app);
     let declared = api.declared_below("/api").into_iter().map(|route| (route.method, route.path));
-    let of_pages = form_routes(&server.app);
-    let of_pages = of_pages.forms().iter().map(|(path, _)| (Method::POST, path.clone()));
-    let open = ["/ui/login", "/ui/login/code", "/ui/login/enrol", "/ui/setup", "/ui/preferences"]
+    let page_forms = form_routes(&server.app);
+    let page_forms = page_forms.forms().iter().map(|(path, _)| (Method::POST, path.clone()));
+    let public_forms = ["/ui/login", "/ui/login/code", "/ui/login/enrol", "/ui/setup", "/ui/preferences"]
         .map(|path| (Method::POST, path.to_owned()));
-    let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
-    let mut changed = 0;
+    let routes = declared.chain(page_forms).chain(public_forms).filter(|(method, _)| method != Method::GET);
+    let mut route_count = 0;
     for (method, path) in routes {
-        for (sent, allowed) in FROM.iter().filter(|(_, allowed)| !allowed || changed == 0) {
+        for (origin_headers, allowed) in ORIGIN_CASES.iter().filter(|(_, allowed)| !allowed || route_count == 0) {
             let request = Request::builder().method(&method).uri(path.replace(['{', '}'], ""));
             let request = request.header(header::HOST, "localhost:8001").header(header::COOKIE, &cookie);
-            let request = sent.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-            let answer = read_response(server.send(request.body(Body::from("{")).expect("a request")).await).await;
-            let rejected = answer.status == 403 && answer.text().contains("cross_site_request");
-            assert_eq!(rejected, !allowed, "{method} {path} from {sent:?}: {}", answer.text());
+            let request = origin_headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            let response = read_response(server.send(request.body(Body::from("{")).expect("a request")).await).await;
+            let rejected = response.status == 403 && response.text().contains("cross_site_request");
+            assert_eq!(rejected, !allowed, "{method} {path} from {origin_headers:?}: {}", response.text());
         }
-        changed += 1;
+        route_count += 1;
     }
-    assert!(changed > 30, "all of them: {changed}");
+    assert!(route_count > 30, "too few routes: {route_count}");
 }
 
 #[tokio::test]
@@ -177,8 +180,8 @@ async fn denied_forms_lead_back_to_a_page() {
     let viewer = server.add_user("vic", "viewer").await;
     let routes = form_routes(&server.app);
     for (path, _) in routes.forms().iter().filter(|(path, _)| path != "/ui/logout") {
-        let answer = server.call(&viewer, "POST", &path.replace(['{', '}'], ""), "").await;
-        assert!(answer.status != 403, "{path}: use forms::empty_routes, not Routes::new: {}", answer.text());
+        let response = server.call(&viewer, "POST", &path.replace(['{', '}'], ""), "").await;
+        assert!(response.status != 403, "{path}: use forms::empty_routes, not Routes::new: {}", response.text());
     }
 }
 
@@ -198,9 +201,9 @@ async fn responses_allow_no_other_origin() {
         let request = request.header("origin", "https://evil.example").header("x-api-key", ADMIN);
         let request = request.header("access-control-request-method", "POST");
         let request = request.header("access-control-request-headers", "x-api-key,content-type");
-        let answer = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
+        let response = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
         let granted: Vec<_> =
-            answer.headers.keys().filter(|name| name.as_str().starts_with("access-control-")).collect();
+            response.headers.keys().filter(|name| name.as_str().starts_with("access-control-")).collect();
         assert!(granted.is_empty(), "{method} {path}: {granted:?}");
     }
 }
@@ -208,15 +211,15 @@ async fn responses_allow_no_other_origin() {
 #[tokio::test]
 async fn origin_check_uses_the_browsers_host_behind_a_proxy() {
     let server = TestServer::start().await;
-    let from = async |origin: &str| {
+    let post_from = async |origin: &str| {
         let request = Request::builder().method("POST").uri("/api/admin/workers").header(header::HOST, "tuner.example");
         let request = request.header("x-forwarded-for", "203.0.113.9").header("x-forwarded-proto", "https");
         let request = request.header("origin", origin).header("x-api-key", ADMIN).extension(Peer([10, 0, 0, 1].into()));
         read_response(server.send(request.body(Body::from(r#"{"name": "x"}"#)).expect("a request")).await).await
     };
-    from("https://evil.example").await.expect_problem(403, "cross_site_request");
-    from("https://tuner.example.evil.example").await.expect_problem(403, "cross_site_request");
-    from("https://tuner.example").await.expect_status(201);
+    post_from("https://evil.example").await.expect_problem(403, "cross_site_request");
+    post_from("https://tuner.example.evil.example").await.expect_problem(403, "cross_site_request");
+    post_from("https://tuner.example").await.expect_status(201);
 }
 
 #[tokio::test]
@@ -224,8 +227,8 @@ async fn request_with_two_hosts_is_rejected() {
     let server = TestServer::start().await;
     for hosts in [["localhost:8001", "evil.example"], ["localhost:8001", "localhost:8001"]] {
         let request = Request::builder().uri("/healthz").header(header::HOST, hosts[0]).header(header::HOST, hosts[1]);
-        let answer = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
-        answer.expect_problem(400, "multiple_hosts");
+        let response = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
+        response.expect_problem(400, "multiple_hosts");
     }
 }
 
@@ -236,8 +239,13 @@ async fn unknown_routes_reveal_no_files_and_echo_nothing() {
         assert_eq!(server.get(&Actor::Admin, path).await.status, 404, "{path}");
     }
     for path in ["/", "/api/queue", "/healthz"] {
-        let answer = server.call(&Actor::Admin, "TRACE", path, "").await;
-        assert!(answer.status == 405 && !answer.text().contains(ADMIN), "{path}: {} {}", answer.status, answer.text());
+        let response = server.call(&Actor::Admin, "TRACE", path, "").await;
+        assert!(
+            response.status == 405 && !response.text().contains(ADMIN),
+            "{path}: {} {}",
+            response.status,
+            response.text()
+        );
     }
 }
 
@@ -253,7 +261,7 @@ async fn duplicate_field_is_rejected() {
 async fn sign_out_clears_the_browsers_data() {
     let server = TestServer::start().await;
     let ada = server.add_user("ada", "viewer").await;
-    let answer = server.call(&ada, "POST", "/ui/logout", "").await;
-    assert_eq!(answer.headers["clear-site-data"], r#""cache", "storage""#);
-    assert!(answer.cookies().iter().any(|cookie| cookie.starts_with("sid=;") && cookie.contains("Max-Age=0")));
+    let response = server.call(&ada, "POST", "/ui/logout", "").await;
+    assert_eq!(response.headers["clear-site-data"], r#""cache", "storage""#);
+    assert!(response.cookies().iter().any(|cookie| cookie.starts_with("sid=;") && cookie.contains("Max-Age=0")));
 }

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::boot::connections::ConnectionLimiter;
 use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::tests::harness::{ADMIN, TestServer};
-use crate::tests::system::tls::{connect_over, open, self_signed_pair};
+use crate::tests::system::tls::{connect_over, open, self_signed_certificate};
 use crate::tls::{CertificatePaths, Tls};
 
 type Sender = SendRequest<Empty<Bytes>>;
@@ -37,8 +37,8 @@ async fn serve(router: Router, tls: &Tls, idle: Duration) -> SocketAddr {
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
         let timeouts = ConnectionTimeouts { idle, ..ConnectionTimeouts::default() };
-        let room = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
-        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
+        let limiter = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
+        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &limiter, &CancellationToken::new()).await;
     });
     address
 }
@@ -61,17 +61,17 @@ fn request(path: &str) -> Request<Empty<Bytes>> {
 
 fn certificate() -> (TempDir, CertificatePaths, Tls) {
     let directory = TempDir::new().expect("a directory");
-    let pair = self_signed_pair(directory.path());
-    let tls = open(&pair);
-    (directory, pair, tls)
+    let paths = self_signed_certificate(directory.path());
+    let tls = open(&paths);
+    (directory, paths, tls)
 }
 
 #[tokio::test]
 async fn one_connection_carries_more_streams_than_http1_has_connections() {
-    let (_directory, pair, tls) = certificate();
+    let (_directory, paths, tls) = certificate();
     let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, Duration::from_mins(1)).await;
-    let (mut sender, _connection) = connect(address, &pair.chain).await;
+    let (mut sender, _connection) = connect(address, &paths.chain).await;
     let mut streams = Vec::new();
     for _ in 0..8 {
         let response = sender.send_request(request("/api/events?topics=workers")).await.expect("a stream");
@@ -86,7 +86,7 @@ async fn one_connection_carries_more_streams_than_http1_has_connections() {
     let notified = streams.iter_mut().map(async |stream| {
         let mut text = String::new();
         while !text.contains("workers") {
-            let frame = stream.frame().await.expect("more").expect("a frame");
+            let frame = stream.frame().await.expect("an open stream").expect("a frame");
             text.push_str(&String::from_utf8_lossy(frame.data_ref().expect("data")));
         }
     });
@@ -95,10 +95,10 @@ async fn one_connection_carries_more_streams_than_http1_has_connections() {
 
 #[tokio::test]
 async fn address_and_host_header_must_agree() {
-    let (_directory, pair, tls) = certificate();
+    let (_directory, paths, tls) = certificate();
     let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, Duration::from_mins(1)).await;
-    let (mut sender, _connection) = connect(address, &pair.chain).await;
+    let (mut sender, _connection) = connect(address, &paths.chain).await;
     let mut status = async |host: &str| {
         let mut request = request("/healthz");
         request.headers_mut().insert("host", host.parse().expect("a value"));
@@ -110,13 +110,13 @@ async fn address_and_host_header_must_agree() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_and_one_with_an_open_stream_is_not() {
-    let (_directory, pair, tls) = certificate();
+    let (_directory, paths, tls) = certificate();
     let proceed = Arc::new(Notify::new());
     let slow = {
         let proceed = Arc::clone(&proceed);
         async move || {
             let proceed = Arc::clone(&proceed);
-            let pieces = futures_util::stream::unfold(0, move |n: u8| {
+            let chunks = futures_util::stream::unfold(0, move |n: u8| {
                 let proceed = Arc::clone(&proceed);
                 async move {
                     if n > 0 {
@@ -125,19 +125,19 @@ async fn idle_connection_is_closed_and_one_with_an_open_stream_is_not() {
                     (n < 2).then(|| (Ok::<_, Infallible>(Bytes::from(vec![b'0' + n])), n + 1))
                 }
             });
-            Body::from_stream(pieces)
+            Body::from_stream(chunks)
         }
     };
     let router = Router::new().route("/slow", get(slow)).route("/", get(async |_: HeaderMap| "hello"));
     let address = serve(router, &tls, Duration::from_millis(50)).await;
-    let (mut busy, _busy) = connect(address, &pair.chain).await;
+    let (mut busy, _busy_task) = connect(address, &paths.chain).await;
     let mut stream = busy.send_request(request("/slow")).await.expect("a response").into_body();
     assert_eq!(stream.frame().await.expect("a frame").expect("data").into_data().expect("data"), "0");
-    // This one is opened later, and has ended when the server closes it.
-    let (mut idle, ended) = connect(address, &pair.chain).await;
+    // This connection is opened later and is idle, so the server closes it.
+    let (mut idle, idle_task) = connect(address, &paths.chain).await;
     let hello = idle.send_request(request("/")).await.expect("a response");
     assert_eq!(hello.into_body().collect().await.expect("a body").to_bytes(), "hello");
-    ended.await.expect("a task").expect("closed by the server");
+    idle_task.await.expect("a task").expect("closed by the server");
     proceed.notify_one();
     assert_eq!(stream.frame().await.expect("a frame").expect("data").into_data().expect("data"), "1");
 }
@@ -149,12 +149,12 @@ const SHUTDOWN_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
 async fn idle_connection_is_closed_although_its_client_does_not_agree() {
     const PREFACE_AND_SETTINGS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     const PING: u8 = 6;
-    let (_directory, pair, tls) = certificate();
+    let (_directory, paths, tls) = certificate();
     let address = serve(Router::new(), &tls, Duration::from_millis(50)).await;
     let socket = TcpStream::connect(address).await.expect("connected");
-    let mut stream = connect_over(socket, &pair.chain, &["h2"]).await.expect("a handshake");
+    let mut stream = connect_over(socket, &paths.chain, &["h2"]).await.expect("a handshake");
     stream.write_all(PREFACE_AND_SETTINGS).await.expect("sent");
-    // Answers every ping that asks whether it lives, but not the one before the end.
+    // Answers every keep-alive ping, but not the one before the server closes.
     let mut head = [0; 9];
     while stream.read_exact(&mut head).await.is_ok() {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);

@@ -16,7 +16,7 @@ async fn unknown_route_is_a_problem_document() {
     let server = TestServer::start().await;
     for path in ["/api/nowhere", "/api/queue/j_1/nowhere", "/api/admin/nowhere", "/api/workers/no/where", "/api"] {
         let problem = server.get(&Actor::Admin, path).await.expect_problem(404, "no_such_route");
-        assert_eq!(problem["detail"], format!("{path:?} not found."), "the path is repeated as requested");
+        assert_eq!(problem["detail"], format!("{path:?} not found."), "the problem names the requested path");
     }
     server.call(&Actor::Admin, "PATCH", "/api/queue", "").await.expect_problem(405, "method_not_allowed");
 }
@@ -25,23 +25,23 @@ async fn unknown_route_is_a_problem_document() {
 async fn unavailable_database_is_503_and_not_ready() {
     let server = TestServer::start().await;
     let (_, key) = server.create_worker("gpu-1").await;
-    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::OK);
+    assert_eq!(server.get(&Actor::Unauthenticated, "/readyz").await.status, StatusCode::OK);
     let store: &std::sync::Arc<dyn Store> = &server.app.services.context.store;
     store.close().await;
-    let answer = server.get(&Actor::Admin, "/api/queue").await;
-    assert_eq!(answer.headers[header::RETRY_AFTER], "2");
-    let problem = answer.expect_problem(503, "database_unavailable");
-    assert!(!problem.to_string().to_lowercase().contains("sqlite"), "no inner text leaves: {problem}");
+    let response = server.get(&Actor::Admin, "/api/queue").await;
+    assert_eq!(response.headers[header::RETRY_AFTER], "2");
+    let problem = response.expect_problem(503, "database_unavailable");
+    assert!(!problem.to_string().to_lowercase().contains("sqlite"), "internal errors are not revealed: {problem}");
     server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(503, "database_unavailable");
-    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(server.get(&Actor::Nobody, "/healthz").await.status, StatusCode::OK);
+    assert_eq!(server.get(&Actor::Unauthenticated, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.get(&Actor::Unauthenticated, "/healthz").await.status, StatusCode::OK);
 }
 
 /// Returns the response to a browser with this language.
-async fn browse(server: &TestServer, by: &Actor, method: &str, path: &str, language: &str) -> TestResponse {
+async fn browse(server: &TestServer, actor: &Actor, method: &str, path: &str, language: &str) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
     let request = request.header(header::ACCEPT, "text/html,*/*").header(header::ACCEPT_LANGUAGE, language);
-    let request = match by {
+    let request = match actor {
         Actor::Cookie(cookie) => request.header(header::COOKIE, cookie),
         _ => request,
     };
@@ -59,24 +59,29 @@ async fn problem_pages_are_localized() {
         ("GET", "/nowhere?x=1", 404, "Revise la dirección"),
     ];
     for (method, path, status, expected) in cases {
-        let answer = browse(&server, &lea, method, path, "es").await;
-        assert_eq!(answer.status.as_u16(), status, "{path}");
-        let text = answer.text();
+        let response = browse(&server, &lea, method, path, "es").await;
+        assert_eq!(response.status.as_u16(), status, "{path}");
+        let text = response.text();
         assert!(text.contains("lang=\"es\"") && text.contains("</html>"), "{path}: {text}");
         assert!(text.contains(expected), "{path} says {expected}: {text}");
         assert!(!text.contains(" style=\""), "{path}");
         assert!(
-            answer.headers[header::CONTENT_SECURITY_POLICY].to_str().is_ok_and(|policy| policy.contains("script-src"))
+            response.headers[header::CONTENT_SECURITY_POLICY]
+                .to_str()
+                .is_ok_and(|policy| policy.contains("script-src"))
         );
     }
     let denied = browse(&server, &lea, "GET", "/admin/system", "es").await.text();
     assert!(denied.contains("Se requiere el permiso") && denied.contains("(admin)"), "{denied}");
     for (method, path) in [("POST", "/jobs"), ("GET", "/nowhere")] {
-        let answer = browse(&server, &lea, method, path, "es").await;
-        let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
-        let framed = answer.text();
-        assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
-        assert!(framed.contains(&format!("ID de la solicitud: {id}")), "{framed}");
+        let response = browse(&server, &lea, method, path, "es").await;
+        let id = response.headers["x-request-id"].to_str().expect("text").to_owned();
+        let page = response.text();
+        assert!(
+            page.contains("class=\"sidebar\"") && page.contains(">lea<"),
+            "the page shows the signed-in user: {page}"
+        );
+        assert!(page.contains(&format!("ID de la solicitud: {id}")), "{page}");
     }
     // The API always returns JSON.
     browse(&server, &lea, "GET", "/api/nowhere", "es").await.expect_problem(404, "no_such_route");
@@ -90,14 +95,14 @@ async fn unavailable_database_page_shows_since_when() {
     assert!(server.app.services.system.renew_leadership().await.is_err());
     let since = server.app.services.context.now();
     server.clock.advance(app::domain::time::Millis::from_secs(90));
-    assert!(server.app.services.system.renew_leadership().await.is_err(), "it is away still");
-    let answer = browse(&server, &lea, "GET", "/jobs", "en").await;
+    assert!(server.app.services.system.renew_leadership().await.is_err(), "the database is still unavailable");
+    let response = browse(&server, &lea, "GET", "/jobs", "en").await;
     assert_eq!(
-        (answer.status.as_u16(), &answer.headers[header::RETRY_AFTER]),
+        (response.status.as_u16(), &response.headers[header::RETRY_AFTER]),
         (503, &header::HeaderValue::from_static("2"))
     );
-    let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
-    let text = answer.text();
+    let id = response.headers["x-request-id"].to_str().expect("text").to_owned();
+    let text = response.text();
     assert!(text.contains("Database unavailable") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
     assert!(text.contains(&format!("Request ID: {id}")) && !text.contains("class=\"sidebar\""), "{text}");
 }
@@ -107,9 +112,9 @@ async fn api_problems_are_in_the_language_that_is_asked_for() {
     let server = TestServer::start().await;
     let Actor::Cookie(session) = server.add_user("lea", "viewer").await else { panic!("a browser") };
     let in_japanese = Actor::Cookie(format!("{session}; language=ja"));
-    let answer = server.get(&in_japanese, "/api/admin/users").await;
-    assert_eq!(answer.headers[header::CONTENT_LANGUAGE], "ja");
-    let problem = answer.expect_problem(403, "permission_denied");
+    let response = server.get(&in_japanese, "/api/admin/users").await;
+    assert_eq!(response.headers[header::CONTENT_LANGUAGE], "ja");
+    let problem = response.expect_problem(403, "permission_denied");
     assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{problem}");
     assert_eq!((&problem["permission"], &problem["title"]), (&json!("admin.users"), &json!("Forbidden")));
     let english = server.get(&Actor::Cookie(session), "/api/admin/users").await;
@@ -161,23 +166,26 @@ const IN_JAPANESE: [(&str, &str, &str, u16, &str, &str); 10] = [
 #[tokio::test]
 async fn every_kind_of_problem_is_told_in_japanese() {
     let server = TestServer::start().await;
-    for (method, path, body, status, code, words) in IN_JAPANESE {
+    for (method, path, body, status, code, sentence) in IN_JAPANESE {
         let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
         let request =
             request.header(header::ACCEPT_LANGUAGE, "ja").header(header::AUTHORIZATION, format!("Bearer {ADMIN}"));
         let request = request.header(header::CONTENT_TYPE, "application/json");
-        let answer = read_response(server.send(request.body(Body::from(body)).expect("a request")).await).await;
-        let language = answer.headers.get(header::CONTENT_LANGUAGE).cloned();
-        let document = answer.expect_status(status);
+        let response = read_response(server.send(request.body(Body::from(body)).expect("a request")).await).await;
+        let language = response.headers.get(header::CONTENT_LANGUAGE).cloned();
+        let document = response.expect_status(status);
         let problem = if status == 200 { &document["results"][0]["problem"] } else { &document };
         assert_eq!(problem["code"], code, "{method} {path}: {document}");
-        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(words)), "{method} {path}: {document}");
+        assert!(
+            problem["detail"].as_str().is_some_and(|detail| detail.contains(sentence)),
+            "{method} {path}: {document}"
+        );
         assert_eq!(status == 200, language.is_none(), "{method} {path}: a problem document names its language");
     }
     let anonymous = Request::builder().uri("/api/queue").header(header::HOST, "localhost:8001");
     let anonymous = anonymous.header(header::ACCEPT_LANGUAGE, "ja").body(Body::empty()).expect("a request");
-    let refused = read_response(server.send(anonymous).await).await.expect_problem(401, "not_authenticated");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("APIトークンを")), "{refused}");
+    let rejected = read_response(server.send(anonymous).await).await.expect_problem(401, "not_authenticated");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("APIトークンを")), "{rejected}");
 }
 
 /// A code without a sentence, and a sentence without a code, are errors of the build or of this test.
@@ -193,17 +201,22 @@ async fn form_errors_are_localized() {
     let server = TestServer::start().await;
     let Actor::Cookie(session) = server.add_user("ada", "admin").await else { panic!("a browser") };
     let post = async |path: &str, form: &str| -> String {
-        let by = Actor::Cookie(format!("{session}; language=ja"));
-        let answer = server.call(&by, "POST", path, form.to_owned()).await;
-        let flash =
-            answer.headers[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a pair").to_owned();
-        let to = answer.headers[header::LOCATION].to_str().expect("text").to_owned();
-        browse(&server, &Actor::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
+        let actor = Actor::Cookie(format!("{session}; language=ja"));
+        let response = server.call(&actor, "POST", path, form.to_owned()).await;
+        let flash = response.headers[header::SET_COOKIE]
+            .to_str()
+            .expect("text")
+            .split(';')
+            .next()
+            .expect("a cookie")
+            .to_owned();
+        let location = response.headers[header::LOCATION].to_str().expect("text").to_owned();
+        browse(&server, &Actor::Cookie(format!("{session}; {flash}")), "GET", &location, "ja").await.text()
     };
     let duplicate = post("/ui/users", "name=ada&role=viewer").await;
     assert!(duplicate.contains("この名前はすでに使われています"), "{duplicate}");
-    let wrong = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
-    assert!(wrong.contains("ユーザー名またはパスワードが正しくありません"), "{wrong}");
+    let wrong_password = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
+    assert!(wrong_password.contains("ユーザー名またはパスワードが正しくありません"), "{wrong_password}");
     let labels = post("/ui/workers", "name=x&labels=%3D1").await;
     assert!(labels.contains("ラベルが正しくありません"), "{labels}");
 }

@@ -9,7 +9,15 @@ use serde_json::Value;
 use crate::http::edge::request::Peer;
 use crate::tests::harness::{ADMIN, TestResponse, TestServer, read_response};
 
-async fn from(server: &TestServer, host: [u8; 4], proto: &str, method: &str, path: &str, body: &str) -> TestResponse {
+/// Sends a request from this address, with the headers of a proxy.
+async fn send_through_proxy(
+    server: &TestServer,
+    host: [u8; 4],
+    proto: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "tuner.example");
     let request = request.header("x-forwarded-for", "203.0.113.9").header("x-forwarded-proto", proto);
     let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
@@ -23,7 +31,7 @@ async fn from(server: &TestServer, host: [u8; 4], proto: &str, method: &str, pat
 }
 
 async fn base_url(server: &TestServer, host: [u8; 4], proto: &str) -> Value {
-    from(server, host, proto, "GET", "/api/session", "").await.expect_status(200)["base_url"].clone()
+    send_through_proxy(server, host, proto, "GET", "/api/session", "").await.expect_status(200)["base_url"].clone()
 }
 
 #[tokio::test]
@@ -39,8 +47,8 @@ async fn cookie_is_secure_behind_a_trusted_https_proxy() {
     let server = TestServer::start().await;
     let form = format!("password={ADMIN}");
     let cookie = async |host, proto| {
-        let answer = from(&server, host, proto, "POST", "/ui/login", &form).await;
-        answer.headers[header::SET_COOKIE].to_str().expect("ascii").to_owned()
+        let response = send_through_proxy(&server, host, proto, "POST", "/ui/login", &form).await;
+        response.headers[header::SET_COOKIE].to_str().expect("ascii").to_owned()
     };
     let secure = cookie([10, 0, 0, 1], "https").await;
     assert!(
@@ -56,7 +64,7 @@ async fn cookie_is_secure_behind_a_trusted_https_proxy() {
 #[tokio::test]
 async fn fingerprint_is_hidden_behind_a_tls_proxy() {
     let server = TestServer::start().await;
-    let session = from(&server, [10, 0, 0, 1], "https", "GET", "/api/session", "").await;
-    assert!(!session.headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "that is the proxy's to say");
+    let session = send_through_proxy(&server, [10, 0, 0, 1], "https", "GET", "/api/session", "").await;
+    assert!(!session.headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "the proxy decides about HSTS");
     assert_eq!(session.expect_status(200).get("fingerprint"), None);
 }

@@ -10,7 +10,12 @@ async fn get_page(server: &TestServer, query: &str) -> Value {
 }
 
 /// Connects a worker with this many GPUs, the last of which is unavailable for a reason.
-async fn host(server: &TestServer, name: &str, count: u32, unavailable: Option<&str>) -> (Actor, EventStreamReader) {
+async fn connect_gpu_worker(
+    server: &TestServer,
+    name: &str,
+    count: u32,
+    unavailable: Option<&str>,
+) -> (Actor, EventStreamReader) {
     let (_, key) = server.create_worker(name).await;
     let gpu = |n: u32| {
         let mut gpu = json!({"index": n, "uuid": format!("{name}-{n}"), "name": "A100", "vram_gb": 80.0});
@@ -27,10 +32,10 @@ async fn host(server: &TestServer, name: &str, count: u32, unavailable: Option<&
     (key, events)
 }
 
-/// Returns the listed GPUs by the ids that [`host`] gave them.
+/// Returns the UUIDs of the listed GPUs.
 fn gpu_uuids(page: &Value) -> Vec<&str> {
     let workers = page["workers"].as_array().expect("a list").iter();
-    let gpus = workers.flat_map(|worker| worker["gpus"].as_array().expect("each has some"));
+    let gpus = workers.flat_map(|worker| worker["gpus"].as_array().expect("a list"));
     gpus.map(|gpu| gpu["uuid"].as_str().expect("text")).collect()
 }
 
@@ -39,9 +44,9 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     server.create_worker("a-never-seen").await;
-    let (_, mut events) = host(&server, "rack-2", 2, Some("in_use")).await;
-    let (disconnected, _events) = host(&server, "rack-1", 1, None).await;
-    let _broken = host(&server, "rack-3", 3, Some("quarantined")).await;
+    let (_, mut events) = connect_gpu_worker(&server, "rack-2", 2, Some("in_use")).await;
+    let (disconnected, _events) = connect_gpu_worker(&server, "rack-1", 1, None).await;
+    let _broken = connect_gpu_worker(&server, "rack-3", 3, Some("quarantined")).await;
     server.post(&disconnected, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let label = json!({"config_name": "digits", "gpu_count": 1, "worker_labels": {}});
     let job = server.post(&Actor::Admin, "/api/queue/submit", label).await.expect_status(201)["job_id"].clone();
@@ -73,9 +78,9 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
 #[tokio::test]
 async fn gpu_list_is_paged_by_worker() {
     let server = TestServer::start().await;
-    let mut open = Vec::new();
+    let mut connected = Vec::new();
     for n in 1..=5 {
-        open.push(host(&server, &format!("rack-{n}"), 1, None).await);
+        connected.push(connect_gpu_worker(&server, &format!("rack-{n}"), 1, None).await);
     }
     let page = |cursor: &Value| format!("limit=2&cursor={}", cursor.as_str().unwrap_or_default());
     let first = get_page(&server, "limit=2").await;
@@ -86,8 +91,8 @@ async fn gpu_list_is_paged_by_worker() {
     let last = get_page(&server, &page(&second["next_cursor"])).await;
     assert_eq!((gpu_uuids(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
     assert_eq!(gpu_uuids(&get_page(&server, &page(&last["previous_cursor"])).await), gpu_uuids(&second));
-    let header = server.get(&Actor::Admin, "/api/admin/gpus?limit=2").await;
-    assert!(header.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
+    let response = server.get(&Actor::Admin, "/api/admin/gpus?limit=2").await;
+    assert!(response.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
 }
 
 #[tokio::test]
@@ -108,20 +113,20 @@ async fn gpu_list_requires_fleet_view_and_a_valid_query() {
 #[tokio::test]
 async fn gpu_list_groups_by_label() {
     let server = TestServer::start().await;
-    let mut open = Vec::new();
+    let mut streams = Vec::new();
     for (name, team) in [("e", "nlp"), ("d", ""), ("c", "art"), ("b", "nlp"), ("a", ""), ("f", "nlp")] {
         let labels = if team.is_empty() { json!({}) } else { json!({"team": team}) };
-        let wanted = json!({"name": name, "labels": labels});
-        let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+        let new_worker = json!({"name": name, "labels": labels});
+        let created = server.post(&Actor::Admin, "/api/admin/workers", new_worker).await.expect_status(201);
         let key = Actor::worker(created["token"].as_str().expect("text"));
         let gpu = json!({"index": 0, "uuid": name, "name": "A100", "vram_gb": 80.0});
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu], "max_jobs": 4});
         server.post(&key, "/api/workers/register", body).await.expect_status(200);
         let mut events = server.open_stream(&key).await;
         events.next_of_type("drain").await;
-        open.push(events);
+        streams.push(events);
     }
-    let (mut seen, mut groups, mut cursor) = (Vec::new(), Vec::new(), String::new());
+    let (mut uuids, mut groups, mut cursor) = (Vec::new(), Vec::new(), String::new());
     loop {
         let page = get_page(
             &server,
@@ -129,20 +134,20 @@ async fn gpu_list_groups_by_label() {
         )
         .await;
         assert_eq!((&page["total"], &page["label_keys"]), (&json!(6), &json!(["team"])));
-        seen.extend(gpu_uuids(&page).into_iter().map(str::to_owned));
-        let each = page["groups"].as_array().expect("a list").iter();
-        groups.extend(each.map(|group| {
+        uuids.extend(gpu_uuids(&page).into_iter().map(str::to_owned));
+        let page_groups = page["groups"].as_array().expect("a list").iter();
+        groups.extend(page_groups.map(|group| {
             (group["value"].clone(), group["shown"].clone(), group["total"].clone(), group["counts"]["free"].clone())
         }));
         let Some(next) = page["next_cursor"].as_str() else { break };
         next.clone_into(&mut cursor);
     }
-    assert_eq!(seen, ["c", "b", "e", "f", "a", "d"], "by value, then name; who has none comes last");
+    assert_eq!(uuids, ["c", "b", "e", "f", "a", "d"], "by value, then name; workers without the label come last");
     let rows: Vec<_> = groups.iter().map(|group| json!([group.0, group.1, group.2, group.3])).collect();
     assert_eq!(
         json!(rows),
         json!([["art", 1, 1, 1], ["nlp", 1, 3, 3], ["nlp", 2, 3, 3], [null, 2, 2, 2]]),
-        "how many are on the page, and how many there are"
+        "the number on the page, and in total"
     );
     server.get(&Actor::Admin, "/api/admin/gpus?group=team").await.expect_problem(422, "out_of_range");
 }

@@ -8,7 +8,7 @@ use crate::store::jobs::attempts::PointLimit;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
 /// Connects a worker with this many GPUs for one job each.
-async fn worker(server: &TestServer, gpus: u32) -> (String, Actor, EventStreamReader) {
+async fn connect_gpu_worker(server: &TestServer, gpus: u32) -> (String, Actor, EventStreamReader) {
     let (id, key) = server.create_worker("gpu-1").await;
     let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100", "vram_gb": 80.0});
     let gpus: Vec<Value> = (0..gpus).map(gpu).collect();
@@ -24,8 +24,8 @@ async fn worker(server: &TestServer, gpus: u32) -> (String, Actor, EventStreamRe
 async fn send_utilization(server: &TestServer, key: &Actor, used: &[f64]) {
     let gpu = |(n, used): (usize, &f64)| json!({"uuid": format!("GPU-{n}"), "utilization_percent": used, "power_watts": 100.0});
     let gpus: Vec<Value> = used.iter().enumerate().map(gpu).collect();
-    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": gpus});
-    server.post(key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.expect_status(200);
+    let readings = json!({"at": "2024-01-15T10:30:00Z", "gpus": gpus});
+    server.post(key, "/api/workers/heartbeat", json!({"telemetry": [readings]})).await.expect_status(200);
 }
 
 async fn fetch(server: &TestServer, path: &str) -> Value {
@@ -40,7 +40,7 @@ fn known_values(column: &Value) -> Vec<f64> {
 #[tokio::test]
 async fn gpu_history_has_hour_and_day() {
     let server = TestServer::start().await;
-    let (id, key, _events) = worker(&server, 2).await;
+    let (id, key, _events) = connect_gpu_worker(&server, 2).await;
     let path = |range: &str| format!("/api/admin/workers/{id}/gpus/history{range}");
     assert_eq!(fetch(&server, &path("")).await["gpus"], json!([]));
     send_utilization(&server, &key, &[20.0, 100.0]).await;
@@ -49,7 +49,7 @@ async fn gpu_history_has_hour_and_day() {
     let hour = fetch(&server, &path("?range=hour")).await;
     let column = hour["gpus"][0]["utilization_percent"].as_array().expect("a list");
     assert_eq!((hour["step_seconds"].as_u64(), column.len()), (Some(15), 240));
-    assert_eq!(column[237..], [json!(20.0), Value::Null, json!(40.0)], "unreported values are absent");
+    assert_eq!(column[237..], [json!(20.0), Value::Null, json!(40.0)], "values that were not reported are null");
     let gpu = &hour["gpus"][1];
     assert_eq!((&gpu["index"], &gpu["vram_gb"], &gpu["memory_used_gb"]), (&json!(1), &json!(80.0), &json!([])));
     let day = fetch(&server, &path("?range=day")).await;
@@ -68,7 +68,7 @@ async fn gpu_history_has_hour_and_day() {
 async fn job_shows_its_allocated_gpus_only() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (_, key, mut events) = worker(&server, 3).await;
+    let (_, key, mut events) = connect_gpu_worker(&server, 3).await;
     send_utilization(&server, &key, &[1.0, 1.0, 1.0]).await;
     server.clock.advance(Millis::from_secs(60));
     let submit = json!({"config_name": "digits", "gpu_count": 2});
@@ -77,8 +77,8 @@ async fn job_shows_its_allocated_gpus_only() {
         .expect("an id")
         .to_owned();
     let path = format!("/api/queue/{job}/gpus");
-    assert_eq!(fetch(&server, &path).await["gpus"], json!([]), "it has not begun");
-    let granted = events.next_offer().await.gpus;
+    assert_eq!(fetch(&server, &path).await["gpus"], json!([]), "the job has not started");
+    let allocated = events.next_offer().await.gpus;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     send_utilization(&server, &key, &[50.0, 60.0, 70.0]).await;
     server.clock.advance(Millis::from_secs(60));
@@ -86,14 +86,14 @@ async fn job_shows_its_allocated_gpus_only() {
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     server.clock.advance(Millis::from_secs(60));
     send_utilization(&server, &key, &[1.0, 1.0, 1.0]).await;
-    let shown = fetch(&server, &path).await;
+    let view = fetch(&server, &path).await;
     let uuids: Vec<_> =
-        shown["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["uuid"].as_str().expect("text")).collect();
-    assert_eq!(uuids, granted);
-    assert_eq!(known_values(&shown["gpus"][0]["utilization_percent"]), [50.0, 52.0], "neither before nor after");
-    assert_eq!(shown["gpus"][0]["utilization_percent"].as_array().map(Vec::len), Some(5));
+        view["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["uuid"].as_str().expect("text")).collect();
+    assert_eq!(uuids, allocated);
+    assert_eq!(known_values(&view["gpus"][0]["utilization_percent"]), [50.0, 52.0], "only values during the job");
+    assert_eq!(view["gpus"][0]["utilization_percent"].as_array().map(Vec::len), Some(5));
     server.clock.advance(Millis::from_secs(3_600));
-    assert_eq!(fetch(&server, &path).await["step_seconds"], 120, "what was more than an hour ago is known by the day");
+    assert_eq!(fetch(&server, &path).await["step_seconds"], 120, "older values come from the history of the day");
     let fleet = fetch(&server, "/api/admin/gpus/history?range=day").await;
     assert_eq!((known_values(&fleet["gpus"]), known_values(&fleet["busy"])), (vec![3.0; 2], vec![2.0, 2.0]));
 }
@@ -101,7 +101,7 @@ async fn job_shows_its_allocated_gpus_only() {
 #[tokio::test]
 async fn fleet_history_is_the_mean_and_each_gpu_has_a_sparkline() {
     let server = TestServer::start().await;
-    let (_, key, _events) = worker(&server, 2).await;
+    let (_, key, _events) = connect_gpu_worker(&server, 2).await;
     send_utilization(&server, &key, &[20.0, 61.0]).await;
     let fleet = fetch(&server, "/api/admin/gpus/history").await;
     assert_eq!((known_values(&fleet["utilization_percent"]), known_values(&fleet["gpus"])), (vec![40.5], vec![2.0]));
@@ -119,32 +119,32 @@ async fn fleet_history_is_the_mean_and_each_gpu_has_a_sparkline() {
 #[tokio::test]
 async fn history_survives_restarts_and_damage() {
     let server = TestServer::start().await;
-    let (id, key, _events) = worker(&server, 1).await;
+    let (id, key, _events) = connect_gpu_worker(&server, 1).await;
     send_utilization(&server, &key, &[20.0]).await;
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let services = &server.app.services;
     services.gpus.save_gpu_history().await.expect("written");
-    let known = |histories: &GpuHistoryStore| histories.to_bytes();
-    let again = GpuHistoryStore::open(server.directory.path());
-    assert_eq!(known(&again), known(&services.gpus.history));
+    let to_bytes = |histories: &GpuHistoryStore| histories.to_bytes();
+    let reopened = GpuHistoryStore::open(server.directory.path());
+    assert_eq!(to_bytes(&reopened), to_bytes(&services.gpus.history));
     let file = server.directory.path().join("gpu-history");
     std::fs::write(&file, b"damaged").expect("written");
-    assert_eq!(known(&GpuHistoryStore::open(server.directory.path())), known(&GpuHistoryStore::default()));
-    services.gpus.save_gpu_history().await.expect("what is damaged is replaced");
-    assert_eq!(known(&GpuHistoryStore::open(server.directory.path())), known(&services.gpus.history));
+    assert_eq!(to_bytes(&GpuHistoryStore::open(server.directory.path())), to_bytes(&GpuHistoryStore::default()));
+    services.gpus.save_gpu_history().await.expect("the damaged file is replaced");
+    assert_eq!(to_bytes(&GpuHistoryStore::open(server.directory.path())), to_bytes(&services.gpus.history));
     assert!(!id.is_empty());
 }
 
 #[tokio::test]
 async fn servers_with_a_shared_directory_share_history() {
-    let (ours, theirs) = (TestServer::start().await, TestServer::start().await);
-    let (_, key, _events) = worker(&theirs, 1).await;
-    send_utilization(&theirs, &key, &[70.0]).await;
-    theirs.app.services.gpus.save_gpu_history().await.expect("written");
-    std::fs::copy(theirs.directory.path().join("gpu-history"), ours.directory.path().join("gpu-history"))
+    let (first, second) = (TestServer::start().await, TestServer::start().await);
+    let (_, key, _events) = connect_gpu_worker(&second, 1).await;
+    send_utilization(&second, &key, &[70.0]).await;
+    second.app.services.gpus.save_gpu_history().await.expect("written");
+    std::fs::copy(second.directory.path().join("gpu-history"), first.directory.path().join("gpu-history"))
         .expect("copied");
-    ours.app.services.gpus.save_gpu_history().await.expect("written");
-    assert_eq!(known_values(&fetch(&ours, "/api/admin/gpus/history").await["utilization_percent"]), [70.0]);
+    first.app.services.gpus.save_gpu_history().await.expect("written");
+    assert_eq!(known_values(&fetch(&first, "/api/admin/gpus/history").await["utilization_percent"]), [70.0]);
 }
 
 #[tokio::test]
@@ -170,7 +170,8 @@ async fn every_metric_of_an_attempt_is_a_series() {
             .expect_status(200);
     }
     let response = fetch(&server, &path("?attempt=1")).await;
-    let names: Vec<_> = response["metrics"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
+    let names: Vec<_> =
+        response["metrics"].as_array().expect("a list").iter().map(|metric| metric["name"].clone()).collect();
     assert_eq!(names, ["loss", "steps_per_second", "vram"]);
     let loss = known_values(&response["metrics"][0]["values"]);
     assert!(loss.len() < 500 && loss.contains(&100.0), "a spike among two thousand is kept: {}", loss.len());
@@ -193,13 +194,13 @@ async fn live_data_is_one_response_with_its_own_topic() {
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
     let offer = events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    let listened = format!("/api/events?topics=job:{job},progress:{job},configs");
+    let events_path = format!("/api/events?topics=job:{job},progress:{job},configs");
     let mut events =
-        EventStreamReader::new(server.open(&Actor::Admin, "GET", &listened, axum::body::Body::empty()).await);
+        EventStreamReader::new(server.open(&Actor::Admin, "GET", &events_path, axum::body::Body::empty()).await);
     events.next().await.expect("the first message");
     let points = json!({"attempt": 1, "points": [{"step": 7, "at": "2024-01-15T10:30:01Z", "loss": 0.5}]});
-    let by = Actor::Job(offer.upload_token.clone());
-    server.post(&by, &format!("/api/workers/job/{job}/progress"), points).await.expect_status(200);
+    let actor = Actor::Job(offer.upload_token.clone());
+    server.post(&actor, &format!("/api/workers/job/{job}/progress"), points).await.expect_status(200);
     assert_eq!(events.next().await.expect("events")["topics"], json!([format!("progress:{job}")]));
     let response = fetch(&server, &live).await;
     assert_eq!((&response["status"], &response["progress"]["step"]), (&json!("running"), &json!(7)));
@@ -235,5 +236,5 @@ async fn points_over_the_limit_are_downsampled_and_marked() {
     let steps = shown["metrics"][0]["steps"].as_array().expect("steps");
     assert_eq!((steps.first(), steps.last()), (Some(&json!(0)), Some(&json!(999))));
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();
-    assert!(page.contains("one in 16 is kept"), "the page says it, too");
+    assert!(page.contains("one in 16 is kept"), "the page shows it, too");
 }

@@ -51,8 +51,8 @@ async fn worker_view(server: &TestServer, id: &str) -> Value {
 
 /// Sends a heartbeat with one reading of these GPUs.
 async fn send_gpus(server: &TestServer, key: &Actor, gpus: Value) {
-    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": gpus});
-    server.post(key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.expect_status(200);
+    let readings = json!({"at": "2024-01-15T10:30:00Z", "gpus": gpus});
+    server.post(key, "/api/workers/heartbeat", json!({"telemetry": [readings]})).await.expect_status(200);
 }
 
 /// Returns the details of audit entries about GPUs, newest first.
@@ -64,9 +64,9 @@ async fn recorded_details(server: &TestServer) -> Vec<Value> {
 #[tokio::test]
 async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     let server = TestServer::start().await;
-    let mut four = gpus(4, 0);
-    (four[1]["unavailable"], four[3]["unavailable"]) = (quarantined(), in_use());
-    let (id, _, mut events) = connect_gpu_worker(&server, four, 4).await;
+    let mut four_gpus = gpus(4, 0);
+    (four_gpus[1]["unavailable"], four_gpus[3]["unavailable"]) = (quarantined(), in_use());
+    let (id, _, mut events) = connect_gpu_worker(&server, four_gpus, 4).await;
     let submit = async |count: u32, dry_run: bool| {
         let body = json!({"config_name": "digits", "gpu_count": count, "dry_run": dry_run});
         server.post(&Actor::Admin, "/api/queue/submit", body).await.json()
@@ -87,30 +87,30 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     let offer = events.next_offer().await;
     assert_eq!((json!(offer.job_id), offer.gpus), (job.clone(), vec!["GPU-0".to_owned(), "GPU-2".to_owned()]));
     let worker = worker_view(&server, &id).await;
-    let held: Vec<_> = worker["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["job_id"].clone()).collect();
-    assert_eq!(held, [job.clone(), Value::Null, job, Value::Null]);
+    let job_ids: Vec<_> = worker["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["job_id"].clone()).collect();
+    assert_eq!(job_ids, [job.clone(), Value::Null, job, Value::Null]);
     assert_eq!(worker["jobs"][0]["gpus"], 2);
     let overview = server.get(&server.add_user("ada", "admin").await, "/").await.text();
-    assert!(overview.contains("2 allocated"), "not the whole host: {overview}");
+    assert!(overview.contains("2 allocated"), "only the GPUs of the job: {overview}");
     assert_eq!((&worker["gpus_unavailable"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
     let gpu = json!({
         "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "unavailable": in_use(),
         "state": "in_use", "job_id": null, "reading": null
     });
     assert_eq!(worker["gpus"][3], gpu);
-    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["workers"][0].clone();
-    assert_eq!((&listed["gpus_unavailable"], listed.get("gpus")), (&json!(2), None), "lists are short");
+    let list_entry = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["workers"][0].clone();
+    assert_eq!((&list_entry["gpus_unavailable"], list_entry.get("gpus")), (&json!(2), None), "lists contain no GPUs");
 }
 
 #[tokio::test]
 async fn explanation_lists_a_few_of_many_unavailable_gpus() {
     let server = TestServer::start().await;
-    let mut six = gpus(6, 6);
-    six[0]["unavailable"] = json!({"reason": "in_use", "detail": ""});
-    six[3]["unavailable"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
-    six[1]["unavailable"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
-    six[2]["unavailable"] = json!({"reason": "quarantined", "detail": ""});
-    let (_, _, _events) = connect_gpu_worker(&server, six, 1).await;
+    let mut six_gpus = gpus(6, 6);
+    six_gpus[0]["unavailable"] = json!({"reason": "in_use", "detail": ""});
+    six_gpus[3]["unavailable"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
+    six_gpus[1]["unavailable"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
+    six_gpus[2]["unavailable"] = json!({"reason": "quarantined", "detail": ""});
+    let (_, _, _events) = connect_gpu_worker(&server, six_gpus, 1).await;
     let job = server.submit("digits").await;
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
     let blocker = &explained["workers"][0]["blockers"][0];
@@ -142,7 +142,7 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     server.report_status(&key, &first, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": quarantined()}])).await;
     let gpu = worker_view(&server, &id).await["gpus"][0].clone();
-    assert_eq!((&gpu["unavailable"], &gpu["job_id"]), (&quarantined(), &json!(first)), "who has it keeps it");
+    assert_eq!((&gpu["unavailable"], &gpu["job_id"]), (&quarantined(), &json!(first)), "the running job keeps its GPU");
     assert_eq!(server.job_status(&first).await, "running");
     let pending = server.submit("digits").await;
     server.report_status(&key, &first, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
@@ -153,7 +153,7 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     );
     assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 · Quarantined · XID 79")));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
-    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "given back, it is planned");
+    assert_eq!(events.next_offer().await.job_id.as_str(), pending, "the available GPU is allocated");
     let audit_log = recorded_details(&server).await;
     let entry =
         |reason: &Value| json!([{"index": 0, "uuid": "GPU-0", "reason": reason["reason"], "detail": reason["detail"]}]);
@@ -176,7 +176,7 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
     let (id, key, _events) = connect_gpu_worker(&server, gpus(2, 1), 1).await;
     let commits = || server.app.services.context.metrics.commits.sizes.snapshot().count;
     let (before, version) = (commits(), server.app.services.context.notifier.version());
-    assert!(before > 0, "they are counted");
+    assert!(before > 0, "commits are counted");
     let same = json!([{"uuid": "GPU-0", "unavailable": in_use(), "power_watts": 300.0}, {"uuid": "GPU-1"}]);
     send_gpus(&server, &key, same).await;
     send_gpus(&server, &key, json!([{"uuid": "GPU-9", "unavailable": in_use()}])).await;
@@ -191,7 +191,7 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
         (0, &json!(1))
     );
     send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": quarantined()}])).await;
-    assert_eq!((commits(), recorded_details(&server).await.len()), (before + 1, 1), "another reason is news");
+    assert_eq!((commits(), recorded_details(&server).await.len()), (before + 1, 1), "a changed reason is written");
 }
 
 #[tokio::test]
@@ -199,28 +199,28 @@ async fn changing_processes_are_shown_but_not_audited() {
     let server = TestServer::start().await;
     let (id, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
     let shown = async || worker_view(&server, &id).await["gpus"][0]["unavailable"]["detail"].clone();
-    let uses = async |seconds: i64, process: u32| {
+    let report_process = async |seconds: i64, process: u32| {
         server.clock.advance(Millis::from_secs(seconds));
         let unavailable = json!({"reason": "in_use", "detail": format!("process {process}")});
         send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": unavailable}])).await;
         shown().await
     };
-    assert_eq!(uses(0, 1).await, json!("process 1"));
-    assert_eq!(uses(5, 2).await, json!("process 2"));
-    assert_eq!(uses(5, 3).await, json!("process 2"), "a minute has not passed");
-    assert_eq!(uses(55, 3).await, json!("process 3"));
+    assert_eq!(report_process(0, 1).await, json!("process 1"));
+    assert_eq!(report_process(5, 2).await, json!("process 2"));
+    assert_eq!(report_process(5, 3).await, json!("process 2"), "a minute has not passed");
+    assert_eq!(report_process(55, 3).await, json!("process 3"));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
     assert_eq!(
         (shown().await, recorded_details(&server).await),
         (Value::Null, vec![]),
-        "that it is given back does not wait"
+        "an available GPU is shown at once"
     );
     for unavailable in [quarantined(), in_use()] {
         send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": unavailable}])).await;
     }
     let audit_log = recorded_details(&server).await;
     let reasons: Vec<&Value> = audit_log.iter().map(|entry| &entry["detail"]["unavailable"][0]["reason"]).collect();
-    assert_eq!(reasons, ["in_use", "quarantined"], "that a quarantine begins and ends is on record");
+    assert_eq!(reasons, ["in_use", "quarantined"], "start and end of a quarantine are recorded");
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn valid_readings_are_shown_with_the_servers_time() {
     let server = TestServer::start().await;
     let (id, key, _events) = connect_gpu_worker(&server, gpus(2, 0), 1).await;
     server.clock.advance(Millis::from_secs(7));
-    let at = worker_view(&server, &id).await["status_since"].clone();
+    let before = worker_view(&server, &id).await["status_since"].clone();
     let long = json!({"reason": "quarantined", "detail": format!("XID\u{7} 79 {}", "x".repeat(300))});
     let readings = json!([
         {"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0, "power_watts": 390.5,
@@ -238,20 +238,20 @@ async fn valid_readings_are_shown_with_the_servers_time() {
         {"uuid": "GPU-9", "temperature_celsius": 50.0}
     ]);
     send_gpus(&server, &key, readings).await;
-    let shown = worker_view(&server, &id).await;
-    let reading = shown["gpus"][0]["reading"].clone();
-    assert_ne!(reading["at"], at);
-    let arrived = reading["at"].clone();
-    assert_eq!(arrived, shown["last_heartbeat"], "agents' clocks do not count");
+    let view = worker_view(&server, &id).await;
+    let reading = view["gpus"][0]["reading"].clone();
+    assert_ne!(reading["at"], before);
+    let received_at = reading["at"].clone();
+    assert_eq!(received_at, view["last_heartbeat"], "the time is the server's, not the agent's");
     assert_eq!(
         reading,
-        json!({"at": arrived, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+        json!({"at": received_at, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
             "power_watts": 390.5, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2})
     );
-    let nothing = shown["gpus"][1]["reading"].as_object().expect("a reading");
-    assert!(nothing.iter().all(|(name, value)| name == "at" || value.is_null()), "{nothing:?}");
-    assert_eq!(shown["gpus"].as_array().map(Vec::len), Some(2));
-    let detail = shown["gpus"][0]["unavailable"]["detail"].as_str().expect("text");
+    let empty_reading = view["gpus"][1]["reading"].as_object().expect("a reading");
+    assert!(empty_reading.iter().all(|(name, value)| name == "at" || value.is_null()), "{empty_reading:?}");
+    assert_eq!(view["gpus"].as_array().map(Vec::len), Some(2));
+    let detail = view["gpus"][0]["unavailable"]["detail"].as_str().expect("text");
     assert!(detail.starts_with("XID 79 xxx") && detail.chars().count() == 256, "cut, not rejected: {detail}");
 }
 
@@ -259,12 +259,12 @@ async fn valid_readings_are_shown_with_the_servers_time() {
 async fn too_much_telemetry_is_rejected() {
     let server = TestServer::start().await;
     let (_, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
-    let moment = |gpus: usize| json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![json!({"uuid": "GPU-0"}); gpus]});
+    let readings = |gpus: usize| json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![json!({"uuid": "GPU-0"}); gpus]});
     let heartbeat =
         async |telemetry: Value| server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await;
-    heartbeat(json!(vec![moment(64); 12])).await.expect_status(200);
-    heartbeat(json!(vec![moment(1); 13])).await.expect_problem(422, "too_large");
-    heartbeat(json!([moment(65)])).await.expect_problem(422, "too_large");
+    heartbeat(json!(vec![readings(64); 12])).await.expect_status(200);
+    heartbeat(json!(vec![readings(1); 13])).await.expect_problem(422, "too_large");
+    heartbeat(json!([readings(65)])).await.expect_problem(422, "too_large");
     let detail = json!({
         "uuid": "x".repeat(256), "utilization_percent": 100.0, "memory_used_gb": 79.25, "temperature_celsius": 65.0,
         "power_watts": 700.0, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619,
@@ -278,16 +278,16 @@ async fn too_much_telemetry_is_rejected() {
 async fn registered_values_are_truncated_or_rejected() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
-    let mut one = gpus(1, 1);
-    one[0]["unavailable"]["detail"] = json!(format!("\n{}", "x".repeat(500)));
-    one[0]["part_of"] = json!("GPU-9");
-    one[0]["memory_kind"] = json!("unified");
-    register(&server, &key, one.clone(), 1).await;
+    let mut one_gpu = gpus(1, 1);
+    one_gpu[0]["unavailable"]["detail"] = json!(format!("\n{}", "x".repeat(500)));
+    one_gpu[0]["part_of"] = json!("GPU-9");
+    one_gpu[0]["memory_kind"] = json!("unified");
+    register(&server, &key, one_gpu.clone(), 1).await;
     let gpu = worker_view(&server, &id).await["gpus"][0].clone();
     assert_eq!((&gpu["part_of"], &gpu["memory_kind"]), (&json!("GPU-9"), &json!("unified")));
     assert_eq!(gpu["unavailable"], json!({"reason": "in_use", "detail": "x".repeat(256)}));
-    one[0]["part_of"] = json!("x".repeat(257));
-    let body = json!({"protocol": 1, "gpus": one});
+    one_gpu[0]["part_of"] = json!("x".repeat(257));
+    let body = json!({"protocol": 1, "gpus": one_gpu});
     server.post(&key, "/api/workers/register", body).await.expect_problem(422, "invalid_name");
     let audit_log = server.get(&Actor::Admin, "/api/audit?action=worker.registered").await.expect_status(200);
     assert_eq!(audit_log["entries"][0]["detail"]["unavailable"][0]["reason"], "in_use");
@@ -305,25 +305,25 @@ async fn readings_are_deleted_with_the_worker() {
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     assert_eq!(reading().await, Value::Null);
     register(&server, &key, gpus(1, 0), 1).await;
-    assert_eq!(reading().await, Value::Null, "what was said before it went is forgotten");
+    assert_eq!(reading().await, Value::Null, "readings from before the disconnect are deleted");
     send_gpus(&server, &key, hot).await;
     server.advance(Millis::from_secs(200)).await;
     assert_eq!(worker_view(&server, &id).await["status"], "offline");
     register(&server, &key, gpus(1, 0), 1).await;
-    assert_eq!(reading().await, Value::Null, "nor does silence keep it");
+    assert_eq!(reading().await, Value::Null, "readings of an offline worker are deleted");
 }
 
 #[tokio::test]
 async fn open_pages_get_throttled_reading_notifications() {
-    for all in [false, true] {
+    for is_fleet_page in [false, true] {
         let server = TestServer::start().await;
         let (id, key, _events) = connect_gpu_worker(&server, gpus(1, 0), 1).await;
-        let topic = if all { "gpus".to_owned() } else { format!("worker:{id}") };
-        let shown = if all { "/api/admin/gpus".to_owned() } else { format!("/api/admin/workers/{id}") };
-        let open_page = async || server.get(&Actor::Admin, &shown).await.expect_status(200);
+        let topic = if is_fleet_page { "gpus".to_owned() } else { format!("worker:{id}") };
+        let page_path = if is_fleet_page { "/api/admin/gpus".to_owned() } else { format!("/api/admin/workers/{id}") };
+        let open_page = async || server.get(&Actor::Admin, &page_path).await.expect_status(200);
         let path = format!("/api/events?topics={topic}");
         let mut events = EventStreamReader::new(server.open(&Actor::Admin, "GET", &path, Body::empty()).await);
-        events.next().await.expect("the first message always comes");
+        events.next().await.expect("the first message");
         let heartbeat = async |seconds: i64| {
             let before = server.app.services.context.notifier.version();
             server.clock.advance(Millis::from_secs(seconds));
@@ -333,10 +333,10 @@ async fn open_pages_get_throttled_reading_notifications() {
         assert_eq!(heartbeat(1).await, 0, "no page is open");
         open_page().await;
         assert_eq!(heartbeat(1).await, 1);
-        assert_eq!(events.next().await.expect("news")["topics"], json!([topic]));
+        assert_eq!(events.next().await.expect("a change notification")["topics"], json!([topic]));
         assert_eq!((heartbeat(4).await, heartbeat(1).await), (0, 1), "every 5 s at most");
-        let seen = open_page().await;
-        let gpu = if all { &seen["workers"][0]["gpus"][0] } else { &seen["gpus"][0] };
+        let view = open_page().await;
+        let gpu = if is_fleet_page { &view["workers"][0]["gpus"][0] } else { &view["gpus"][0] };
         assert_eq!(gpu["reading"]["temperature_celsius"], 50.0);
         assert_eq!(
             (heartbeat(90).await, heartbeat(1).await, heartbeat(10).await),
@@ -349,9 +349,9 @@ async fn open_pages_get_throttled_reading_notifications() {
 #[tokio::test]
 async fn page_describes_gpus_and_the_list_marks_the_worker() {
     let server = TestServer::start().await;
-    let mut three = gpus(3, 0);
-    (three[1]["memory_kind"], three[2]["part_of"]) = (json!("unified"), json!("GPU-9"));
-    let (id, key, mut events) = connect_gpu_worker(&server, three, 3).await;
+    let mut three_gpus = gpus(3, 0);
+    (three_gpus[1]["memory_kind"], three_gpus[2]["part_of"]) = (json!("unified"), json!("GPU-9"));
+    let (id, key, mut events) = connect_gpu_worker(&server, three_gpus, 3).await;
     let ada = server.add_user("ada", "admin").await;
     let page = async |path: &str| server.get(&ada, path).await.text().replace('\u{a0}', " ");
     let path = format!("/admin/workers/{id}?show=gpus");
@@ -361,13 +361,13 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
         "{before}"
     );
     let job = server.submit("digits").await;
-    let held = events.next_offer().await.gpus.remove(0);
-    let broken = if held == "GPU-1" { "GPU-2" } else { "GPU-1" };
-    let full = json!({"uuid": held, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+    let allocated = events.next_offer().await.gpus.remove(0);
+    let broken = if allocated == "GPU-1" { "GPU-2" } else { "GPU-1" };
+    let full = json!({"uuid": allocated, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
         "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
-    let why = json!({"reason": "quarantined", "detail": "XID 79 <fallen>"});
-    send_gpus(&server, &key, json!([full, {"uuid": broken, "unavailable": why}])).await;
-    let shown = page(&path).await;
+    let quarantine = json!({"reason": "quarantined", "detail": "XID 79 <fallen>"});
+    send_gpus(&server, &key, json!([full, {"uuid": broken, "unavailable": quarantine}])).await;
+    let html = page(&path).await;
     let expected = [
         "61.5 / 80 GB",
         "97%",
@@ -384,7 +384,7 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
         "1 GPU unavailable",
     ];
     for words in expected.into_iter().chain([format!("href=\"/jobs/{job}\"").as_str()]) {
-        assert!(shown.contains(words), "{words} in\n{shown}");
+        assert!(html.contains(words), "{words} in\n{html}");
     }
     assert!(page("/admin/workers").await.contains("1 GPU unavailable"));
     drop(events);
@@ -406,11 +406,11 @@ async fn metrics_count_gpus_by_state() {
     assert_eq!(
         (count("free").await, count("quarantined").await),
         ("0.0".to_owned(), "0.0".to_owned()),
-        "states are there before there are any"
+        "all states are present without GPUs"
     );
-    let mut four = gpus(4, 1);
-    four[3]["unavailable"] = quarantined();
-    let (_, key, mut events) = connect_gpu_worker(&server, four, 4).await;
+    let mut four_gpus = gpus(4, 1);
+    four_gpus[3]["unavailable"] = quarantined();
+    let (_, key, mut events) = connect_gpu_worker(&server, four_gpus, 4).await;
     let job = server.submit("digits").await;
     events.next_offer().await;
     let states = async || [count("free").await, count("busy").await, count("in_use").await, count("quarantined").await];

@@ -55,28 +55,29 @@ impl TestAgent {
     }
 
     /// Stores the session from the response to a registration.
-    pub async fn record_session(&self, path: &str, answer: Response<Body>) -> Response<Body> {
-        if path != "/api/workers/register" || !answer.status().is_success() {
-            return answer;
+    pub async fn record_session(&self, path: &str, response: Response<Body>) -> Response<Body> {
+        if path != "/api/workers/register" || !response.status().is_success() {
+            return response;
         }
-        let (parts, body) = answer.into_parts();
-        let body = body.collect().await.expect("a whole body").to_bytes();
-        let registered: Value = serde_json::from_slice(&body).expect("JSON");
-        *self.session.lock().expect("no panic while it is held") = registered["session"].as_str().map(str::to_owned);
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.expect("a complete body").to_bytes();
+        let registration: Value = serde_json::from_slice(&body).expect("JSON");
+        *self.session.lock().expect("no panic while it is held") = registration["session"].as_str().map(str::to_owned);
         Response::from_parts(parts, body.into())
     }
 }
 
 /// Returns the token of the attempt in the query, otherwise of the job's latest attempt.
 async fn job_token(server: &TestServer, job: &JobId, query: &str) -> String {
-    let named = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(AttemptNumber));
+    let requested = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(AttemptNumber));
     let mut tx = server.app.services.context.read().await.expect("a database");
-    let newest = tx.job(job).await.expect("readable").map(|job| job.attempt).unwrap_or_default();
-    tokens::job_token(&server.app.services.context.token_signing_key, job, named.unwrap_or(newest))
+    let latest = tx.job(job).await.expect("readable").map(|job| job.attempt).unwrap_or_default();
+    tokens::job_token(&server.app.services.context.token_signing_key, job, requested.unwrap_or(latest))
 }
 
 impl TestServer {
-    /// Creates a worker, registers it and opens its stream.
+    /// Creates a worker, registers it and opens its stream; returns its id, its key (the agent as an actor), and the
+    /// stream.
     pub async fn connect_worker(&self, name: &str) -> (String, Actor, EventStreamReader) {
         let (id, key) = self.create_worker(name).await;
         self.register(&key, json!([])).await;
@@ -102,9 +103,9 @@ impl TestServer {
     }
 
     pub async fn open_stream(&self, key: &Actor) -> EventStreamReader {
-        let answer = self.open(key, "GET", "/api/workers/stream", Body::empty()).await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        EventStreamReader::new(answer)
+        let response = self.open(key, "GET", "/api/workers/stream", Body::empty()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        EventStreamReader::new(response)
     }
 
     /// Opens a worker's stream from this address.
@@ -129,8 +130,8 @@ impl TestServer {
     }
 
     pub async fn heartbeat(&self, key: &Actor, attempts: Value) -> DesiredState {
-        let answer = self.post(key, "/api/workers/heartbeat", json!({"attempts": attempts})).await.expect_status(200);
-        serde_json::from_value(answer["desired"].clone()).expect("a desired state")
+        let response = self.post(key, "/api/workers/heartbeat", json!({"attempts": attempts})).await.expect_status(200);
+        serde_json::from_value(response["desired"].clone()).expect("a desired state")
     }
 
     pub async fn report_status(&self, key: &Actor, job: &str, report: Value) -> TestResponse {

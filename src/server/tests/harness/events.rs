@@ -13,8 +13,8 @@ pub struct EventStreamReader {
 }
 
 impl EventStreamReader {
-    pub fn new(answer: axum::response::Response) -> Self {
-        Self { body: answer.into_body().into_data_stream(), buffer: String::new() }
+    pub fn new(response: axum::response::Response) -> Self {
+        Self { body: response.into_body().into_data_stream(), buffer: String::new() }
     }
 
     /// Returns the data of the next event; `None` at the end of the stream. Comments are skipped.

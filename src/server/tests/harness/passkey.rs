@@ -13,11 +13,11 @@ use super::{Actor, TestResponse, TestServer};
 /// The origin of the pages in these tests.
 pub const ORIGIN: &str = "http://localhost:8001";
 
-const PRESENT: u8 = 1;
-const HAS_KEY: u8 = 0x40;
+const USER_PRESENT: u8 = 1;
+const HAS_CREDENTIAL: u8 = 0x40;
 
 pub struct SoftPasskey {
-    pair: EcdsaKeyPair,
+    key_pair: EcdsaKeyPair,
     id: Vec<u8>,
     /// Its signature counter.
     pub counter: u32,
@@ -36,27 +36,30 @@ pub struct PasskeyUser {
 
 impl SoftPasskey {
     pub fn new(number: u8) -> Self {
-        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).expect("a key");
-        Self { pair, id: vec![number; 16], counter: 1, origin: ORIGIN.to_owned() }
+        let key_pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).expect("a key");
+        Self { key_pair, id: vec![number; 16], counter: 1, origin: ORIGIN.to_owned() }
     }
 
     /// Returns a clone of the key, as an attacker may have.
     pub fn cloned_key(&self) -> Self {
-        let document = self.pair.to_pkcs8v1().expect("a document");
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref()).expect("the key");
-        Self { pair, id: self.id.clone(), counter: self.counter, origin: self.origin.clone() }
+        let document = self.key_pair.to_pkcs8v1().expect("a document");
+        let key_pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref()).expect("the key");
+        Self { key_pair, id: self.id.clone(), counter: self.counter, origin: self.origin.clone() }
     }
 
     /// Returns the result of `navigator.credentials.create()`.
     pub fn create(&self, options: &Value) -> Value {
-        let point = self.pair.public_key().as_ref();
+        let point = self.key_pair.public_key().as_ref();
         let (x, y) = (&point[1..33], &point[33..65]);
         let length = u8::try_from(self.id.len()).expect("a short id");
         // CBOR: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
         let cose = [&[0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 32], x, &[0x22, 0x58, 32], y].concat();
         let key = [&[0; 16][..], &[0, length], &self.id, &cose].concat();
-        let data =
-            [self.authenticator_data(options["rp"]["id"].as_str().expect("a host"), PRESENT | HAS_KEY), key].concat();
+        let data = [
+            self.authenticator_data(options["rp"]["id"].as_str().expect("a host"), USER_PRESENT | HAS_CREDENTIAL),
+            key,
+        ]
+        .concat();
         let size = u8::try_from(data.len()).expect("short data");
         // CBOR: {"fmt": "none", "attStmt": {}, "authData": data}
         let object = [&b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58"[..], &[size], &data].concat();
@@ -72,10 +75,10 @@ impl SoftPasskey {
 
     /// The same without a counter, as for keys that are synced between devices.
     pub fn get_without_counter(&self, options: &Value) -> Value {
-        let data = self.authenticator_data(options["rpId"].as_str().expect("a host"), PRESENT);
+        let data = self.authenticator_data(options["rpId"].as_str().expect("a host"), USER_PRESENT);
         let client_data = self.client_data("get", options);
-        let signed = [&data[..], &Sha256::digest(&client_data)].concat();
-        let signature = self.pair.sign(&SystemRandom::new(), &signed).expect("a signature");
+        let signed_bytes = [&data[..], &Sha256::digest(&client_data)].concat();
+        let signature = self.key_pair.sign(&SystemRandom::new(), &signed_bytes).expect("a signature");
         let response = json!({
             "authenticatorData": base64url(&data), "clientDataJSON": base64url(&client_data), "signature": base64url(signature.as_ref()),
             "userHandle": null,
@@ -109,10 +112,10 @@ pub async fn user_with_passkey(server: &TestServer, name: &str, number: u8) -> P
 }
 
 /// Adds a passkey in a browser.
-pub async fn add_passkey(server: &TestServer, by: &Actor, key: &SoftPasskey, name: &str) -> TestResponse {
-    let setup = server.post(by, "/api/account/passkeys", json!({})).await.expect_status(201);
+pub async fn add_passkey(server: &TestServer, actor: &Actor, key: &SoftPasskey, name: &str) -> TestResponse {
+    let setup = server.post(actor, "/api/account/passkeys", json!({})).await.expect_status(201);
     let confirm = json!({"name": name, "credential": key.create(&setup["options"])});
-    server.post(by, "/api/account/passkeys/confirm", confirm).await
+    server.post(actor, "/api/account/passkeys/confirm", confirm).await
 }
 
 /// Returns the passkey options of a page.
@@ -128,14 +131,14 @@ pub async fn login_options(server: &TestServer, pending: &str) -> Option<Value> 
 
 /// Sends a passkey's assertion; returns the response.
 pub async fn send_assertion(server: &TestServer, pending: &str, credential: &Value) -> TestResponse {
-    let plain = credential.to_string().replace('%', "%25").replace('&', "%26").replace('+', "%2B");
-    let form = format!("credential={plain}&next=/jobs");
+    let escaped = credential.to_string().replace('%', "%25").replace('&', "%26").replace('+', "%2B");
+    let form = format!("credential={escaped}&next=/jobs");
     server.call(&Actor::Cookie(pending.to_owned()), "POST", "/ui/login/passkey", form).await
 }
 
-/// Signs in with the right password and this passkey; returns the browser on success.
+/// Signs in with the correct password and this passkey; returns the browser on success.
 pub async fn log_in(server: &TestServer, name: &str, key: &mut SoftPasskey) -> Option<Actor> {
     let (_, pending) = log_in_with_password(server, name, "").await;
-    let signed = key.get(&login_options(server, &pending).await?);
-    session_actor(&set_cookies(&send_assertion(server, &pending, &signed).await))
+    let assertion = key.get(&login_options(server, &pending).await?);
+    session_actor(&set_cookies(&send_assertion(server, &pending, &assertion).await))
 }

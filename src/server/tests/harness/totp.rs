@@ -28,9 +28,9 @@ pub async fn set_up_totp(server: &TestServer, browser: Actor) -> TotpUser {
     let setup = server.post(&browser, "/api/account/totp", json!({})).await.expect_status(201);
     let secret = setup["secret"].as_str().expect("text").to_owned();
     let confirm = json!({"code": current_code(server, &secret)});
-    let done = server.post(&browser, "/api/account/totp/confirm", confirm).await.expect_status(200);
+    let confirmation = server.post(&browser, "/api/account/totp/confirm", confirm).await.expect_status(200);
     server.clock.advance(app::domain::time::Millis::from_secs(30));
-    let codes = done["recovery_codes"].as_array().expect("a list").iter();
+    let codes = confirmation["recovery_codes"].as_array().expect("a list").iter();
     let recovery_codes = codes.map(|code| code.as_str().expect("text").to_owned()).collect();
     TotpUser { browser, secret, recovery_codes }
 }
@@ -48,18 +48,18 @@ pub fn code_at_step(server: &TestServer, secret: &str, steps: i64) -> String {
     app.generate(seconds.unsigned_abs()).to_string()
 }
 
-/// Sends the right password; returns the response and the cookies that it sets.
-pub async fn log_in_with_password(server: &TestServer, name: &str, before: &str) -> (TestResponse, String) {
+/// Sends the correct password; returns the response and the cookies that it sets.
+pub async fn log_in_with_password(server: &TestServer, name: &str, browser_cookies: &str) -> (TestResponse, String) {
     let form = format!("name={name}&password={PASSWORD}");
-    let answer = server.call(&Actor::Cookie(before.to_owned()), "POST", "/ui/login", form).await;
-    let cookies = set_cookies(&answer);
-    (answer, cookies)
+    let response = server.call(&Actor::Cookie(browser_cookies.to_owned()), "POST", "/ui/login", form).await;
+    let cookies = set_cookies(&response);
+    (response, cookies)
 }
 
 /// Returns the cookies that a response sets, as a browser sends them.
-pub fn set_cookies(answer: &TestResponse) -> String {
-    let all = answer.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
-    all.filter_map(|cookie| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
+pub fn set_cookies(response: &TestResponse) -> String {
+    let cookies = response.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
+    cookies.filter_map(|cookie| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the session among the cookies.
@@ -68,9 +68,9 @@ pub fn session_actor(cookies: &str) -> Option<Actor> {
     session.map(|session| Actor::Cookie(session.to_owned()))
 }
 
-/// Signs in with the right password and this code; returns the browser on success.
+/// Signs in with the correct password and this code; returns the browser on success.
 pub async fn log_in(server: &TestServer, name: &str, code: &str) -> Option<Actor> {
     let (_, pending) = log_in_with_password(server, name, "").await;
-    let answer = server.call(&Actor::Cookie(pending), "POST", "/ui/login/code", format!("code={code}")).await;
-    session_actor(&set_cookies(&answer))
+    let response = server.call(&Actor::Cookie(pending), "POST", "/ui/login/code", format!("code={code}")).await;
+    session_actor(&set_cookies(&response))
 }

@@ -1,4 +1,4 @@
-//! Dispatch of jobs to workers, with all races.
+//! Dispatch of jobs to workers, with concurrent requests.
 
 use app::domain::time::Millis;
 use serde_json::{Value, json};
@@ -47,12 +47,12 @@ async fn every_change_has_exactly_one_audit_entry() {
     server.report_status(&key, &job, json!({"status": "failed", "attempt": 1})).await.expect_problem(409, "job_ended");
     let mut tx = server.app.services.context.read().await.expect("a reader");
     let actions = |audit_log: Vec<crate::store::audit::StoredAuditEntry>| {
-        audit_log.into_iter().map(|e| e.action).collect::<Vec<_>>()
+        audit_log.into_iter().map(|entry| entry.action).collect::<Vec<_>>()
     };
-    let of_job = actions(tx.audit_of_target(&job).await.expect("readable"));
-    assert_eq!(of_job, ["job.submitted", "job.offered", "job.starting", "job.running", "job.completed"]);
-    let of_worker = actions(tx.audit_of_target(&id).await.expect("readable"));
-    assert_eq!(of_worker, ["worker.created", "worker.registered", "worker.online"]);
+    let job_actions = actions(tx.audit_of_target(&job).await.expect("readable"));
+    assert_eq!(job_actions, ["job.submitted", "job.offered", "job.starting", "job.running", "job.completed"]);
+    let worker_actions = actions(tx.audit_of_target(&id).await.expect("readable"));
+    assert_eq!(worker_actions, ["worker.created", "worker.registered", "worker.online"]);
 }
 
 #[tokio::test]
@@ -163,11 +163,11 @@ async fn reconnecting_agent_keeps_its_job_unless_it_forgot_it() {
         (&registered["desired"]["run"], server.job_status(&job).await),
         (&running_claims(&job, 1), "running".to_owned())
     );
-    let forgot = server.register(&key, json!([])).await;
-    assert_eq!(forgot["desired"]["run"], json!([]));
+    let registration = server.register(&key, json!([])).await;
+    assert_eq!(registration["desired"]["run"], json!([]));
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempts"][0]["outcome"]), (&json!("queued"), &json!("lost")));
-    assert!(view["error"].as_str().is_some_and(|why| why.contains("reconnected without")));
+    assert!(view["error"].as_str().is_some_and(|error| error.contains("reconnected without")));
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn last_stage_does_not_inherit_metrics() {
         json!({"step": step, "total_steps": 20, "at": "2024-01-15T10:30:00Z", "stage": stage, "epoch": 2.0,
             "loss": loss, "learning_rate": 0.0001})
     };
-    // As agents report a checkpoint and the end: the step again, with the values that are known.
+    // Agents report a checkpoint and the end with the last step and its values.
     for points in [
         vec![point(19, 2.25, "running"), point(20, 2.5, "running")],
         vec![point(20, 2.5, "checkpoint_save")],
@@ -245,14 +245,15 @@ async fn last_stage_does_not_inherit_metrics() {
     }
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     let series = server.get(&Actor::Admin, &format!("/api/queue/{job}/progress")).await.expect_status(200);
-    let losses: Vec<_> = series["points"].as_array().expect("a list").iter().map(|one| one["loss"].clone()).collect();
+    let losses: Vec<_> =
+        series["points"].as_array().expect("a list").iter().map(|entry| entry["loss"].clone()).collect();
     assert_eq!(losses, [json!(2.25), json!(2.5)]);
     let progress = &server.job(&job).await["progress"];
     assert_eq!((&progress["loss"], &progress["stage"]), (&json!(2.5), &json!("training_complete")));
     assert_eq!((&progress["learning_rate"], &progress["epoch"]), (&json!(0.0001), &json!(2.0)));
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text().replace("<!>", "");
-    for reading in ["2.5", "20"] {
-        assert!(page.contains(&format!(">{reading}<")), "{reading}: {page}");
+    for value in ["2.5", "20"] {
+        assert!(page.contains(&format!(">{value}<")), "{value}: {page}");
     }
 }
 
@@ -323,11 +324,11 @@ async fn older_agent_works_without_attempt_numbers() {
     }
     let mut again = body.clone();
     again["current_job_id"] = json!(job);
-    let answer = server.post(&key, "/api/workers/register", again).await.expect_status(200);
-    assert_eq!((&answer["resume_job"]["job_id"], answer.get("abandon_job")), (&json!(job), None));
+    let response = server.post(&key, "/api/workers/register", again).await.expect_status(200);
+    assert_eq!((&response["resume_job"]["job_id"], response.get("abandon_job")), (&json!(job), None));
     server.report_status(&key, &job, json!({"status": "completed"})).await.expect_status(200);
     let mut stale = body;
     stale["current_job_id"] = json!(job);
-    let answer = server.post(&key, "/api/workers/register", stale).await.expect_status(200);
-    assert_eq!((answer.get("resume_job"), &answer["abandon_job"]), (None, &json!(true)));
+    let response = server.post(&key, "/api/workers/register", stale).await.expect_status(200);
+    assert_eq!((response.get("resume_job"), &response["abandon_job"]), (None, &json!(true)));
 }

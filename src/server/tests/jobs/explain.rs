@@ -23,14 +23,14 @@ async fn connect_worker_with_gpus(
     (id, key, events)
 }
 
-async fn submit(server: &TestServer, more: Value) -> Value {
+async fn submit(server: &TestServer, fields: Value) -> Value {
     let mut body = json!({"config_name": "digits"});
-    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    body.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
     server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)
 }
 
 /// Connects a worker whose agent reports the label team=nlp.
-async fn with_reported_team(server: &TestServer) -> (String, crate::tests::harness::EventStreamReader) {
+async fn connect_worker_with_reported_team(server: &TestServer) -> (String, crate::tests::harness::EventStreamReader) {
     let (id, key) = server.create_worker("gpu-1").await;
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "labels": {"team": "nlp"}});
     server.post(&key, "/api/workers/register", body).await.expect_status(200);
@@ -41,7 +41,7 @@ async fn with_reported_team(server: &TestServer) -> (String, crate::tests::harne
 async fn reported_labels_can_be_ignored_on_one_worker() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let (id, mut events) = with_reported_team(&server).await;
+    let (id, mut events) = connect_worker_with_reported_team(&server).await;
     let worker = format!("/api/admin/workers/{id}");
     let ignore = |ignore: bool| json!({"ignore_reported_labels": ignore}).to_string();
     let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(true)).await.expect_status(200);
@@ -49,21 +49,21 @@ async fn reported_labels_can_be_ignored_on_one_worker() {
     assert_eq!(shown, (&json!({}), &json!({"team": "nlp"}), &json!(true)));
     let pending = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
     assert_eq!(explain(&server, &pending).await["workers"][0]["blockers"][0]["code"], "label");
-    let found = async || {
+    let matching_count = async || {
         server.get(&Actor::Admin, "/api/admin/workers?label=team=n*").await.expect_status(200)["total"].clone()
     };
-    assert_eq!(found().await, 0);
+    assert_eq!(matching_count().await, 0);
     let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(false)).await.expect_status(200);
     assert_eq!(view["labels"], json!({"team": "nlp"}));
     assert_eq!(events.next_offer().await.job_id.as_str(), pending["job_id"].as_str().expect("text"));
-    assert_eq!(found().await, 1);
+    assert_eq!(matching_count().await, 1);
 }
 
 #[tokio::test]
 async fn reported_labels_can_be_ignored_on_all_workers() {
     let server = TestServer::start_with(|policy| policy.ignore_reported_labels = true).await;
     server.put_config("digits").await;
-    let (id, _events) = with_reported_team(&server).await;
+    let (id, _events) = connect_worker_with_reported_team(&server).await;
     let pending = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
     assert_eq!(explain(&server, &pending).await["workers"][0]["blockers"][0]["code"], "label");
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
@@ -82,7 +82,7 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
     let pending = submit(&server, json!({"gpu_count": 2, "worker_labels": {"team": "nlp"}})).await;
     let without_workers = explain(&server, &pending).await;
     assert_eq!((&without_workers["verdict"], &without_workers["workers"]), (&json!("no_workers"), &json!([])));
-    let (id, _, _one) = connect_worker_with_gpus(&server, "small", 1, 1).await;
+    let (id, _, _small_events) = connect_worker_with_gpus(&server, "small", 1, 1).await;
     let unsatisfiable = explain(&server, &pending).await;
     assert_eq!(unsatisfiable["verdict"], "unsatisfiable");
     let blockers = &unsatisfiable["workers"][0]["blockers"];
@@ -92,19 +92,19 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
     assert_eq!(blockers[1]["text"], "The job requires 2 GPUs, and this worker has 1.");
     assert_eq!(blockers[1]["change"], "Request at most 1 GPU.");
     assert!(unsatisfiable["text"].as_str().is_some_and(|text| text.starts_with("No idle workers that match")));
-    let (_, _, mut two) = connect_worker_with_gpus(&server, "large", 2, 1).await;
-    let labelled = |worker: &str| format!("/api/admin/workers/{worker}");
+    let (_, _, mut large_events) = connect_worker_with_gpus(&server, "large", 2, 1).await;
+    let worker_path = |worker: &str| format!("/api/admin/workers/{worker}");
     let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     let large = workers["workers"][0]["id"].as_str().expect("text").to_owned();
     assert_ne!(large, id);
     server
-        .call(&Actor::Admin, "PATCH", &labelled(&large), json!({"labels": {"team": "nlp"}}).to_string())
+        .call(&Actor::Admin, "PATCH", &worker_path(&large), json!({"labels": {"team": "nlp"}}).to_string())
         .await
         .expect_status(200);
     assert_eq!(
-        two.next_offer().await.job_id.as_str(),
+        large_events.next_offer().await.job_id.as_str(),
         pending["job_id"].as_str().expect("text"),
-        "labels changed: it is planned"
+        "after a change of labels the job is offered"
     );
     assert_eq!(explain(&server, &pending).await["verdict"], "not_waiting");
     server.get(&Actor::Admin, "/api/queue/j_none/explain").await.expect_problem(404, "job_not_found");
@@ -137,16 +137,16 @@ async fn several_jobs_share_a_host_each_with_its_own_gpus() {
     let (id, key, mut events) = connect_worker_with_gpus(&server, "shared", 2, 2).await;
     let (first, second) = (submit(&server, json!({})).await, submit(&server, json!({})).await);
     let third = submit(&server, json!({})).await;
-    let (one, two) = (events.next_offer().await, events.next_offer().await);
-    assert_eq!((one.gpus.len(), two.gpus.len()), (1, 1));
-    assert_ne!(one.gpus, two.gpus, "a GPU is granted to one job (I3)");
+    let (first_offer, second_offer) = (events.next_offer().await, events.next_offer().await);
+    assert_eq!((first_offer.gpus.len(), second_offer.gpus.len()), (1, 1));
+    assert_ne!(first_offer.gpus, second_offer.gpus, "a GPU is granted to one job (I3)");
     assert_eq!((&first["allocated_worker_id"], &second["allocated_worker_id"]), (&json!(id), &json!(id)));
     assert_eq!(explain(&server, &third).await["workers"][0]["blockers"][0]["code"], "occupied");
     server
-        .report_status(&key, one.job_id.as_str(), json!({"status": "completed", "attempt": 1}))
+        .report_status(&key, first_offer.job_id.as_str(), json!({"status": "completed", "attempt": 1}))
         .await
         .expect_status(200);
-    assert_eq!(events.next_offer().await.gpus, one.gpus, "the GPU that came free");
+    assert_eq!(events.next_offer().await.gpus, first_offer.gpus, "the GPU that became available");
 }
 
 #[tokio::test]
@@ -177,8 +177,8 @@ async fn user_retry_creates_a_new_job() {
     let retry = format!("/api/queue/{id}/retry");
     server.call(&Actor::Admin, "POST", &retry, "").await.expect_problem(409, "job_not_ended");
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{id}/cancel"), "").await.expect_status(200);
-    let again = server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
-    let view = server.job(again["job_id"].as_str().expect("text")).await;
+    let retried_job = server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
+    let view = server.job(retried_job["job_id"].as_str().expect("text")).await;
     assert_eq!((&view["retry_of"], &view["priority"]), (&json!(id), &json!(30)));
     assert_eq!((&view["worker_labels"], &view["status"]), (&json!({"team": "n*"}), &json!("queued")));
     assert_eq!(server.job_status(id).await, "cancelled");
@@ -194,9 +194,9 @@ async fn idempotency_key_creates_one_job() {
         read_response(server.send(request.body(body.to_string().into()).expect("a request")).await).await
     };
     let body = json!({"config_name": "digits"});
-    let (one, two) = tokio::join!(send("k1", body.clone()), send("k1", body.clone()));
-    let first = one.expect_status(201);
-    assert_eq!(first["job_id"], two.expect_status(201)["job_id"]);
+    let (first_response, second_response) = tokio::join!(send("k1", body.clone()), send("k1", body.clone()));
+    let first = first_response.expect_status(201);
+    assert_eq!(first["job_id"], second_response.expect_status(201)["job_id"]);
     send("k1", json!({"config_name": "digits", "priority": 1})).await.expect_problem(422, "idempotency_key_reused");
     send("", body.clone()).await.expect_problem(422, "out_of_range");
     assert_ne!(send("k2", body.clone()).await.expect_status(201)["job_id"], first["job_id"]);
@@ -218,9 +218,9 @@ async fn sentences_have_structured_parameters() {
     let parameters = [&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["gpus"]];
     assert_eq!(parameters, [&json!("vram"), &json!("80"), &json!("40"), &json!(2)]);
     submit(&server, json!({})).await;
-    let runs = events.next_offer().await;
+    let offer = events.next_offer().await;
     server
-        .report_status(&key, runs.job_id.as_str(), json!({"status": "running", "attempt": 1}))
+        .report_status(&key, offer.job_id.as_str(), json!({"status": "running", "attempt": 1}))
         .await
         .expect_status(200);
     let pending = explain(&server, &submit(&server, json!({})).await).await;
@@ -229,33 +229,35 @@ async fn sentences_have_structured_parameters() {
 
 #[tokio::test]
 async fn unsupported_sandbox_is_explained() {
-    const WHY: &str = "AppArmor keeps programs from making user namespaces";
+    const REASON: &str = "AppArmor keeps programs from making user namespaces";
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (id, key) = server.create_worker("cpu-1").await;
-    let sandbox = json!({"least": "files", "most": "files", "why_not_more": WHY});
+    let sandbox = json!({"least": "files", "most": "files", "why_not_more": REASON});
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "sandbox": sandbox});
     server.post(&key, "/api/workers/register", body).await.expect_status(200);
     let _events = server.open_stream(&key).await;
     let cookies = log_in(&server).await;
-    let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
-    assert!(shown.contains(&format!("files: jobs can access only the files they are given ({WHY})")), "{shown}");
+    let html = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(html.contains(&format!("files: jobs can access only the files they are given ({REASON})")), "{html}");
 
     let pending = submit(&server, json!({"sandbox": "full"})).await;
     let explained = explain(&server, &pending).await;
     let blocker = &explained["workers"][0]["blockers"][0];
     assert_eq!(
         (&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["why"]),
-        (&json!("sandbox"), &json!("full"), &json!("files"), &json!(WHY))
+        (&json!("sandbox"), &json!("full"), &json!("files"), &json!(REASON))
     );
-    let text = format!("The job requires sandbox level full, and this worker has at most files. {WHY}.");
+    let text = format!("The job requires sandbox level full, and this worker has at most files. {REASON}.");
     assert_eq!(blocker["text"], text);
     let change = "Use files, or run simpletuner-worker doctor on the host to see why higher levels are unavailable.";
     assert_eq!(blocker["change"], change);
     let job = pending["job_id"].as_str().expect("text");
-    let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
-    for words in ["The job requires sandbox level full, and this worker has at most files.", WHY, "Use files, or run"] {
-        assert!(shown.contains(words), "{words}: {shown}");
+    let html = page(&server, &cookies, &format!("/jobs/{job}")).await;
+    for words in
+        ["The job requires sandbox level full, and this worker has at most files.", REASON, "Use files, or run"]
+    {
+        assert!(html.contains(words), "{words}: {html}");
     }
 }
 
@@ -271,8 +273,8 @@ async fn sentences_are_in_the_language_asked_for() {
         let request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string().into());
         read_response(server.send(request.expect("a request")).await).await
     };
-    let wants = json!({"config_name": "digits", "gpu_count": 4});
-    let submitted = in_spanish("POST", "/api/queue/submit", wants.clone()).await.expect_status(201);
+    let submit_body = json!({"config_name": "digits", "gpu_count": 4});
+    let submitted = in_spanish("POST", "/api/queue/submit", submit_body.clone()).await.expect_status(201);
     assert_eq!(submitted["warning"], "1 worker: 0 tienen 4 GPU.", "{submitted}");
     let path = format!("/api/queue/{}/explain", submitted["job_id"].as_str().expect("text"));
     let explanation = in_spanish("GET", &path, Value::Null).await.expect_status(200);

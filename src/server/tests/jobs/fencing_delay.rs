@@ -1,5 +1,5 @@
-//! I1 for exclusive jobs: an attempt is not offered to another worker until its agent must have stopped it, whatever the reason
-//! of the loss. Agents count the lease from their last answered request.
+//! I1 for exclusive jobs: an attempt is not offered to another worker until its agent must have stopped it, whatever
+//! the reason of the loss. Agents count the lease from their last answered request.
 
 use app::domain::time::Millis;
 use serde_json::{Value, json};
@@ -13,8 +13,8 @@ const LEASE: i64 = 120;
 
 async fn submit(server: &TestServer) -> String {
     let body = json!({"config_name": "digits", "target": "worker", "exclusive": true});
-    let answer = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
-    answer["job_id"].as_str().expect("text").to_owned()
+    let response = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
+    response["job_id"].as_str().expect("text").to_owned()
 }
 
 /// A running job, and another worker that matches it.
@@ -35,11 +35,11 @@ impl ExclusiveScenario {
         let (worker, key, mut events) = server.connect_worker("gpu-1").await;
         let job = submit(&server).await;
         let offer = events.next_offer().await;
-        assert!(offer.exclusive, "its agent is told");
+        assert!(offer.exclusive, "the offer tells the agent that the job is exclusive");
         server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-        let (_, other, others) = server.connect_worker("gpu-2").await;
+        let (_, other, other_events) = server.connect_worker("gpu-2").await;
         let token = Actor::Job(offer.upload_token);
-        Self { server, worker, key, token, job, other, _events: (events, others) }
+        Self { server, worker, key, token, job, other, _events: (events, other_events) }
     }
 
     fn attempt_claim(&self) -> Value {
@@ -59,17 +59,17 @@ impl ExclusiveScenario {
         self.server.job_status(&self.job).await
     }
 
-    /// The job waits for a whole lease, which is explained, and is then offered to the other worker.
-    async fn goes_to_another_after_a_lease(&self) {
+    /// Checks that the job is delayed for a full lease, which is explained, and is then offered to the other worker.
+    async fn assert_reassigned_after_a_lease(&self) {
         assert_eq!(self.status().await, "queued");
         self.advance(LEASE - 1).await;
-        assert_eq!(self.status().await, "queued", "a trainer of it may run");
+        assert_eq!(self.status().await, "queued", "the previous trainer may still run");
         let path = format!("/api/queue/{}/explain", self.job);
         let explained = self.server.get(&Actor::Admin, &path).await.expect_status(200);
         assert_eq!(explained["verdict"], "held", "{explained}");
         assert!(
             explained["until"].is_string()
-                && explained["text"].as_str().is_some_and(|t| t.starts_with("Exclusive job"))
+                && explained["text"].as_str().is_some_and(|text| text.starts_with("Exclusive job"))
         );
         self.advance(1).await;
         let view = self.server.job(&self.job).await;
@@ -88,7 +88,7 @@ async fn exclusive_is_shown_and_copied_by_a_retry() {
         .expect_status(200);
     let path = format!("/api/queue/{}/retry", scenario.job);
     let again = scenario.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
-    assert_eq!(again["status"], "offered", "nothing of the old one runs");
+    assert_eq!(again["status"], "offered", "the previous trainer has stopped");
     let id = again["job_id"].as_str().expect("text");
     assert_eq!(scenario.server.job(id).await["exclusive"], true);
 }
@@ -110,7 +110,7 @@ async fn older_agents_get_no_exclusive_jobs_and_that_is_explained() {
     );
     assert!(blocker["change"].as_str().is_some_and(|change| change.contains("simpletuner-worker")));
     let plain = server.submit("digits").await;
-    assert_eq!(server.job_status(&plain).await, "offered", "others go there");
+    assert_eq!(server.job_status(&plain).await, "offered", "jobs that are not exclusive are offered");
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn after_silence() {
     scenario.advance(LEASE).await;
     assert_eq!(scenario.status().await, "running");
     scenario.advance(1).await;
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
@@ -140,9 +140,9 @@ async fn after_a_disconnect_that_left_it_running() {
     let disconnect = json!({"left_running": scenario.attempt_claim()});
     scenario.server.post(&scenario.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
     scenario.advance(LEASE).await;
-    assert_eq!(scenario.status().await, "running", "it may come back");
+    assert_eq!(scenario.status().await, "running", "its agent may reconnect");
     scenario.advance(1).await;
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
@@ -155,14 +155,14 @@ async fn after_its_offline_worker_was_deleted() {
         .call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{}", scenario.worker), "")
         .await
         .expect_status(200);
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn after_its_agent_came_back_without_it() {
     let scenario = ExclusiveScenario::start().await;
     scenario.server.register(&scenario.key, json!([])).await;
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
@@ -174,23 +174,23 @@ async fn job_forgotten_by_a_twin_returns_with_its_agent() {
     assert!(scenario.server.heartbeat(&scenario.key, scenario.attempt_claim()).await.stop.is_empty());
     assert_eq!(scenario.status().await, "running");
     scenario.server.register(&scenario.key, json!([])).await;
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
 async fn while_its_lost_attempt_is_answered() {
     let scenario = ExclusiveScenario::start().await;
     scenario.server.register(&scenario.key, json!([])).await;
-    let (server, base) = (&scenario.server, format!("/api/workers/job/{}", scenario.job));
+    let (server, job_path) = (&scenario.server, format!("/api/workers/job/{}", scenario.job));
     let point = json!({"attempt": 1, "points": []});
     for round in 0..4_u32 {
         scenario.advance(LEASE - 1).await;
         assert_eq!(scenario.status().await, "queued", "{round}");
         let response = match round {
-            0 => server.call(&scenario.token, "PUT", &format!("{base}/logs?attempt=1&offset=0"), "more").await,
-            1 => server.post(&scenario.token, &format!("{base}/progress"), point.clone()).await,
-            2 => server.get(&scenario.token, &format!("{base}/bundle?attempt=1")).await,
-            _ => server.post(&scenario.token, &format!("{base}/secrets"), json!({})).await,
+            0 => server.call(&scenario.token, "PUT", &format!("{job_path}/logs?attempt=1&offset=0"), "more").await,
+            1 => server.post(&scenario.token, &format!("{job_path}/progress"), point.clone()).await,
+            2 => server.get(&scenario.token, &format!("{job_path}/bundle?attempt=1")).await,
+            _ => server.post(&scenario.token, &format!("{job_path}/secrets"), json!({})).await,
         };
         response.expect_status(200);
     }
@@ -198,7 +198,7 @@ async fn while_its_lost_attempt_is_answered() {
     assert_eq!(scenario.status().await, "queued");
     scenario.advance(11).await;
     assert_eq!(scenario.status().await, "offered");
-    let late = server.call(&scenario.token, "PUT", &format!("{base}/logs?attempt=1&offset=4"), "late").await;
+    let late = server.call(&scenario.token, "PUT", &format!("{job_path}/logs?attempt=1&offset=4"), "late").await;
     late.expect_problem(409, "stale_attempt");
 }
 
@@ -251,9 +251,9 @@ async fn after_its_token_was_rotated() {
     let log = format!("/api/workers/job/{}/logs?attempt=1&offset=0", scenario.job);
     scenario.server.call(&scenario.token, "PUT", &log, "on").await.expect_status(200);
     scenario.advance(LEASE).await;
-    assert_eq!(scenario.status().await, "running", "its job token speaks for it");
+    assert_eq!(scenario.status().await, "running", "a request with its job token is a contact");
     scenario.advance(1).await;
-    scenario.goes_to_another_after_a_lease().await;
+    scenario.assert_reassigned_after_a_lease().await;
 }
 
 #[tokio::test]
@@ -282,7 +282,7 @@ async fn after_an_unconfirmed_cancel() {
     let again = scenario.server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
     let again = again["job_id"].as_str().expect("text").to_owned();
     scenario.advance(LEASE - 1).await;
-    assert_eq!(scenario.server.job_status(&again).await, "queued", "the old one's trainer may run");
+    assert_eq!(scenario.server.job_status(&again).await, "queued", "the previous trainer may still run");
     scenario.advance(1).await;
     assert_eq!(scenario.server.job_status(&again).await, "offered");
 }
@@ -324,14 +324,14 @@ async fn after_its_last_retry_was_lost() {
     scenario.server.register(worker_key, json!([])).await;
     let _events = scenario.server.open_stream(worker_key).await;
     assert_eq!(scenario.server.job_status(&job).await, "failed");
-    let again =
+    let retried_job =
         scenario.server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
-    assert_eq!(again["status"], "queued", "the old one's trainer may run");
+    assert_eq!(retried_job["status"], "queued", "the previous trainer may still run");
     scenario.advance(LEASE).await;
-    assert_eq!(scenario.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
+    assert_eq!(scenario.server.job_status(retried_job["job_id"].as_str().expect("text")).await, "offered");
 }
 
-/// Two servers on one database, of which the first leads, and a running exclusive job.
+/// Two servers on one database, of which the first is the leader, and a running exclusive job.
 async fn two_servers() -> (TestServer, TestServer, Actor, String, EventStreamReader) {
     let database = fresh_database().await;
     let a = TestServer::start_shared("c_a", &database, Millis::from_secs(3_600)).await;
@@ -354,7 +354,7 @@ async fn after_the_leader_declared_offline_a_worker_of_another_server() {
     b.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
     let (_, other, _others) = a.connect_worker("gpu-2").await;
     a.app.services.agents.check_health().await.expect("a database");
-    assert_eq!(a.job_status(&job).await, "queued", "what the other heard is not written yet");
+    assert_eq!(a.job_status(&job).await, "queued", "the contact with the other server is not stored yet");
     for _ in 1..LEASE {
         a.clock.advance(Millis::from_secs(1));
         a.heartbeat(&other, json!([])).await;
@@ -398,11 +398,11 @@ async fn after_a_server_stopped_with_an_unsaved_contact() {
 
 #[tokio::test]
 async fn after_a_server_with_a_longer_timeout() {
-    const TOLD: i64 = 600;
+    const LONGER_LEASE: i64 = 600;
     let database = fresh_database().await;
     let term = Millis::from_secs(3_600);
     let a = TestServer::start_shared_with("c_a", &database, |policy| {
-        (policy.leader_term, policy.heartbeat_timeout) = (term, Millis::from_secs(TOLD));
+        (policy.leader_term, policy.heartbeat_timeout) = (term, Millis::from_secs(LONGER_LEASE));
     })
     .await;
     a.app.services.system.renew_leadership().await.expect("a database");
@@ -421,8 +421,8 @@ async fn after_a_server_with_a_longer_timeout() {
         b.heartbeat(&other, json!([])).await;
         b.advance(Millis(0)).await;
     }
-    assert_eq!(b.job_status(&job).await, "queued", "it is taken for silent by the new one's setting");
-    for _ in 0..TOLD {
+    assert_eq!(b.job_status(&job).await, "queued", "it is lost after the timeout of the new server");
+    for _ in 0..LONGER_LEASE {
         assert_eq!(b.job_status(&job).await, "queued", "its agent has a longer timeout");
         b.clock.advance(Millis::from_secs(1));
         b.heartbeat(&other, json!([])).await;

@@ -51,11 +51,11 @@ async fn each_filter_finds_the_job_that_matches_it() {
     server.put_config("other").await;
     let ada = server.add_user("ada", "researcher").await;
     server.post(&ada, "/api/queue/submit", json!({"config_name": "other"})).await.expect_status(201);
-    // These depend on the job's history, and have tests of their own.
-    let others = ["status", "phase", "worker", "since", "until", "ended_since", "limit", "cursor"];
+    // These depend on the history of the job, and have other tests.
+    let excluded = ["status", "phase", "worker", "since", "until", "ended_since", "limit", "cursor"];
     let filters = json!(JobsQuery { user: Some("admin".to_owned()), ..JobsQuery::example() });
     let filters = filters.as_object().expect("an object").iter();
-    for (filter, value) in filters.filter(|(filter, _)| !others.contains(&filter.as_str())) {
+    for (filter, value) in filters.filter(|(filter, _)| !excluded.contains(&filter.as_str())) {
         let query = serde_urlencoded::to_string([(filter, value.as_str().expect("text"))]).expect("a query");
         let page = server.get(&Actor::Admin, &format!("/api/queue?{query}")).await.expect_status(200);
         let found: Vec<_> = page["jobs"].as_array().expect("a list").iter().map(|job| &job["job_id"]).collect();
@@ -70,8 +70,8 @@ async fn the_link_of_a_job_fills_in_the_form_with_all_its_fields() {
     let session = log_in(&server).await;
     let page = page(&server, &session, &format!("/jobs/{}", job["job_id"].as_str().expect("an ID"))).await;
     let link = page.split("href=\"/train?").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
-    let (new, _) = post(&server, &session, "/ui/jobs", &link.replace("&amp;", "&")).await;
-    let again = server.job(new.strip_prefix("/jobs/").expect("a job")).await;
+    let (location, _) = post(&server, &session, "/ui/jobs", &link.replace("&amp;", "&")).await;
+    let again = server.job(location.strip_prefix("/jobs/").expect("a job")).await;
     for field in submit.as_object().expect("an object").keys().map(String::as_str).chain(["max_attempts"]) {
         assert_eq!(again[field], job[field], "{field}");
     }

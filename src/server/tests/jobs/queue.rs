@@ -152,9 +152,9 @@ async fn jobs_are_filtered_by_worker_and_time() {
         .report_status(&key, &failed, json!({"status": "failed", "attempt": 1, "reason": "x"}))
         .await
         .expect_status(200);
-    let ended = server.clock.now();
+    let ended_at = server.clock.now();
     server.clock.advance(Millis(60_000));
-    let later = server.clock.now();
+    let submitted_at = server.clock.now();
     let unmatched = json!({"config_name": "digits", "worker_labels": {"team": "nlp"}});
     let waiting = server.post(&Actor::Admin, "/api/queue/submit", unmatched).await.expect_status(201)["job_id"].clone();
     let get = async |query: String| {
@@ -163,10 +163,10 @@ async fn jobs_are_filtered_by_worker_and_time() {
     };
     assert_eq!(get(format!("worker={worker}")).await, [json!(failed)]);
     assert_eq!(get("worker=w_none".to_owned()).await, [] as [Value; 0]);
-    assert_eq!(get(format!("since={later}")).await, [waiting]);
-    assert_eq!(get(format!("until={later}")).await, [json!(failed)]);
-    assert_eq!(get(format!("ended_since={ended}")).await, [json!(failed)]);
-    assert_eq!(get(format!("ended_since={later}")).await, [] as [Value; 0]);
+    assert_eq!(get(format!("since={submitted_at}")).await, [waiting]);
+    assert_eq!(get(format!("until={submitted_at}")).await, [json!(failed)]);
+    assert_eq!(get(format!("ended_since={ended_at}")).await, [json!(failed)]);
+    assert_eq!(get(format!("ended_since={submitted_at}")).await, [] as [Value; 0]);
     for bad in ["since=soon", "until=2024-01-15", "ended_since=1"] {
         server.get(&Actor::Admin, &format!("/api/queue?{bad}")).await.expect_problem(422, "out_of_range");
     }
@@ -189,8 +189,8 @@ async fn jobs_are_filtered_by_a_part_of_their_name() {
     };
     assert_eq!(get("q=FLUX").await, [full.clone(), lora.clone()]);
     assert_eq!(get("q=lora").await, std::slice::from_ref(&lora));
-    assert_eq!(get("q=%20").await.len(), 3, "nothing is asked");
-    assert_eq!(get("config=flux").await, [] as [String; 0], "the whole name");
+    assert_eq!(get("q=%20").await.len(), 3, "an empty query");
+    assert_eq!(get("config=flux").await, [] as [String; 0], "only the full name matches");
     assert_eq!(get("config=sdxl").await, std::slice::from_ref(&sdxl));
     assert_eq!(get("q=flux&config=flux-full&status=queued").await, [full]);
     assert_eq!(get(&format!("q={sdxl}")).await, [sdxl]);
@@ -213,12 +213,12 @@ async fn job_events_are_listed() {
     let page = server.get(&Actor::Admin, &format!("/api/queue/{job}/events")).await.expect_status(200);
     let events = page["events"].as_array().expect("a list");
     let recorded: Vec<_> = events.iter().map(|event| (event["event"].as_str(), event["actor"].as_str())).collect();
-    let by_worker = format!("worker:{worker}");
+    let worker_actor = format!("worker:{worker}");
     let expected = [
         ("job.submitted", "admin/bootstrap"),
         ("job.offered", "system"),
-        ("job.starting", &by_worker),
-        ("job.completed", &by_worker),
+        ("job.starting", &worker_actor),
+        ("job.completed", &worker_actor),
     ];
     assert_eq!(recorded, expected.map(|(event, actor)| (Some(event), Some(actor))));
     assert_eq!((&events[1]["detail"]["worker_id"], &events[1]["detail"]["attempt"]), (&json!(worker), &json!(1)));
@@ -232,18 +232,18 @@ async fn attempt_shows_training_and_cancel_times() {
     let job = server.submit("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
     events.next_offer().await;
-    let mut times = Vec::new();
+    let mut expected_times = Vec::new();
     for status in ["starting", "running"] {
         server.clock.advance(Millis(1_000));
-        times.push(server.clock.now().to_string());
+        expected_times.push(server.clock.now().to_string());
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
     server.clock.advance(Millis(1_000));
-    times.push(server.clock.now().to_string());
+    expected_times.push(server.clock.now().to_string());
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
     let attempt = server.job(&job).await["attempts"][0].clone();
-    let moments = [&attempt["started_at"], &attempt["running_at"], &attempt["cancelling_at"]];
-    assert_eq!(moments.map(|at| at.as_str().unwrap_or_default().to_owned()), *times);
+    let shown_times = [&attempt["started_at"], &attempt["running_at"], &attempt["cancelling_at"]];
+    assert_eq!(shown_times.map(|at| at.as_str().unwrap_or_default().to_owned()), *expected_times);
 }
 
 #[tokio::test]
@@ -258,8 +258,8 @@ async fn job_keeps_its_submitted_configuration() {
     put("{\"seed\": 2}").await;
     server.call(&Actor::Admin, "DELETE", "/api/configs/mine", "").await.expect_status(200);
     let path = format!("/api/queue/{job}/config");
-    let shown = server.get(&Actor::Admin, &path).await.expect_status(200);
-    assert_eq!((&shown["revision"], &shown["bundle"]["files"]["config.json"]), (&json!(1), &json!("{\"seed\": 1}")));
+    let view = server.get(&Actor::Admin, &path).await.expect_status(200);
+    assert_eq!((&view["revision"], &view["bundle"]["files"]["config.json"]), (&json!(1), &json!("{\"seed\": 1}")));
     let other = server.restricted_token("bo").await;
     server.get(&other, &path).await.expect_problem(404, "job_not_found");
     server.get(&Actor::Admin, "/api/queue/j_none/config").await.expect_problem(404, "job_not_found");
@@ -292,18 +292,18 @@ async fn retry_drops_a_priority_without_permission() {
     let job = urgent["job_id"].as_str().expect("text").to_owned();
     server.post(&lead, &format!("/api/queue/{job}/priority"), json!({"priority": 50})).await.expect_status(200);
     server.call(&researcher, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
-    let retry = async |by: &Actor| {
-        let again = server.call(by, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
-        server.job(again["job_id"].as_str().expect("text")).await["priority"].clone()
+    let retry = async |actor: &Actor| {
+        let retried_job = server.call(actor, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
+        server.job(retried_job["job_id"].as_str().expect("text")).await["priority"].clone()
     };
-    assert_eq!(retry(&researcher).await, 10, "the highest that a researcher may ask for");
+    assert_eq!(retry(&researcher).await, 10, "the highest priority for a researcher");
     assert_eq!(retry(&lead).await, 50, "a lead manages the queue");
     let low = json!({"config_name": "digits", "priority": 3});
     let low = server.post(&researcher, "/api/queue/submit", low).await.expect_status(201)["job_id"].clone();
     let low = low.as_str().expect("text");
     server.call(&researcher, "POST", &format!("/api/queue/{low}/cancel"), "").await.expect_status(200);
-    let again = server.call(&researcher, "POST", &format!("/api/queue/{low}/retry"), "").await.expect_status(201);
-    assert_eq!(server.job(again["job_id"].as_str().expect("text")).await["priority"], 3);
+    let retried_job = server.call(&researcher, "POST", &format!("/api/queue/{low}/retry"), "").await.expect_status(201);
+    assert_eq!(server.job(retried_job["job_id"].as_str().expect("text")).await["priority"], 3);
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn queued_jobs_are_limited_per_user() {
     let server = TestServer::start_with(|policy| policy.usage_limits.waiting_jobs_per_user = 2).await;
     server.put_config("digits").await;
     let (ada, bob) = (server.add_user("ada", "researcher").await, server.add_user("bob", "researcher").await);
-    let submit = async |by: &Actor| server.post(by, "/api/queue/submit", json!({"config_name": "digits"})).await;
+    let submit = async |actor: &Actor| server.post(actor, "/api/queue/submit", json!({"config_name": "digits"})).await;
     let first = submit(&ada).await.expect_status(201)["job_id"].clone();
     submit(&ada).await.expect_status(201);
     let rejected = submit(&ada).await.expect_problem(422, "limit_reached");

@@ -33,7 +33,7 @@ async fn run_job(server: &TestServer, key: &Actor, events: &mut crate::tests::ha
     job
 }
 
-fn files(server: &TestServer, job: &str) -> [PathBuf; 2] {
+fn job_directories(server: &TestServer, job: &str) -> [PathBuf; 2] {
     ["logs", "artifacts"].map(|kind| server.directory.path().join(kind).join(job))
 }
 
@@ -53,7 +53,7 @@ async fn by_default_everything_is_kept() {
     server.clock.advance(Millis(10_000 * DAY.0));
     assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0));
     assert_eq!(server.job_status(&job).await, "completed");
-    assert!(files(&server, &job).iter().all(|path| path.exists()));
+    assert!(job_directories(&server, &job).iter().all(|path| path.exists()));
 }
 
 #[tokio::test]
@@ -62,24 +62,24 @@ async fn logs_artifacts_and_jobs_have_separate_retention() {
     let retention = JobRetention { logs: days(1), artifacts: days(2), jobs: days(3), artifact_bytes: None };
     let (server, key, mut events) = start_with_retention(retention).await;
     let job = run_job(&server, &key, &mut events).await;
-    let [log, artifacts] = files(&server, &job);
-    let pass = async || {
+    let [log, artifacts] = job_directories(&server, &job);
+    let prune_after_a_day = async || {
         server.clock.advance(Millis(DAY.0 + 1));
         server.app.services.jobs.prune_jobs().await.expect("a database")
     };
     let text = async |path: &str| server.get(&Actor::Admin, &format!("/api/queue/{job}/{path}")).await;
-    assert_eq!((pass().await, log.exists(), artifacts.exists()), (1, false, true));
+    assert_eq!((prune_after_a_day().await, log.exists(), artifacts.exists()), (1, false, true));
     assert_eq!(text("logs").await.expect_status(200)["text"], "");
     assert_eq!(text("artifacts/sub/model.bin").await.text(), "12345");
-    assert_eq!((pass().await, artifacts.exists()), (1, false));
+    assert_eq!((prune_after_a_day().await, artifacts.exists()), (1, false));
     text("artifacts/sub/model.bin").await.expect_problem(404, "artifact_not_found");
     assert_eq!(text("artifacts").await.expect_status(200)["artifacts"], json!([]));
     assert_eq!(server.job_status(&job).await, "completed");
-    assert_eq!(pass().await, 1);
+    assert_eq!(prune_after_a_day().await, 1);
     server.get(&Actor::Admin, &format!("/api/queue/{job}")).await.expect_problem(404, "job_not_found");
     let expected = [("jobs", 1), ("artifacts", 1), ("logs", 1)].map(|(kind, jobs)| (kind.to_owned(), json!(jobs)));
     assert_eq!(swept_counts(&server).await, expected, "newest first");
-    assert_eq!(pass().await, 0);
+    assert_eq!(prune_after_a_day().await, 0);
 }
 
 #[tokio::test]
@@ -108,9 +108,9 @@ async fn oldest_artifacts_are_deleted_over_the_size_limit() {
         server.clock.advance(Millis::from_secs(1));
     }
     assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(2));
-    let existing: Vec<bool> = jobs.iter().map(|job| files(&server, job)[1].exists()).collect();
+    let existing: Vec<bool> = jobs.iter().map(|job| job_directories(&server, job)[1].exists()).collect();
     assert_eq!(existing, [false, false, true, true]);
-    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "it fits");
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "the size is within the limit");
 }
 
 #[tokio::test]
@@ -123,13 +123,13 @@ async fn crash_during_retention_leaves_nothing_dangling() {
         Box::pin(async move { tx.remove_retained(RetainedKind::Artifacts, &id).await })
     }));
     marked.await.expect("written");
-    let [log, artifacts] = files(&server, &job);
-    assert!(artifacts.exists(), "here the server ended");
+    let [log, artifacts] = job_directories(&server, &job);
+    assert!(artifacts.exists(), "the server stopped before it deleted the files");
     server
         .get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/sub/model.bin"))
         .await
         .expect_problem(404, "artifact_not_found");
-    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "and here another one begins");
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "the next server deletes them");
     assert_eq!((artifacts.exists(), log.exists()), (false, true));
     assert_eq!(server.app.services.context.read().await.expect("a reader").marked_files(9).await, Ok(Vec::new()));
 }

@@ -29,24 +29,24 @@ async fn create_labelled_worker(server: &TestServer, name: &str, site: &str) -> 
     (text("worker_id"), Actor::worker(text("token")))
 }
 
-fn merged(body: &Value, more: &Value) -> String {
+fn merge(body: &Value, fields: &Value) -> String {
     let mut body = body.clone();
-    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    body.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
     body.to_string()
 }
 
 /// Returns the responses to a submit and to its preview.
 async fn submit(server: &TestServer, requirements: Value) -> (Value, Value) {
-    let send = async |more| {
-        let body = merged(&with_config(&requirements), &more);
+    let send = async |fields| {
+        let body = merge(&submit_body(&requirements), &fields);
         server.call(&Actor::Admin, "POST", "/api/queue/submit", body).await
     };
     let preview = send(json!({"dry_run": true})).await.expect_status(200);
     (send(json!({})).await.expect_status(201), preview)
 }
 
-fn with_config(requirements: &Value) -> Value {
-    serde_json::from_str(&merged(&json!({"config_name": "digits"}), requirements)).expect("an object")
+fn submit_body(requirements: &Value) -> Value {
+    serde_json::from_str(&merge(&json!({"config_name": "digits"}), requirements)).expect("an object")
 }
 
 async fn explain(server: &TestServer, submitted: &Value) -> Value {
@@ -56,13 +56,13 @@ async fn explain(server: &TestServer, submitted: &Value) -> Value {
 
 async fn stuck_alerts(server: &TestServer) -> Vec<Value> {
     let overview = server.get(&Actor::Admin, "/api/overview").await.expect_status(200);
-    let of_jobs = |entry: &&Value| matches!(entry["kind"].as_str(), Some("stuck" | "more_stuck"));
-    overview["attention"].as_array().expect("a list").iter().filter(of_jobs).cloned().collect()
+    let is_about_jobs = |entry: &&Value| matches!(entry["kind"].as_str(), Some("stuck" | "more_stuck"));
+    overview["attention"].as_array().expect("a list").iter().filter(is_about_jobs).cloned().collect()
 }
 
 #[tokio::test]
 async fn never_connected_workers_do_not_match() {
-    const WHY: &str = "4 workers: 3 have site=graz, 1 of them has connected before, 0 of them have 16 GPUs.";
+    const REASON: &str = "4 workers: 3 have site=graz, 1 of them has connected before, 0 of them have 16 GPUs.";
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, _events) = connect_worker_with_gpus(&server, "large", "graz", 8).await;
@@ -74,32 +74,35 @@ async fn never_connected_workers_do_not_match() {
     let explained = explain(&server, &pending).await;
     assert_eq!(explained["workers"], preview["explanation"]["workers"]);
     for explanation in [&explained, &preview["explanation"]] {
-        assert_eq!((&explanation["verdict"], &explanation["summary"]["text"]), (&json!("unsatisfiable"), &json!(WHY)));
+        assert_eq!(
+            (&explanation["verdict"], &explanation["summary"]["text"]),
+            (&json!("unsatisfiable"), &json!(REASON))
+        );
         let text = explanation["text"].as_str().expect("text");
         assert!(text.starts_with("GPU requirements not met") && text.contains("Closest match is large"), "{text}");
-        let answers = explanation["workers"].as_array().expect("a list");
-        assert!(answers.iter().all(|answer| answer["matches"] == false), "{answers:?}");
-        let names: Vec<_> = answers.iter().map(|answer| &answer["name"]).collect();
+        let workers = explanation["workers"].as_array().expect("a list");
+        assert!(workers.iter().all(|worker| worker["matches"] == false), "{workers:?}");
+        let names: Vec<_> = workers.iter().map(|worker| &worker["name"]).collect();
         assert_eq!(names, ["large", "small", "never-1", "never-2"]);
-        let blocker = &answers[3]["blockers"][0];
+        let blocker = &workers[3]["blockers"][0];
         assert_eq!(blocker["code"], "never_connected");
         assert_eq!(blocker["text"], "The agent has never connected, so its GPUs are unknown.");
     }
     let steps: Vec<_> =
         explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["remaining"]).collect();
     assert_eq!(steps, [3, 1, 0]);
-    assert_eq!(pending["warning"], WHY);
+    assert_eq!(pending["warning"], REASON);
 
     // The other views agree.
     let id = pending["job_id"].as_str().expect("text");
     assert_eq!(server.job(id).await["fits_none"], true);
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["jobs"][0]["fits_none"], true);
     let cookies = log_in(&server).await;
-    let shown = page(&server, &cookies, &format!("/jobs/{id}")).await;
-    assert!(shown.contains(WHY) && !shown.contains("Position 1") && !shown.contains("Next in queue"), "{shown}");
+    let html = page(&server, &cookies, &format!("/jobs/{id}")).await;
+    assert!(html.contains(REASON) && !html.contains("Position 1") && !html.contains("Next in queue"), "{html}");
     assert!(!page(&server, &cookies, "/jobs").await.contains("Position 1"));
     let train = page(&server, &cookies, "/train?config=digits&target=auto&gpus=16&labels=site%3Dgraz").await;
-    assert!(train.contains(WHY) && !train.contains("Position in the queue"), "{train}");
+    assert!(train.contains(REASON) && !train.contains("Position in the queue"), "{train}");
     assert_eq!(stuck_alerts(&server).await, [] as [Value; 0]);
     server.advance(Millis::from_secs(61)).await;
     let alerts = stuck_alerts(&server).await;
@@ -124,7 +127,7 @@ async fn never_connected_worker_is_the_advice_without_others() {
 
 #[tokio::test]
 async fn disabled_local_worker_explains_local_jobs() {
-    const WHY: &str =
+    const REASON: &str =
         "This server runs no jobs itself: add a GPU and a trainer, start it with --local on, or use the target Auto.";
     let server = TestServer::start().await;
     server.put_config("digits").await;
@@ -133,17 +136,17 @@ async fn disabled_local_worker_explains_local_jobs() {
     assert!(page(&server, &cookies, "/train").await.contains(missing));
     let (pending, preview) = submit(&server, json!({"target": "local"})).await;
     for explanation in [&explain(&server, &pending).await, &preview["explanation"]] {
-        assert_eq!((&explanation["verdict"], &explanation["text"]), (&json!("no_local_worker"), &json!(WHY)));
+        assert_eq!((&explanation["verdict"], &explanation["text"]), (&json!("no_local_worker"), &json!(REASON)));
     }
-    assert_eq!(pending["warning"], WHY);
+    assert_eq!(pending["warning"], REASON);
     let train = page(&server, &cookies, "/train?config=digits&target=local").await;
     assert!(train.contains("This server runs no jobs itself: add a GPU"), "{train}");
 
     // The same applies to a remote worker.
     let (_, _events) = connect_worker_with_gpus(&server, "gpu-1", "graz", 1).await;
     let (pending, _) = submit(&server, json!({"target": "local"})).await;
-    assert_eq!(explain(&server, &pending).await["text"], WHY);
-    server.app.services.workers.local_worker("local-here").await.expect("made");
+    assert_eq!(explain(&server, &pending).await["text"], REASON);
+    server.app.services.workers.local_worker("local-here").await.expect("created");
     assert!(!page(&server, &cookies, "/train").await.contains(missing));
     assert_eq!(explain(&server, &pending).await["verdict"], "worker_unavailable");
 }
@@ -160,23 +163,23 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     };
     submit_many("graz", 12).await;
     let cookies = log_in(&server).await;
-    let shown = page(&server, &cookies, "/").await;
-    assert!(shown.contains("12 jobs are queued.") && !shown.contains("Submit a job to get started."), "{shown}");
+    let html = page(&server, &cookies, "/").await;
+    assert!(html.contains("12 jobs are queued.") && !html.contains("Submit a job to get started."), "{html}");
     for position in 1..=12 {
-        assert!(!shown.contains(&format!("Position {position}")), "{position}");
+        assert!(!html.contains(&format!("Position {position}")), "{position}");
     }
     server.advance(Millis::from_secs(61)).await;
     let alerts = stuck_alerts(&server).await;
     assert_eq!((alerts.len(), &alerts[0]["count"]), (1, &json!(12)));
     assert_eq!(alerts[0]["summary"]["text"], "1 worker: 0 have site=graz.");
-    let shown = page(&server, &cookies, "/").await;
+    let html = page(&server, &cookies, "/").await;
     for words in [
         "12 jobs queued",
         "No matching worker is available",
         "1 worker: 0 have site=graz.",
         "phase=waiting&amp;label=site%3Dgraz",
     ] {
-        assert!(shown.contains(words), "{words}: {shown}");
+        assert!(html.contains(words), "{words}: {html}");
     }
     for site in ["a", "b", "c", "d", "e", "f"] {
         submit_many(site, 2).await;

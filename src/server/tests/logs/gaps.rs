@@ -26,7 +26,7 @@ fn path(job: &str, query: &str) -> String {
     format!("/api/workers/job/{job}/logs?attempt=1&{query}")
 }
 
-/// Returns the mark of a gap of this many bytes.
+/// Returns the text that marks a gap of this many bytes.
 fn gap_marker(bytes: u64) -> String {
     format!("\n[{bytes} bytes of this log are missing: the worker could not send them, and had no room to keep them]\n")
 }
@@ -38,13 +38,13 @@ async fn follow(server: &TestServer, job: &str, resume: &str) -> EventStreamRead
     EventStreamReader::new(server.send(request).await)
 }
 
-/// Returns the text of a stream and its last offset.
+/// Returns the text of a stream up to this offset.
 async fn read_until(events: &mut EventStreamReader, until: u64) -> String {
     let mut text = String::new();
     loop {
-        let piece: LogChunk = serde_json::from_value(events.next().await.expect("a piece")).expect("a piece");
-        text.push_str(&piece.text);
-        if piece.next_offset == until {
+        let chunk: LogChunk = serde_json::from_value(events.next().await.expect("a chunk")).expect("a chunk");
+        text.push_str(&chunk.text);
+        if chunk.next_offset == until {
             return text;
         }
     }
@@ -55,28 +55,36 @@ async fn every_reader_sees_a_gap() {
     let (server, job, token) = start_running_job().await;
     let put = async |query: &str, text: &'static str| server.call(&token, "PUT", &path(&job, query), text).await;
     put("offset=0", "before\n").await.expect_status(200);
-    let mut early = follow(&server, &job, "").await;
-    assert_eq!(read_until(&mut early, 7).await, "before\n");
+    let mut reader = follow(&server, &job, "").await;
+    assert_eq!(read_until(&mut reader, 7).await, "before\n");
     for _ in 0..2 {
-        assert_eq!(put("offset=9000&dropped=8993", "after €\n").await.expect_status(200)["durable"], 9_010, "and once");
+        assert_eq!(
+            put("offset=9000&dropped=8993", "after €\n").await.expect_status(200)["durable"],
+            9_010,
+            "a repeated chunk is stored once"
+        );
     }
     let (rest, gap) = (format!("{}after €\n", gap_marker(8_993)), gap_marker(8_993));
     let full_text = format!("before\n{rest}");
-    assert_eq!(read_until(&mut early, 9_010).await, rest);
+    assert_eq!(read_until(&mut reader, 9_010).await, rest);
     assert_eq!(read_until(&mut follow(&server, &job, "").await, 9_010).await, full_text);
-    assert_eq!(read_until(&mut follow(&server, &job, "5000").await, 9_010).await, "after €\n", "from within it");
+    assert_eq!(
+        read_until(&mut follow(&server, &job, "5000").await, 9_010).await,
+        "after €\n",
+        "from an offset within the gap"
+    );
     assert_eq!(server.get(&Actor::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text(), full_text);
     let get = async |query: &str| {
         server.get(&Actor::Admin, &format!("/api/queue/{job}/logs{query}")).await.expect_status(200)
     };
-    let piece = get("?offset=0").await;
-    let shown = (piece["text"].as_str(), &piece["next_offset"], &piece["size"]);
+    let chunk = get("?offset=0").await;
+    let shown = (chunk["text"].as_str(), &chunk["next_offset"], &chunk["size"]);
     assert_eq!(shown, (Some(format!("before\n{gap}").as_str()), &json!(9_000), &json!(9_010)));
     let tail = get("?limit=500").await;
     assert_eq!((&tail["text"], &tail["offset"]), (&json!("after €\n"), &json!(9_000)));
     assert_eq!(server.job(&job).await["attempts"][0]["log_bytes"], 9_010);
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();
-    assert!(page.contains("8993 bytes of this log are missing") && !page.contains('\0'), "the page says so");
+    assert!(page.contains("8993 bytes of this log are missing") && !page.contains('\0'), "the page shows the gap");
 }
 
 #[tokio::test]
@@ -108,8 +116,8 @@ async fn inconsistent_gaps_are_rejected_and_change_nothing() {
         let problem = put(&format!("offset=10000&dropped={dropped}")).await.expect_problem(409, "log_gap");
         assert_eq!(problem["durable"], 1);
     }
-    let piece = server.get(&Actor::Admin, &format!("/api/queue/{job}/logs")).await.expect_status(200);
-    assert_eq!((&piece["text"], &piece["size"]), (&json!("x"), &json!(1)));
+    let chunk = server.get(&Actor::Admin, &format!("/api/queue/{job}/logs")).await.expect_status(200);
+    assert_eq!((&chunk["text"], &chunk["size"]), (&json!("x"), &json!(1)));
     server.report_status(&token, &job, json!({"status": "completed"})).await.expect_status(200);
     put("offset=10000&dropped=9999").await.expect_problem(409, "job_ended");
 }
@@ -123,7 +131,7 @@ async fn log_size_limit_includes_gaps_and_the_job_can_end() {
     for query in ["offset=9996&dropped=9991", "offset=9996", "offset=18446744073709551615&dropped=9991"] {
         put(query).await.expect_problem(422, "too_large");
     }
-    assert_eq!(server.job(&job).await["attempts"][0]["log_bytes"], 5, "nothing was claimed");
+    assert_eq!(server.job(&job).await["attempts"][0]["log_bytes"], 5, "rejected chunks do not count");
     put("offset=9995&dropped=9990").await.expect_status(200);
     server.report_status(&token, &job, json!({"status": "completed"})).await.expect_status(200);
     assert_eq!(server.job_status(&job).await, "completed");
@@ -137,13 +145,13 @@ async fn gaps_per_log_are_limited() {
     // Simulates a longer log with more gaps.
     let log = server.directory.path().join("logs").join(&job).join("1.log");
     let gap = |n: u64| format!("{{\"from\":{},\"to\":{}}}\n", n * 5_000, n * 5_000 + 4_999);
-    let notes: String = (0..log_gaps::MAX_GAPS as u64).map(gap).collect();
-    std::fs::write(log.with_extension("log.gaps"), notes).expect("a disk");
+    let gap_lines: String = (0..log_gaps::MAX_GAPS as u64).map(gap).collect();
+    std::fs::write(log.with_extension("log.gaps"), gap_lines).expect("a disk");
     let length = log_gaps::MAX_GAPS as u64 * 5_000;
-    std::fs::File::options().write(true).open(&log).expect("there").set_len(length).expect("a disk");
+    std::fs::File::options().write(true).open(&log).expect("a log").set_len(length).expect("a disk");
     let next = format!("offset={}&dropped=5000", length + 5_000);
     put(&next, "one too many").await.expect_problem(422, "too_large");
-    let known = format!("offset={}&dropped=4999", length - 1);
-    put(&known, "").await.expect_status(200);
-    assert_eq!(put(&format!("offset={length}"), "goes on").await.expect_status(200)["durable"], length + 7);
+    let repeated = format!("offset={}&dropped=4999", length - 1);
+    put(&repeated, "").await.expect_status(200);
+    assert_eq!(put(&format!("offset={length}"), "further").await.expect_status(200)["durable"], length + 7);
 }

@@ -21,38 +21,38 @@ fn numbered_lines(lines: u64) -> String {
     })
 }
 
-async fn lines(server: &TestServer, job: &str, query: &str) -> Value {
+async fn get_lines(server: &TestServer, job: &str, query: &str) -> Value {
     server.get(&Actor::Admin, &format!("/api/queue/{job}/logs/lines?{query}")).await.expect_status(200)
 }
 
-async fn found(server: &TestServer, job: &str, query: &str) -> Value {
+async fn search_log(server: &TestServer, job: &str, query: &str) -> Value {
     server.get(&Actor::Admin, &format!("/api/queue/{job}/logs/search?{query}")).await.expect_status(200)
 }
 
-fn texts(answer: &Value) -> Vec<&str> {
-    answer["lines"].as_array().expect("lines").iter().filter_map(|line| line["text"].as_str()).collect()
+fn line_texts(response: &Value) -> Vec<&str> {
+    response["lines"].as_array().expect("lines").iter().filter_map(|line| line["text"].as_str()).collect()
 }
 
 #[tokio::test]
 async fn lines_of_a_growing_log_are_returned_by_number() {
     let (server, job, token) = start_running_job().await;
-    let nothing = lines(&server, &job, "").await;
-    assert_eq!((&nothing["total"], &nothing["lines"], &nothing["offset"]), (&json!(0), &json!([]), &Value::Null));
+    let empty = get_lines(&server, &job, "").await;
+    assert_eq!((&empty["total"], &empty["lines"], &empty["offset"]), (&json!(0), &json!([]), &Value::Null));
     let text = numbered_lines(50_000);
     put(&server, &job, &token, "offset=0", text.clone()).await;
-    let some = lines(&server, &job, "attempt=1&from=40000&limit=3").await;
-    assert_eq!(texts(&some), ["line 40000", "line 40001", "line 40002"]);
-    assert_eq!((&some["from"], &some["total"], &some["open"]), (&json!(40_000), &json!(50_000), &json!(false)));
-    let offset = usize::try_from(some["offset"].as_u64().expect("an offset")).expect("small");
+    let page = get_lines(&server, &job, "attempt=1&from=40000&limit=3").await;
+    assert_eq!(line_texts(&page), ["line 40000", "line 40001", "line 40002"]);
+    assert_eq!((&page["from"], &page["total"], &page["open"]), (&json!(40_000), &json!(50_000), &json!(false)));
+    let offset = usize::try_from(page["offset"].as_u64().expect("an offset")).expect("small");
     assert!(text[offset..].starts_with("line 40000\n"));
-    let more = "10%\r20%\rdone\r\n\u{1b}[31mred\u{1b}[0m half";
-    put(&server, &job, &token, &format!("offset={}", text.len()), more.into()).await;
-    let last = lines(&server, &job, "limit=2&q=D").await;
-    assert_eq!(texts(&last), ["done", "\u{1b}[31mred\u{1b}[0m half"]);
+    let next_chunk = "10%\r20%\rdone\r\n\u{1b}[31mred\u{1b}[0m half";
+    put(&server, &job, &token, &format!("offset={}", text.len()), next_chunk.into()).await;
+    let last = get_lines(&server, &job, "limit=2&q=D").await;
+    assert_eq!(line_texts(&last), ["done", "\u{1b}[31mred\u{1b}[0m half"]);
     assert_eq!((&last["from"], &last["total"], &last["open"]), (&json!(50_001), &json!(50_002), &json!(true)));
-    assert_eq!(last["lines"][1]["matches"], json!([[2, 3]]), "without what colours it");
-    assert_eq!(lines(&server, &job, "from=0&limit=1").await["from"], 1);
-    assert_eq!(lines(&server, &job, "from=99999999").await["lines"], json!([]));
+    assert_eq!(last["lines"][1]["matches"], json!([[2, 3]]), "escape sequences for colors do not count");
+    assert_eq!(get_lines(&server, &job, "from=0&limit=1").await["from"], 1);
+    assert_eq!(get_lines(&server, &job, "from=99999999").await["lines"], json!([]));
     server
         .get(&Actor::Admin, &format!("/api/queue/{job}/logs/lines?attempt=2"))
         .await
@@ -64,28 +64,28 @@ async fn gap_is_a_line_and_numbers_match_the_download() {
     let (server, job, token) = start_running_job().await;
     put(&server, &job, &token, "offset=0", "before".into()).await;
     put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
-    let all = lines(&server, &job, "from=1").await;
-    assert_eq!(texts(&all).len(), 3);
+    let all = get_lines(&server, &job, "from=1").await;
+    assert_eq!(line_texts(&all).len(), 3);
     assert_eq!((&all["lines"][1]["gap"], &all["lines"][2]["text"]), (&json!(8_994), &json!("after")));
     let raw = server.get(&Actor::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text();
     assert_eq!(raw.lines().position(|line| line == "after"), Some(2));
-    assert_eq!(found(&server, &job, "q=missing").await["count"], 0, "marks of gaps are not searched");
+    assert_eq!(search_log(&server, &job, "q=missing").await["count"], 0, "texts that mark gaps are not searched");
 }
 
 #[tokio::test]
 async fn log_is_searched_in_both_directions_and_counted() {
     let (server, job, token) = start_running_job().await;
     put(&server, &job, &token, "offset=0", numbered_lines(30_000)).await;
-    let all = found(&server, &job, "q=LINE%20777&limit=2").await;
+    let all = search_log(&server, &job, "q=LINE%20777&limit=2").await;
     let hits: Vec<_> = all["matches"].as_array().expect("matches").iter().map(|hit| hit["line"].as_u64()).collect();
     assert_eq!((hits, &all["next"], &all["total"]), (vec![Some(777), Some(7_770)], &json!(7_771), &json!(30_000)));
     assert_eq!(all["matches"][1]["text"], "line 7770");
-    let before = found(&server, &job, "q=777&from=20000&backward=true&limit=1").await;
+    let before = search_log(&server, &job, "q=777&from=20000&backward=true&limit=1").await;
     assert_eq!((&before["matches"][0]["line"], &before["next"]), (&json!(19_777), &json!(19_776)));
-    let counted = found(&server, &job, "q=777&limit=0&until=7771").await;
+    let counted = search_log(&server, &job, "q=777&limit=0&until=7771").await;
     assert_eq!((&counted["count"], &counted["matches"], &counted["next"]), (&json!(8), &json!([]), &Value::Null));
-    assert_eq!(found(&server, &job, "q=LINE&case=true").await["count"], 0);
-    assert_eq!(found(&server, &job, "q=%5Eline%20%5Cd%24&regex=true").await["count"], 9);
+    assert_eq!(search_log(&server, &job, "q=LINE&case=true").await["count"], 0);
+    assert_eq!(search_log(&server, &job, "q=%5Eline%20%5Cd%24&regex=true").await["count"], 9);
     let search = format!("/api/queue/{job}/logs/search");
     server.get(&Actor::Admin, &format!("{search}?q=a%28b&regex=true")).await.expect_problem(422, "invalid_pattern");
     server.get(&Actor::Admin, &format!("{search}?q=")).await.expect_problem(422, "out_of_range");
@@ -95,7 +95,7 @@ async fn log_is_searched_in_both_directions_and_counted() {
 #[tokio::test]
 async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
     let (server, job, token) = start_running_job().await;
-    // Letters that lead to new states each time.
+    // Random letters, each of which leads the matcher to a new state.
     let mut seed = 1_u32;
     let mut letter = || {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -107,10 +107,10 @@ async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
     let search = format!("/api/queue/{job}/logs/search?{q}");
     let rejected = server.get(&Actor::Admin, &search).await.expect_problem(422, "pattern_too_costly");
     assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{rejected}");
-    let response = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
+    let response = get_lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
     assert_eq!(response["lines"].as_array().map(Vec::len), Some(100), "every line is returned");
     assert!(response["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", response["unmarked_from"]);
-    assert_eq!(lines(&server, &job, "q=x&from=1&limit=100").await["unmarked_from"], Value::Null);
+    assert_eq!(get_lines(&server, &job, "q=x&from=1&limit=100").await["unmarked_from"], Value::Null);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn disconnect_stops_the_search_and_frees_its_slot() {
     let job = JobId::parse(&job).expect("an id");
     let (started, has_started) = oneshot::channel();
     // One of the user's two slots is held for the whole test.
-    let _held = services.logs.searches.acquire_search("ada").await;
+    let _first_permit = services.logs.searches.acquire_search("ada").await;
     let permit = services.logs.searches.acquire_search("ada").await;
     let search = services.logs.read_log_lines(permit, &job, AttemptNumber(1), move |_, budget| {
         started.send(()).expect("the test waits for it");
@@ -131,7 +131,7 @@ async fn disconnect_stops_the_search_and_frees_its_slot() {
     });
     tokio::select! {
         _ = search => unreachable!("it stops after a disconnect"),
-        started = has_started => started.expect("it has begun"),
+        started = has_started => started.expect("the search has started"),
     }
-    let _again = services.logs.searches.acquire_search("ada").await;
+    let _next_permit = services.logs.searches.acquire_search("ada").await;
 }

@@ -10,31 +10,34 @@ use crate::tests::harness::{Actor, TestServer};
 const GIB: u64 = 1 << 30;
 
 /// Sets the free disk space.
-fn free(server: &TestServer, bytes: u64) {
+fn set_free_space(server: &TestServer, bytes: u64) {
     server.disk.set_free(bytes);
-    server.app.services.context.refresh_disk_space().expect("a disk by hand");
+    server.app.services.context.refresh_disk_space().expect("a manual disk");
 }
 
 #[tokio::test]
 async fn low_disk_space_rejects_new_jobs_with_hysteresis() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let ended = server.submit("digits").await;
-    server.call(&Actor::Admin, "POST", &format!("/api/queue/{ended}/cancel"), "").await.expect_status(200);
+    let ended_job = server.submit("digits").await;
+    server.call(&Actor::Admin, "POST", &format!("/api/queue/{ended_job}/cancel"), "").await.expect_status(200);
     let body = json!({"config_name": "digits", "target": "worker"});
     let submit = async || server.post(&Actor::Admin, "/api/queue/submit", body.clone()).await;
-    free(&server, 2 * GIB - 1);
-    let answer = submit().await;
-    assert_eq!(answer.headers[header::RETRY_AFTER], "60");
-    let problem = answer.expect_problem(507, "disk_full");
+    set_free_space(&server, 2 * GIB - 1);
+    let response = submit().await;
+    assert_eq!(response.headers[header::RETRY_AFTER], "60");
+    let problem = response.expect_problem(507, "disk_full");
     assert!(problem["detail"].as_str().is_some_and(|text| text.contains("2047 MiB are free")), "{problem}");
-    server.call(&Actor::Admin, "POST", &format!("/api/queue/{ended}/retry"), "").await.expect_problem(507, "disk_full");
-    let dry = json!({"config_name": "digits", "dry_run": true});
-    server.post(&Actor::Admin, "/api/queue/submit", dry).await.expect_status(200);
+    server
+        .call(&Actor::Admin, "POST", &format!("/api/queue/{ended_job}/retry"), "")
+        .await
+        .expect_problem(507, "disk_full");
+    let dry_run = json!({"config_name": "digits", "dry_run": true});
+    server.post(&Actor::Admin, "/api/queue/submit", dry_run).await.expect_status(200);
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["disk_full"], true);
-    free(&server, 2 * GIB + 1);
+    set_free_space(&server, 2 * GIB + 1);
     submit().await.expect_problem(507, "disk_full");
-    free(&server, 3 * GIB);
+    set_free_space(&server, 3 * GIB);
     submit().await.expect_status(201);
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["disk_full"], false);
 }
@@ -50,7 +53,7 @@ async fn repeated_submit_is_answered_despite_low_disk_space() {
         crate::tests::harness::read_response(server.send(request).await).await.expect_status(201)["job_id"].clone()
     };
     let job = send().await;
-    free(&server, 0);
+    set_free_space(&server, 0);
     assert_eq!(send().await, job);
 }
 
@@ -64,9 +67,9 @@ async fn running_jobs_continue_with_low_disk_space() {
     server.report_status(&key, &running, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     let waiting = server.submit("digits").await;
     server.clock.advance(Millis::from_secs(1));
-    free(&server, GIB);
-    let put = async |by: &Actor, job: &str, path: &str| {
-        server.call(by, "PUT", &format!("/api/workers/job/{job}/{path}"), "bytes").await
+    set_free_space(&server, GIB);
+    let put = async |actor: &Actor, job: &str, path: &str| {
+        server.call(actor, "PUT", &format!("/api/workers/job/{job}/{path}"), "bytes").await
     };
     put(&token, &running, "logs?attempt=1&offset=0").await.expect_status(200);
     put(&token, &running, "artifacts/model.bin?attempt=1&kind=final").await.expect_status(200);
@@ -74,12 +77,12 @@ async fn running_jobs_continue_with_low_disk_space() {
     server.post(&key, &format!("/api/workers/job/{running}/progress"), points).await.expect_status(200);
     server.report_status(&key, &running, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     let offer = events.next_offer().await;
-    assert_eq!(offer.job_id.as_str(), waiting, "what was accepted runs");
+    assert_eq!(offer.job_id.as_str(), waiting, "accepted jobs are offered");
     let token = Actor::Job(offer.upload_token);
     server.report_status(&key, &waiting, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     put(&token, &waiting, "artifacts/model.bin?attempt=1").await.expect_problem(507, "disk_full");
     put(&token, &waiting, "logs?attempt=1&offset=0").await.expect_status(200);
-    free(&server, 3 * GIB);
+    set_free_space(&server, 3 * GIB);
     put(&token, &waiting, "artifacts/model.bin?attempt=1").await.expect_status(200);
 }
 
@@ -89,9 +92,9 @@ async fn overview_and_readiness_show_low_disk_space() {
     let ada = server.add_user("ada", "researcher").await;
     let overview = async || server.get(&ada, "/").await.text();
     assert!(!overview().await.contains("almost full"));
-    free(&server, GIB);
+    set_free_space(&server, GIB);
     assert!(overview().await.contains("disk is almost full"));
-    let ready = server.get(&Actor::Nobody, "/readyz").await;
+    let ready = server.get(&Actor::Unauthenticated, "/readyz").await;
     assert_eq!(ready.status, StatusCode::OK, "agents must be able to report");
     let ready = ready.json();
     assert_eq!((&ready["status"], &ready["checks"]["disk"]["status"]), (&json!("warning"), &json!("warning")));
@@ -101,15 +104,15 @@ async fn overview_and_readiness_show_low_disk_space() {
 async fn configurations_are_rejected_with_low_disk_space() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    free(&server, GIB);
+    set_free_space(&server, GIB);
     let put = async |text: &str| {
         let body = json!({"files": {"config.json": text}}).to_string();
         server.call(&Actor::Admin, "PUT", "/api/configs/other", body).await
     };
     put("{}").await.expect_problem(507, "disk_full");
-    free(&server, 3 * GIB);
+    set_free_space(&server, 3 * GIB);
     put("{}").await.expect_status(200);
-    free(&server, GIB);
+    set_free_space(&server, GIB);
     put("{}").await.expect_status(200);
     put("{\"a\": 1}").await.expect_problem(507, "disk_full");
 }
@@ -128,16 +131,16 @@ async fn running_jobs_cannot_fill_the_disk_but_can_end() {
         server.post(&key, &format!("/api/workers/job/{job}/progress"), points).await
     };
     server.clock.advance(Millis::from_secs(1));
-    free(&server, (512 << 20) - 1);
+    set_free_space(&server, (512 << 20) - 1);
     let rejected = put("logs?attempt=1&offset=0").await.expect_problem(507, "disk_full");
     assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--disk-min-free-running")), "{rejected}");
     put("artifacts/model.bin?attempt=1").await.expect_problem(507, "disk_full");
     progress().await.expect_problem(507, "disk_full");
-    free(&server, 512 << 20);
+    set_free_space(&server, 512 << 20);
     put("logs?attempt=1&offset=0").await.expect_status(200);
     put("artifacts/model.bin?attempt=1").await.expect_status(200);
     progress().await.expect_status(200);
-    free(&server, 0);
+    set_free_space(&server, 0);
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
 }
 
@@ -153,13 +156,13 @@ async fn upload_is_aborted_when_the_disk_is_full() {
     server.clock.advance(Millis::from_secs(1));
     let app = server.app.clone();
     let disk = std::sync::Arc::clone(&server.disk);
-    let pieces = futures_util::stream::iter(0..3).map(move |n| {
+    let chunks = futures_util::stream::iter(0..3).map(move |n| {
         if n == 1 {
             disk.set_free(0);
-            app.services.context.refresh_disk_space().expect("a disk by hand");
+            app.services.context.refresh_disk_space().expect("a manual disk");
         }
         Ok::<_, std::convert::Infallible>(bytes::Bytes::from_static(b"piece"))
     });
     let path = format!("/api/workers/job/{job}/artifacts/model.bin?attempt=1");
-    server.call(&token, "PUT", &path, axum::body::Body::from_stream(pieces)).await.expect_problem(507, "disk_full");
+    server.call(&token, "PUT", &path, axum::body::Body::from_stream(chunks)).await.expect_problem(507, "disk_full");
 }

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use app::domain::ids::UserId;
 use app::domain::time::Millis;
+use axum::body::Body;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-use axum::body::Body;
 
 use crate::clock::{Clock, SystemClock};
 use crate::files::audit_checkpoints::SignedLines;
@@ -18,10 +17,10 @@ use crate::store::conformance::fresh_database;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
 async fn two_servers() -> (TestServer, TestServer) {
-    two_that_lead_for(Millis(300)).await
+    two_servers_with_term(Millis(300)).await
 }
 
-async fn two_that_lead_for(term: Millis) -> (TestServer, TestServer) {
+async fn two_servers_with_term(term: Millis) -> (TestServer, TestServer) {
     let database = fresh_database().await;
     (TestServer::start_shared("c_a", &database, term).await, TestServer::start_shared("c_b", &database, term).await)
 }
@@ -33,7 +32,9 @@ async fn wait_until(event: &str, mut is_reached: impl AsyncFnMut() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), polling).await.unwrap_or_else(|_| panic!("in vain for {event}"));
+    tokio::time::timeout(Duration::from_secs(10), polling)
+        .await
+        .unwrap_or_else(|_| panic!("timed out waiting for {event}"));
 }
 
 #[tokio::test]
@@ -60,12 +61,12 @@ async fn gpu_history_of_a_worker_deleted_on_the_other_server_is_removed() {
         let (id, key) = b.create_worker(name).await;
         let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
         b.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.expect_status(200);
-        let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-0", "temperature_celsius": 50.0}]});
-        b.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.expect_status(200);
+        let readings = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-0", "temperature_celsius": 50.0}]});
+        b.post(&key, "/api/workers/heartbeat", json!({"telemetry": [readings]})).await.expect_status(200);
         keys.push((id, key));
     }
     b.app.services.gpus.prune_readings().await.expect("a database");
-    assert_eq!(b.app.services.gpus.readings.worker_count(), 2, "they are there");
+    assert_eq!(b.app.services.gpus.readings.worker_count(), 2, "both have readings");
     let (id, key) = &keys[1];
     a.post(key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
@@ -115,7 +116,7 @@ async fn token_revoked_on_one_server_is_rejected_on_the_other() {
     let created = a.post(&ada, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
     let token = Actor::Token(created["secret"].as_str().expect("text").to_owned());
     let mut events = EventStreamReader::new(b.open(&token, "GET", "/api/events", Body::empty()).await);
-    events.next().await.expect("the first message always comes");
+    events.next().await.expect("the first message");
     let path = format!("/api/account/tokens/{}", created["id"].as_str().expect("text"));
     a.call(&ada, "DELETE", &path, "").await.expect_status(200);
     while events.next().await.is_some() {}
@@ -127,7 +128,7 @@ async fn user_disabled_on_one_server_gets_no_events_from_the_other() {
     let (a, b) = two_servers().await;
     let ada = a.add_user("ada", "lead").await;
     let mut events = EventStreamReader::new(b.open(&ada, "GET", "/api/events", Body::empty()).await);
-    events.next().await.expect("the first message always comes");
+    events.next().await.expect("the first message");
     let path = format!("/api/admin/users/{}", a.user_id("ada").await);
     a.call(&Actor::Admin, "PATCH", &path, r#"{"disabled": true}"#).await.expect_status(200);
     while events.next().await.is_some() {}
@@ -173,7 +174,7 @@ async fn six_submits_on_two_servers_make_one_offer_for_one_worker() {
 #[tokio::test]
 async fn orderly_shutdown_hands_over_leadership_immediately() {
     // Longer than any test: the database's clock cannot be set.
-    let (a, b) = two_that_lead_for(Millis::from_secs(3_600)).await;
+    let (a, b) = two_servers_with_term(Millis::from_secs(3_600)).await;
     a.app.services.system.renew_leadership().await.expect("a database");
     b.app.services.system.renew_leadership().await.expect("a database");
     assert!(is_leader(&a) && !is_leader(&b));
@@ -181,7 +182,7 @@ async fn orderly_shutdown_hands_over_leadership_immediately() {
     b.app.services.system.renew_leadership().await.expect("a database");
     assert!(is_leader(&b));
     a.app.services.system.renew_leadership().await.expect("a database");
-    assert!(!is_leader(&a), "it learns that it was replaced");
+    assert!(!is_leader(&a), "it is no longer the leader");
 }
 
 #[tokio::test]
@@ -199,22 +200,22 @@ async fn silent_leader_is_replaced() {
 async fn servers_follow_the_database_clock() {
     let (a, _b) = two_servers().await;
     a.app.services.system.sync_clock_at_start().await.expect("a database");
-    let ahead = SystemClock.now() - a.clock.now();
-    let [seen] = a.clock.followed_offsets()[..] else { panic!("once is enough") };
-    assert!((seen.0 - ahead.0).abs() < 60_000, "{seen:?} {ahead:?}");
-    let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
-    loops::start(&a.app.services, &tasks, &end);
-    wait_until("another look", async || a.clock.followed_offsets().len() > 2).await;
-    end.cancel();
+    let expected = SystemClock.now() - a.clock.now();
+    let [offset] = a.clock.followed_offsets()[..] else { panic!("the clock is set once") };
+    assert!((offset.0 - expected.0).abs() < 60_000, "{offset:?} {expected:?}");
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    loops::start(&a.app.services, &tasks, &stop);
+    wait_until("further clock readings", async || a.clock.followed_offsets().len() > 2).await;
+    stop.cancel();
     tasks.close();
     tasks.wait().await;
 }
 
 #[tokio::test]
 async fn single_server_follows_its_own_clock() {
-    let alone = TestServer::start().await;
-    alone.app.services.system.sync_clock_at_start().await.expect("a database");
-    assert_eq!(alone.clock.followed_offsets(), []);
+    let server = TestServer::start().await;
+    server.app.services.system.sync_clock_at_start().await.expect("a database");
+    assert_eq!(server.clock.followed_offsets(), []);
 }
 
 fn is_leader(server: &TestServer) -> bool {
@@ -230,7 +231,7 @@ async fn streams_of_a_stopped_server_are_forgotten() {
     drop(events);
     let status =
         async || b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"].clone();
-    assert_eq!(status().await, "idle", "its end was not reported");
+    assert_eq!(status().await, "idle", "the end of the stream was not reported");
     wait_until("the stream to be forgotten", async || {
         b.app.services.system.renew_leadership().await.expect("a database");
         status().await == "connecting"
@@ -282,8 +283,8 @@ async fn contact_by_a_clock_ahead_counts() {
 async fn rejection_on_one_server_keeps_its_notifications() {
     let (a, b) = two_servers().await;
     let (id, key, _events) = a.connect_worker("gpu-1").await;
-    let twin = json!({"name": "gpu-1"});
-    a.post(&Actor::Admin, "/api/admin/workers", twin).await.expect_problem(409, "name_taken");
+    let same_name = json!({"name": "gpu-1"});
+    a.post(&Actor::Admin, "/api/admin/workers", same_name).await.expect_problem(409, "name_taken");
     b.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.expect_status(200);
     wait_until("the old token to be rejected", async || {
         // It still commits, and so assumes that its cache is current.
@@ -316,22 +317,22 @@ async fn audit_logs_of_both_servers_are_one_list_and_two_chains() {
 
 #[tokio::test]
 async fn session_used_on_one_server_stays_valid_on_the_other() {
-    let (a, b) = two_that_lead_for(Millis::from_secs(600)).await;
+    let (a, b) = two_servers_with_term(Millis::from_secs(600)).await;
     a.app.services.system.renew_leadership().await.expect("a database");
     let ada = b.add_user("ada", "viewer").await;
     let id = UserId::parse(&b.user_id("ada").await).expect("an id");
     b.clock.advance(Millis::from_secs(3_600));
     b.get(&ada, "/api/session").await.expect_status(200);
-    let seen_at = async || {
+    let last_used_at = async || {
         let sessions =
             a.app.services.context.store.read().await.expect("a database").sessions(&id).await.expect("readable");
-        sessions.first().expect("one").last_used_at
+        sessions.first().expect("a session").last_used_at
     };
-    assert!(seen_at().await < b.app.services.context.now(), "it is not written at each use");
-    // The server that does not lead, and does not clean up, logs it too.
+    assert!(last_used_at().await < b.app.services.context.now(), "it is not written at each use");
+    // The server that is not the leader, and does not clean up, writes it too.
     let tasks = TaskTracker::new();
     loops::start(&b.app.services, &tasks, &b.app.shutdown);
-    wait_until("the loop", async || seen_at().await == b.app.services.context.now()).await;
+    wait_until("the loop", async || last_used_at().await == b.app.services.context.now()).await;
     assert_eq!(b.app.services.context.leadership.held_since(), None);
     b.app.shutdown.cancel();
     tasks.close();

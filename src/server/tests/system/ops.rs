@@ -17,8 +17,8 @@ async fn metrics(server: &TestServer, host: [u8; 4], headers: &[(&'static str, &
     read_response(server.send(request.body(Body::empty()).expect("a request")).await).await
 }
 
-const HERE: [u8; 4] = [127, 0, 0, 1];
-const LOCAL: (&str, &str) = ("host", "localhost:8001");
+const LOOPBACK: [u8; 4] = [127, 0, 0, 1];
+const LOCALHOST_HEADER: (&str, &str) = ("host", "localhost:8001");
 
 /// Returns the value of the line with this prefix.
 fn value(page: &str, name: &str) -> f64 {
@@ -30,20 +30,20 @@ fn value(page: &str, name: &str) -> f64 {
 async fn readiness_names_each_check() {
     let server = TestServer::start().await;
     for path in ["/readyz", "/api/cloud/health/ready"] {
-        let ready = server.get(&Actor::Nobody, path).await.expect_status(200);
+        let ready = server.get(&Actor::Unauthenticated, path).await.expect_status(200);
         assert_eq!(ready["status"], "ok", "{ready}");
         for check in ["database", "migrations", "clock", "leader", "disk", "stopping"] {
             assert_eq!(ready["checks"][check]["status"], "ok", "{check}: {ready}");
         }
     }
-    server.get(&Actor::Nobody, "/api/cloud/health/live").await.expect_status(200);
+    server.get(&Actor::Unauthenticated, "/api/cloud/health/live").await.expect_status(200);
 }
 
 #[tokio::test]
 async fn stopping_server_is_not_ready() {
     let server = TestServer::start().await;
     server.app.shutdown.cancel();
-    let ready = server.get(&Actor::Nobody, "/readyz").await.expect_status(503);
+    let ready = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(503);
     assert_eq!((&ready["status"], &ready["checks"]["stopping"]["status"]), (&json!("failed"), &json!("failed")));
 }
 
@@ -52,9 +52,9 @@ async fn clock_behind_the_database_is_detected() {
     let server = TestServer::start().await;
     server.create_worker("gpu-1").await;
     server.clock.advance(Millis::from_secs(-59));
-    server.get(&Actor::Nobody, "/readyz").await.expect_status(200);
+    server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(200);
     server.clock.advance(Millis::from_secs(-3_600));
-    let ready = server.get(&Actor::Nobody, "/readyz").await.expect_status(503);
+    let ready = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(503);
     assert_eq!(ready["checks"]["clock"]["status"], "failed", "{ready}");
 }
 
@@ -63,57 +63,60 @@ async fn write_check_runs_only_without_recent_writes() {
     let server = TestServer::start().await;
     let probe = async || server.app.services.context.read().await.expect("a reader").setting("readiness_probe").await;
     server.create_worker("gpu-1").await;
-    server.get(&Actor::Nobody, "/readyz").await.expect_status(200);
-    assert_eq!(probe().await, Ok(None), "a commit of a moment ago says it");
+    server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(200);
+    assert_eq!(probe().await, Ok(None), "a recent commit makes the check unnecessary");
     server.clock.advance(Millis::from_secs(6));
-    server.get(&Actor::Nobody, "/readyz").await.expect_status(200);
+    server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(200);
     let written = probe().await.expect("readable");
     assert!(written.is_some());
     server.clock.advance(Millis::from_secs(4));
-    server.get(&Actor::Nobody, "/readyz").await.expect_status(200);
-    assert_eq!(probe().await, Ok(written), "and so does the last probe");
+    server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(200);
+    assert_eq!(probe().await, Ok(written), "the last probe is recent enough");
 }
 
 #[tokio::test]
 async fn schema_of_another_version_is_detected() {
     let server = TestServer::start().await;
     let file = format!("sqlite://{}/orchestrator.db", server.directory.path().display());
-    let newer = sqlx::SqlitePool::connect(&file).await.expect("the database");
+    let migrated = sqlx::SqlitePool::connect(&file).await.expect("the database");
     sqlx::query(
         "UPDATE _sqlx_migrations SET version = 9999 WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
     )
-    .execute(&newer)
+    .execute(&migrated)
     .await
     .expect("written");
-    let ready = server.get(&Actor::Nobody, "/readyz").await.expect_status(503);
+    let ready = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(503);
     assert_eq!(ready["checks"]["migrations"]["status"], "failed", "{ready}");
 }
 
 #[tokio::test]
 async fn metrics_require_a_token_from_every_address() {
     let server = TestServer::start().await;
-    metrics(&server, HERE, &[LOCAL]).await.expect_problem(401, "not_authenticated");
-    metrics(&server, [10, 1, 2, 3], &[LOCAL]).await.expect_problem(401, "not_authenticated");
-    metrics(&server, HERE, &[("host", "evil.example")]).await.expect_problem(401, "not_authenticated");
-    metrics(&server, HERE, &[LOCAL, ("x-forwarded-for", "127.0.0.1")]).await.expect_problem(401, "not_authenticated");
-    metrics(&server, [10, 1, 2, 3], &[LOCAL, ("x-forwarded-for", "127.0.0.1")])
+    metrics(&server, LOOPBACK, &[LOCALHOST_HEADER]).await.expect_problem(401, "not_authenticated");
+    metrics(&server, [10, 1, 2, 3], &[LOCALHOST_HEADER]).await.expect_problem(401, "not_authenticated");
+    metrics(&server, LOOPBACK, &[("host", "evil.example")]).await.expect_problem(401, "not_authenticated");
+    metrics(&server, LOOPBACK, &[LOCALHOST_HEADER, ("x-forwarded-for", "127.0.0.1")])
+        .await
+        .expect_problem(401, "not_authenticated");
+    metrics(&server, [10, 1, 2, 3], &[LOCALHOST_HEADER, ("x-forwarded-for", "127.0.0.1")])
         .await
         .expect_problem(401, "not_authenticated");
     let admin = format!("Bearer {ADMIN}");
-    let answer = metrics(&server, [10, 1, 2, 3], &[LOCAL, ("authorization", &admin)]).await;
-    assert_eq!(answer.status, StatusCode::OK);
-    assert!(answer.headers[header::CONTENT_TYPE].to_str().expect("text").starts_with("application/openmetrics-text"));
+    let response = metrics(&server, [10, 1, 2, 3], &[LOCALHOST_HEADER, ("authorization", &admin)]).await;
+    assert_eq!(response.status, StatusCode::OK);
+    assert!(response.headers[header::CONTENT_TYPE].to_str().expect("text").starts_with("application/openmetrics-text"));
     let lead = server.add_user("grace", "lead").await;
     let token = server.post(&lead, "/api/account/tokens", json!({"name": "all"})).await.expect_status(201);
     let token = token["secret"].as_str().expect("text").to_owned();
-    let denied =
-        metrics(&server, [10, 1, 2, 3], &[LOCAL, ("x-api-key", &token)]).await.expect_problem(403, "permission_denied");
+    let denied = metrics(&server, [10, 1, 2, 3], &[LOCALHOST_HEADER, ("x-api-key", &token)])
+        .await
+        .expect_problem(403, "permission_denied");
     assert!(denied["detail"].as_str().is_some_and(|detail| detail.contains("ops.metrics")), "{denied}");
     let narrow = json!({"name": "prometheus", "scopes": ["ops.metrics"]});
     let token = server.post(&Actor::Admin, "/api/account/tokens", narrow).await.expect_status(201);
     let token = token["secret"].as_str().expect("text").to_owned();
-    let answer = metrics(&server, [10, 1, 2, 3], &[LOCAL, ("x-api-key", &token)]).await;
-    assert_eq!(answer.status, StatusCode::OK, "a token for that alone");
+    let response = metrics(&server, [10, 1, 2, 3], &[LOCALHOST_HEADER, ("x-api-key", &token)]).await;
+    assert_eq!(response.status, StatusCode::OK, "a token with the scope ops.metrics only");
 }
 
 #[tokio::test]
@@ -160,7 +163,7 @@ async fn job_durations_are_measured() {
 async fn older_metrics_format_is_supported() {
     let server = TestServer::start().await;
     let admin = format!("Bearer {ADMIN}");
-    let get = async |accept: &str| metrics(&server, HERE, &[("authorization", &admin), ("accept", accept)]).await;
+    let get = async |accept: &str| metrics(&server, LOOPBACK, &[("authorization", &admin), ("accept", accept)]).await;
     let counter = "# TYPE simpletuner_rejections_total counter\n";
     let older = get("application/vnd.google.protobuf;q=0.7,text/plain;version=0.0.4;q=0.3").await;
     assert_eq!(older.headers[header::CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
@@ -181,10 +184,10 @@ async fn every_metric_in_alert_rules_exists() {
     let page = server.get(&Actor::Admin, "/metrics").await.text();
     let rules = include_str!("../../../../deploy/prometheus/simpletuner.rules.yml");
     let expressions: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).collect();
-    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for expression in expressions.iter().filter(|expression| !expression.starts_with("up{")) {
-        let (_, rest) = expression.split_once("simpletuner_").expect("a metric of ours");
-        let name = format!("simpletuner_{}", rest.split(|c| !of_name(c)).next().unwrap_or_default());
+        let (_, rest) = expression.split_once("simpletuner_").expect("a metric with our prefix");
+        let name = format!("simpletuner_{}", rest.split(|c| !is_name_char(c)).next().unwrap_or_default());
         // A label that an alert rule uses must be in the metrics.
         let label = rest.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(label, _)| label);
         let sample = label.map_or_else(|| name.clone(), |label| format!("{name}{{{label}}}"));
@@ -192,11 +195,11 @@ async fn every_metric_in_alert_rules_exists() {
         assert!(page.lines().any(found), "{expression}: no {sample} in\n{page}");
     }
     let guide = include_str!("../../../../docs/OPERATIONS.md");
-    let alarms: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    assert_eq!(alarms.len(), expressions.len());
-    assert_eq!(alarms.len(), guide.matches("| `Simpletuner").count(), "a row that is none");
-    for alarm in alarms {
-        assert!(guide.contains(&format!("| `{alarm}` |")), "docs/OPERATIONS.md lacks {alarm}");
+    let alerts: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert_eq!(alerts.len(), expressions.len());
+    assert_eq!(alerts.len(), guide.matches("| `Simpletuner").count(), "the guide has rows of unknown alerts");
+    for alert in alerts {
+        assert!(guide.contains(&format!("| `{alert}` |")), "docs/OPERATIONS.md lacks {alert}");
     }
 }
 
@@ -226,7 +229,7 @@ async fn metrics_listener_serves_three_routes_only() {
     let router = crate::http::system::health::metrics_router(server.app.clone());
     let get = async |path: &str| {
         let request = Request::builder().uri(path).extension(Peer([10, 1, 2, 3].into())).body(Body::empty());
-        tower::ServiceExt::oneshot(router.clone(), request.expect("a request")).await.expect("an answer").status()
+        tower::ServiceExt::oneshot(router.clone(), request.expect("a request")).await.expect("a response").status()
     };
     for path in ["/metrics", "/healthz", "/readyz"] {
         assert_eq!(get(path).await, StatusCode::OK, "{path}");
@@ -240,24 +243,24 @@ async fn metrics_listener_serves_three_routes_only() {
 async fn metrics_work_without_a_database() {
     let server = TestServer::start().await;
     server.app.services.context.store.close().await;
-    metrics(&server, HERE, &[LOCAL]).await.expect_problem(401, "not_authenticated");
+    metrics(&server, LOOPBACK, &[LOCALHOST_HEADER]).await.expect_problem(401, "not_authenticated");
     // Tokens cannot be checked now; the separate listener requires none.
     let router = crate::http::system::health::metrics_router(server.app.clone());
     let request = Request::builder().uri("/metrics").body(Body::empty()).expect("a request");
-    let page = read_response(tower::ServiceExt::oneshot(router, request).await.expect("an answer")).await.text();
+    let page = read_response(tower::ServiceExt::oneshot(router, request).await.expect("a response")).await.text();
     assert!(page.contains("simpletuner_uptime_seconds"), "{page}");
-    let ready: Value = server.get(&Actor::Nobody, "/readyz").await.expect_status(503);
+    let ready: Value = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(503);
     assert_eq!(ready["checks"]["database"]["status"], "failed");
 }
 
-/// The requests of nginx's `proxy_pass http://127.0.0.1:8001;` without further settings: from loopback, with the address as the
-/// host, and without headers about the client.
+/// The requests of nginx's `proxy_pass http://127.0.0.1:8001;` without further settings: from loopback, with the
+/// address as the host, and without headers about the client.
 #[tokio::test]
 async fn reverse_proxy_on_the_same_host_does_not_publish_metrics() {
     let server = TestServer::start().await;
     let plain = [("host", "127.0.0.1:8001"), ("connection", "close"), ("user-agent", "curl/8.5.0")];
-    metrics(&server, HERE, &plain).await.expect_problem(401, "not_authenticated");
+    metrics(&server, LOOPBACK, &plain).await.expect_problem(401, "not_authenticated");
     let admin = format!("Bearer {ADMIN}");
     let with_token = [plain[0], plain[1], ("authorization", &admin)];
-    assert_eq!(metrics(&server, HERE, &with_token).await.status, StatusCode::OK);
+    assert_eq!(metrics(&server, LOOPBACK, &with_token).await.status, StatusCode::OK);
 }

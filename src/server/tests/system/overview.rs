@@ -41,8 +41,8 @@ async fn idle_server_has_no_alerts() {
     let now = overview(&server).await;
     assert_eq!((alerts(&now), &now["more_attention"], &now["fleet"]), (vec![], &json!(0), &json!([])));
     assert_eq!(now["gpus"], gpus(0, 0, 0));
-    let lead = server.add_user("rita", "researcher").await;
-    server.call(&lead, "GET", "/api/overview", Body::empty()).await.expect_problem(403, "permission_denied");
+    let researcher = server.add_user("rita", "researcher").await;
+    server.call(&researcher, "GET", "/api/overview", Body::empty()).await.expect_problem(403, "permission_denied");
 }
 
 #[tokio::test]
@@ -74,8 +74,8 @@ async fn overview_counts_and_lists_alerts_by_severity() {
     assert_eq!((&now["jobs"]["running"], &now["jobs"]["waiting"]), (&json!(1), &json!(1)));
     assert_eq!(now["jobs"]["oldest_waiting"]["job_id"], stuck);
     assert_eq!(now["workers"]["busy"], 1);
-    let shown = server.job(stuck.as_str().expect("text")).await;
-    assert_eq!((&shown["queue_position"], &shown["fits_none"]), (&json!(1), &json!(true)));
+    let view = server.job(stuck.as_str().expect("text")).await;
+    assert_eq!((&view["queue_position"], &view["fits_none"]), (&json!(1), &json!(true)));
 
     drop(events);
     server.advance(Millis::from_secs(1_860)).await;
@@ -84,7 +84,7 @@ async fn overview_counts_and_lists_alerts_by_severity() {
     assert!(kinds.starts_with(&["offline_with_job"]) && kinds.contains(&"stuck"), "{kinds:?}");
     assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
     assert_eq!(now["gpus"], gpus(0, 0, 2), "offline ones are counted as offline");
-    assert_eq!(now["gpus_measured"], 0, "it is offline");
+    assert_eq!(now["gpus_measured"], 0, "GPUs of offline workers are not measured");
 }
 
 /// The alerts about offline workers.
@@ -94,12 +94,12 @@ async fn offline_alerts(server: &TestServer) -> Vec<(String, String)> {
     found.map(|(kind, severity)| (kind.to_owned(), severity.to_owned())).collect()
 }
 
-fn alert(kind: &str, severity: &str) -> Vec<(String, String)> {
+fn expected_alert(kind: &str, severity: &str) -> Vec<(String, String)> {
     vec![(kind.to_owned(), severity.to_owned())]
 }
 
 /// A job that runs on a new worker.
-async fn at_work(server: &TestServer) -> (String, Actor, EventStreamReader, String) {
+async fn busy_worker(server: &TestServer) -> (String, Actor, EventStreamReader, String) {
     server.put_config("digits").await;
     let (id, key, mut events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
@@ -111,15 +111,19 @@ async fn at_work(server: &TestServer) -> (String, Actor, EventStreamReader, Stri
 #[tokio::test]
 async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
     let server = TestServer::start().await;
-    let (id, _, _events, job) = at_work(&server).await;
+    let (id, _, _events, job) = busy_worker(&server).await;
     server.advance(Millis::from_secs(121)).await;
-    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"));
-    let (_, other, mut others) = server.connect_worker("gpu-2").await;
+    assert_eq!(offline_alerts(&server).await, expected_alert("offline_with_job", "critical"));
+    let (_, other, mut other_events) = server.connect_worker("gpu-2").await;
     server.advance(Millis::from_secs(10)).await;
-    others.next_offer().await;
-    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"), "its offer is unanswered");
+    other_events.next_offer().await;
+    assert_eq!(
+        offline_alerts(&server).await,
+        expected_alert("offline_with_job", "critical"),
+        "its offer is unanswered"
+    );
     server.report_status(&other, &job, json!({"status": "running", "attempt": 2})).await.expect_status(200);
-    assert_eq!(offline_alerts(&server).await, alert("offline", "warning"));
+    assert_eq!(offline_alerts(&server).await, expected_alert("offline", "warning"));
     let now = overview(&server).await;
     assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
     server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/drain"), "").await.expect_status(200);
@@ -129,10 +133,10 @@ async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
 #[tokio::test]
 async fn disconnect_is_no_alert_before_its_job_is_lost() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = at_work(&server).await;
+    let (_, key, _events, job) = busy_worker(&server).await;
     let body = json!({"left_running": [{"job_id": job, "attempt": 1}]});
     server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
     assert_eq!(offline_alerts(&server).await, []);
     server.advance(Millis::from_secs(121)).await;
-    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"));
+    assert_eq!(offline_alerts(&server).await, expected_alert("offline_with_job", "critical"));
 }

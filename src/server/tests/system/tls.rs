@@ -29,14 +29,14 @@ use crate::tls::{CertificatePaths, Tls, self_signed};
 /// Long enough for slow handshakes.
 const HANDSHAKE: Duration = Duration::from_mins(1);
 
-/// A self-signed certificate.
-pub(in crate::tests) fn self_signed_pair(directory: &Path) -> CertificatePaths {
+/// Creates a self-signed certificate, or finds the existing one.
+pub(in crate::tests) fn self_signed_certificate(directory: &Path) -> CertificatePaths {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a pair")
+    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a certificate and its key")
 }
 
-pub(in crate::tests) fn open(pair: &CertificatePaths) -> Tls {
-    Tls::open(pair.clone(), &SystemClock).expect("a certificate")
+pub(in crate::tests) fn open(paths: &CertificatePaths) -> Tls {
+    Tls::open(paths.clone(), &SystemClock).expect("a certificate")
 }
 
 /// Serves on a port until the test ends.
@@ -46,8 +46,8 @@ pub(in crate::tests) async fn serve(router: Router, tls: &Tls, handshake: Durati
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
         let timeouts = ConnectionTimeouts { handshake, ..ConnectionTimeouts::default() };
-        let room = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
-        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
+        let limiter = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
+        serve_with_timeouts(timeouts, listener, router, Some(acceptor), &limiter, &CancellationToken::new()).await;
     });
     address
 }
@@ -57,7 +57,7 @@ async fn connect(address: SocketAddr, trusted: &Path) -> std::io::Result<TlsStre
     connect_over(TcpStream::connect(address).await?, trusted, &["http/1.1"]).await
 }
 
-/// The same over an existing connection, with the names of the protocols that the client speaks.
+/// The same over an existing connection, with the names of the protocols that the client supports.
 pub(in crate::tests) async fn connect_over(
     socket: TcpStream,
     trusted: &Path,
@@ -83,28 +83,28 @@ async fn send(
     let length = body.len();
     let head = format!("{request} HTTP/1.1\r\nhost: localhost:8001\r\nconnection: close\r\ncontent-length: {length}");
     stream.write_all(format!("{head}\r\n{header}\r\n{body}").as_bytes()).await.expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer, and an end");
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.expect("a response, and the end of the connection");
+    response
 }
 
 async fn get_root(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
     send(stream, "GET /", None, "").await
 }
 
-fn hello() -> Router {
+fn hello_router() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
 #[tokio::test]
 async fn all_routes_work_over_https() {
     let directory = TempDir::new().expect("a directory");
-    let pair = self_signed_pair(directory.path());
-    let tls = open(&pair);
+    let paths = self_signed_certificate(directory.path());
+    let tls = open(&paths);
     let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let call = async |request: &str, header: &str, body: &str| {
-        let mut stream = connect(address, &pair.chain).await.expect("a handshake");
+        let mut stream = connect(address, &paths.chain).await.expect("a handshake");
         send(&mut stream, request, Some(header), body).await
     };
     let admin = format!("authorization: Bearer {ADMIN}");
@@ -126,12 +126,12 @@ async fn all_routes_work_over_https() {
     let login = call("POST /ui/login", form, &format!("password={ADMIN}")).await;
     let cookie = login.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
     assert!(cookie.starts_with("__Host-sid=") && cookie.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
-    let value = cookie.split(';').next().expect("a pair");
-    let known = call("GET /api/session", &format!("cookie: {value}"), "").await;
-    assert!(known.starts_with("HTTP/1.1 200"), "{known}");
+    let value = cookie.split(';').next().expect("a cookie");
+    let accepted = call("GET /api/session", &format!("cookie: {value}"), "").await;
+    assert!(accepted.starts_with("HTTP/1.1 200"), "{accepted}");
     let renamed = value.replace("__Host-", "");
     let planted = call("GET /api/session", &format!("cookie: {renamed}"), "").await;
-    assert!(planted.starts_with("HTTP/1.1 401"), "a plain connection could have planted it: {planted}");
+    assert!(planted.starts_with("HTTP/1.1 401"), "a cookie without the prefix is rejected: {planted}");
     let sign_out = call("POST /ui/logout", &format!("cookie: {value}"), "").await;
     assert!(sign_out.contains("set-cookie: __Host-sid=; Path=/; Max-Age=0;"), "{sign_out}");
 }
@@ -139,20 +139,20 @@ async fn all_routes_work_over_https() {
 #[tokio::test]
 async fn new_worker_page_shows_the_fingerprint() {
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&self_signed_pair(directory.path()));
+    let tls = open(&self_signed_certificate(directory.path()));
     let server = TestServer::start_with_tls(tls.clone()).await;
-    let login = server.call(&Actor::Nobody, "POST", "/ui/login", format!("password={ADMIN}")).await;
-    let cookie = |answer: &TestResponse, name: &str| {
-        let cookies = answer.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
+    let login = server.call(&Actor::Unauthenticated, "POST", "/ui/login", format!("password={ADMIN}")).await;
+    let cookie = |response: &TestResponse, name: &str| {
+        let cookies = response.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
         cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with(name)).map(str::to_owned)
     };
     let session = cookie(&login, "__Host-sid=").expect("a session");
     let created = server.call(&Actor::Cookie(session.clone()), "POST", "/ui/workers", "name=gpu-1").await;
     let page = created.headers["location"].to_str().expect("ascii").to_owned();
-    let flash = cookie(&created, "flash=").expect("a word for the next page");
-    let shown = server.get(&Actor::Cookie(format!("{session}; {flash}")), &page).await.text();
+    let flash = cookie(&created, "flash=").expect("a flash cookie");
+    let html = server.get(&Actor::Cookie(format!("{session}; {flash}")), &page).await.text();
     for text in ["--orchestrator-fingerprint ", "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT=", "<code class=\"break-all\">"] {
-        assert!(shown.contains(&format!("{text}{}", tls.fingerprint())), "{text}: {shown}");
+        assert!(html.contains(&format!("{text}{}", tls.fingerprint())), "{text}: {html}");
     }
 }
 
@@ -202,7 +202,7 @@ async fn hsts_is_sent_with_a_ca_signed_certificate() {
     std::fs::write(file("key.pem"), key.serialize_pem()).expect("written");
 
     let tls = open(&CertificatePaths { chain: file("cert.pem"), key: file("key.pem") });
-    assert_eq!(tls.pin(), None, "agents know its authority");
+    assert_eq!(tls.pin(), None, "agents verify it with its authority");
     let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let mut stream = connect(address, &file("root.pem")).await.expect("a handshake");
@@ -213,56 +213,59 @@ async fn hsts_is_sent_with_a_ca_signed_certificate() {
 #[tokio::test]
 async fn new_certificate_applies_to_new_connections() {
     let directory = TempDir::new().expect("a directory");
-    let (pair, next) =
-        (self_signed_pair(&directory.path().join("now")), self_signed_pair(&directory.path().join("next")));
+    let (paths, next) = (
+        self_signed_certificate(&directory.path().join("now")),
+        self_signed_certificate(&directory.path().join("next")),
+    );
     let first = directory.path().join("first.pem");
-    std::fs::copy(&pair.chain, &first).expect("a copy");
-    let tls = open(&pair);
+    std::fs::copy(&paths.chain, &first).expect("a copy");
+    let tls = open(&paths);
     let old = tls.fingerprint();
-    let address = serve(hello(), &tls, HANDSHAKE).await;
-    let following = tokio::spawn(tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(2)));
+    let address = serve(hello_router(), &tls, HANDSHAKE).await;
+    let watch_task = tokio::spawn(tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(2)));
     let mut before = connect(address, &first).await.expect("a handshake");
 
     // Half-written: the key does not belong to the certificate.
-    std::fs::copy(&next.key, &pair.key).expect("a copy");
-    let mut between = connect(address, &first).await.expect("the old one stays");
+    std::fs::copy(&next.key, &paths.key).expect("a copy");
+    let mut between = connect(address, &first).await.expect("the old certificate is in use");
     assert!(get_root(&mut between).await.ends_with("hello"));
 
-    std::fs::copy(&next.chain, &pair.chain).expect("a copy");
+    std::fs::copy(&next.chain, &paths.chain).expect("a copy");
     tls.key_changed(old).await;
     let mut after = connect(address, &next.chain).await.expect("a handshake");
     assert!(get_root(&mut after).await.ends_with("hello"));
-    assert!(connect(address, &first).await.is_err(), "the old one is no longer shown");
-    assert!(get_root(&mut before).await.ends_with("hello"), "what was open stays");
-    following.abort();
+    assert!(connect(address, &first).await.is_err(), "the old certificate is no longer in use");
+    assert!(get_root(&mut before).await.ends_with("hello"), "open connections stay");
+    watch_task.abort();
 }
 
 #[tokio::test]
 async fn certificate_is_created_once() {
     let directory = TempDir::new().expect("a directory");
-    let pair = self_signed_pair(directory.path());
-    let (first, chain) = (open(&pair).fingerprint(), std::fs::read(&pair.chain).expect("a file"));
-    let again = self_signed_pair(directory.path());
+    let paths = self_signed_certificate(directory.path());
+    let (first, chain) = (open(&paths).fingerprint(), std::fs::read(&paths.chain).expect("a file"));
+    let again = self_signed_certificate(directory.path());
     assert_eq!((open(&again).fingerprint(), std::fs::read(&again.chain).expect("a file")), (first, chain));
     let later = SystemClock.now() + Millis::from_secs(390 * 24 * 3_600);
-    let renewed = self_signed::load_or_create(directory.path(), &["localhost".to_owned()], later).expect("a pair");
-    assert_eq!(open(&renewed).fingerprint(), first, "agents know it by its key, which stays");
+    let renewed = self_signed::load_or_create(directory.path(), &["localhost".to_owned()], later)
+        .expect("a certificate and its key");
+    assert_eq!(open(&renewed).fingerprint(), first, "agents verify it by its key, which stays");
 }
 
 #[tokio::test]
 async fn stalled_handshake_is_closed_and_does_not_block_others() {
     let directory = TempDir::new().expect("a directory");
-    let pair = self_signed_pair(directory.path());
-    let tls = open(&pair);
-    let address = serve(hello(), &tls, Duration::from_millis(300)).await;
+    let paths = self_signed_certificate(directory.path());
+    let tls = open(&paths);
+    let address = serve(hello_router(), &tls, Duration::from_millis(300)).await;
     let mut silent = TcpStream::connect(address).await.expect("connected");
-    let mut half = TcpStream::connect(address).await.expect("connected");
-    half.write_all(&[0x16, 3, 1]).await.expect("sent");
-    let mut other = connect(address, &pair.chain).await.expect("a handshake");
+    let mut partial = TcpStream::connect(address).await.expect("connected");
+    partial.write_all(&[0x16, 3, 1]).await.expect("sent");
+    let mut other = connect(address, &paths.chain).await.expect("a handshake");
     assert!(get_root(&mut other).await.ends_with("hello"));
-    for stalled in [&mut silent, &mut half] {
-        let ended = stalled.read_to_end(&mut Vec::new()).await;
-        assert!(ended.is_ok_and(|bytes| bytes == 0), "closed");
+    for stalled in [&mut silent, &mut partial] {
+        let read_result = stalled.read_to_end(&mut Vec::new()).await;
+        assert!(read_result.is_ok_and(|bytes| bytes == 0), "closed");
     }
 }
 
@@ -292,31 +295,31 @@ async fn versions_before_tls_1_2_are_rejected() {
     const HANDSHAKE_RECORD: u8 = 0x16;
     const PROTOCOL_VERSION: [u8; 2] = [2, 70];
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&self_signed_pair(directory.path()));
-    let address = serve(hello(), &tls, HANDSHAKE).await;
+    let tls = open(&self_signed_certificate(directory.path()));
+    let address = serve(hello_router(), &tls, HANDSHAKE).await;
     for version in [[3, 0], [3, 1], [3, 2]] {
         let mut old = TcpStream::connect(address).await.expect("connected");
         old.write_all(&client_hello(version)).await.expect("sent");
-        let mut answer = Vec::new();
-        let _ = old.read_to_end(&mut answer).await;
-        assert_eq!((answer.first(), answer.get(5..7)), (Some(&ALERT), Some(&PROTOCOL_VERSION[..])), "{version:?}");
+        let mut response = Vec::new();
+        let _ = old.read_to_end(&mut response).await;
+        assert_eq!((response.first(), response.get(5..7)), (Some(&ALERT), Some(&PROTOCOL_VERSION[..])), "{version:?}");
     }
     let mut new = TcpStream::connect(address).await.expect("connected");
     new.write_all(&client_hello([3, 3])).await.expect("sent");
     let mut kind = [0];
-    new.read_exact(&mut kind).await.expect("an answer");
-    assert_eq!(kind, [HANDSHAKE_RECORD], "the same message is fine for TLS 1.2");
+    new.read_exact(&mut kind).await.expect("a response");
+    assert_eq!(kind, [HANDSHAKE_RECORD], "the same message with TLS 1.2 is accepted");
 }
 
 #[tokio::test]
 async fn plain_http_gets_an_error_on_the_tls_port() {
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&self_signed_pair(directory.path()));
-    let address = serve(hello(), &tls, HANDSHAKE).await;
+    let tls = open(&self_signed_certificate(directory.path()));
+    let address = serve(hello_router(), &tls, HANDSHAKE).await;
     let mut plain = TcpStream::connect(address).await.expect("connected");
-    let answer = get_root(&mut plain).await;
-    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("write https://"), "{answer}");
-    let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON");
+    let response = get_root(&mut plain).await;
+    assert!(response.starts_with("HTTP/1.1 400") && response.contains("write https://"), "{response}");
+    let body: Value = serde_json::from_str(response.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON");
     assert_eq!(body["code"], "tls_required");
 
     let mut junk = TcpStream::connect(address).await.expect("connected");

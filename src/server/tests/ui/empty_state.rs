@@ -8,19 +8,19 @@ use crate::tests::harness::{Actor, TestServer};
 
 /// Returns which of these sentences a page shows in elements of their own.
 async fn shown_sentences<'s>(server: &TestServer, path: &str, sentences: &[&'s str]) -> Vec<&'s str> {
-    let shown = page(server, &log_in(server).await, path).await.replace("<!>", "");
-    sentences.iter().copied().filter(|sentence| shown.contains(&format!(">{sentence}<"))).collect()
+    let html = page(server, &log_in(server).await, path).await.replace("<!>", "");
+    sentences.iter().copied().filter(|sentence| html.contains(&format!(">{sentence}<"))).collect()
 }
 
-const COMING: [&str; 4] =
+const PENDING_TEXTS: [&str; 4] =
     ["No metrics yet.", "No samples yet.", "No files yet.", "The log appears when the job starts."];
-const OVER: [&str; 4] = [
+const ENDED_TEXTS: [&str; 4] = [
     "No metrics reported.",
     "This job produced no samples.",
     "This job produced no files.",
     "No log: the job never started.",
 ];
-const OLDER: &str = "The worker's older agent sends no metrics, samples or log.";
+const OLDER_AGENT_TEXT: &str = "The worker's older agent sends no metrics, samples or log.";
 
 #[tokio::test]
 async fn cancelled_job_shows_no_pending_results() {
@@ -28,12 +28,12 @@ async fn cancelled_job_shows_no_pending_results() {
     server.put_config("digits").await;
     let job = server.submit("digits").await;
     let path = format!("/jobs/{job}");
-    let all = [COMING, OVER].concat();
-    assert_eq!(shown_sentences(&server, &path, &all).await, COMING);
+    let all = [PENDING_TEXTS, ENDED_TEXTS].concat();
+    assert_eq!(shown_sentences(&server, &path, &all).await, PENDING_TEXTS);
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
-    assert_eq!(shown_sentences(&server, &path, &all).await, OVER);
-    let shown = page(&server, &log_in(&server).await, &path).await;
-    assert!(!shown.contains("class=\"readings\"") && !shown.contains("job-percent"), "{shown}");
+    assert_eq!(shown_sentences(&server, &path, &all).await, ENDED_TEXTS);
+    let html = page(&server, &log_in(&server).await, &path).await;
+    assert!(!html.contains("class=\"readings\"") && !html.contains("job-percent"), "{html}");
 }
 
 #[tokio::test]
@@ -45,7 +45,10 @@ async fn older_agent_shows_no_missing_data() {
     events.next_of_type("job_submit").await;
     assert_eq!(server.job(&job).await["older_agent"], true);
     let path = format!("/jobs/{job}");
-    assert_eq!(shown_sentences(&server, &path, &[&COMING[..], &[OLDER]].concat()).await, [COMING[2], OLDER]);
+    assert_eq!(
+        shown_sentences(&server, &path, &[&PENDING_TEXTS[..], &[OLDER_AGENT_TEXT]].concat()).await,
+        [PENDING_TEXTS[2], OLDER_AGENT_TEXT]
+    );
 
     let (_, _, _events) = server.connect_worker("gpu-1").await;
     let body = json!({"config_name": "digits", "target": "worker"});
@@ -81,22 +84,25 @@ async fn unreported_values_are_not_shown_as_none() {
         let list = page(&server, &session, "/admin/workers").await.matches("title=\"No GPU\"").count();
         (count(&unconnected).await, count(&bare).await, list)
     };
-    assert_eq!(pages().await, (0, 0, 0), "neither has come yet");
+    assert_eq!(pages().await, (0, 0, 0), "neither has registered yet");
     server.register(&key, json!([])).await;
     let (unconnected, bare, list) = pages().await;
-    assert!(unconnected == 0 && bare > 0 && list == 1, "one has come, and has none: {unconnected}, {bare}, {list}");
+    assert!(
+        unconnected == 0 && bare > 0 && list == 1,
+        "one has registered without a GPU: {unconnected}, {bare}, {list}"
+    );
 }
 
 #[tokio::test]
 async fn empty_configuration_list_shows_how_to_add_one() {
     let server = TestServer::start().await;
     for path in ["/configs", "/train"] {
-        let shown = page(&server, &log_in(&server).await, path).await.replace("<!>", "");
-        let (_, ways) = shown.split_once("No configurations yet").expect("that there is none");
-        let (button, ways) = ways.split_once("</a>").expect("a button");
+        let html = page(&server, &log_in(&server).await, path).await.replace("<!>", "");
+        let (_, instructions) = html.split_once("No configurations yet").expect("the text of an empty list");
+        let (button, instructions) = instructions.split_once("</a>").expect("a button");
         assert!(button.contains("class=\"btn") && button.contains("href=\"/configs/new\""), "{path}: {button}");
         let lines: Vec<&str> =
-            ways.split("<p class=\"w-full\">").skip(1).filter_map(|line| line.split("</p>").next()).collect();
+            instructions.split("<p class=\"w-full\">").skip(1).filter_map(|line| line.split("</p>").next()).collect();
         let [cli, api] = lines[..] else { panic!("{path}: {lines:?}") };
         assert!(cli.starts_with("CLI: <code") && cli.contains("simpletuner configs push DIRECTORY"), "{path}: {cli}");
         assert!(api.starts_with("API: <code") && api.contains("PUT /api/configs/{name}"), "{path}: {api}");

@@ -29,16 +29,18 @@ fn field_errors(page: &str) -> BTreeMap<String, String> {
     errors.filter_map(error).collect()
 }
 
-/// Returns the names of the controls that are marked as invalid with the ids of their messages, and those with the focus.
+/// Returns the names of the controls that are marked as invalid, with the ids of their messages, and the names of those
+/// with the focus.
 fn invalid_controls(page: &str) -> (Vec<(String, String)>, Vec<String>) {
     let name = |tag: &str| attribute(tag, "name").unwrap_or_default().to_owned();
-    let wrong = tags(page).filter(|tag| attribute(tag, "aria-invalid") == Some("true"));
-    let wrong = wrong.map(|tag| (name(tag), attribute(tag, "aria-describedby").unwrap_or_default().to_owned()));
+    let invalid_tags = tags(page).filter(|tag| attribute(tag, "aria-invalid") == Some("true"));
+    let invalid_tags =
+        invalid_tags.map(|tag| (name(tag), attribute(tag, "aria-describedby").unwrap_or_default().to_owned()));
     let focused = tags(page).filter(|tag| tag.contains(" autofocus")).map(name);
-    (wrong.collect(), focused.collect())
+    (invalid_tags.collect(), focused.collect())
 }
 
-fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned_pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
     all.iter().map(|(name, message)| ((*name).to_owned(), (*message).to_owned())).collect()
 }
 
@@ -48,14 +50,14 @@ async fn rejected_job_form() {
     server.put_config("digits").await;
     let session = log_in(&server).await;
     let form = "config=digits&gpus=0&min_vram=much&labels=team%3Dnlp&labels=nonsense&overrides=no&max_runtime=soon&max_retries=3";
-    let (back, cookies) = post(&server, &session, "/ui/jobs", form).await;
-    assert_eq!(back, "/train");
-    let shown = page(&server, &cookies, &back).await;
-    let errors = field_errors(&shown);
+    let (location, cookies) = post(&server, &session, "/ui/jobs", form).await;
+    assert_eq!(location, "/train");
+    let html = page(&server, &cookies, &location).await;
+    let errors = field_errors(&html);
     assert_eq!(errors.keys().collect::<Vec<_>>(), ["gpus", "labels", "max_runtime", "min_vram", "overrides"]);
     assert_eq!(errors["gpus"], "GPUs must be 1 to 64, or empty.");
     assert!(errors["labels"].contains("nonsense") && !errors["labels"].contains("team"), "{}", errors["labels"]);
-    let (controls, focused) = invalid_controls(&shown);
+    let (controls, focused) = invalid_controls(&html);
     let expected = [
         ("gpus", "gpus-hint gpus-error"),
         ("min_vram", "min_vram-hint min_vram-error"),
@@ -63,8 +65,8 @@ async fn rejected_job_form() {
         ("overrides", "settings-hint overrides-error"),
         ("max_runtime", "max_runtime-hint max_runtime-error"),
     ];
-    assert_eq!((controls, focused), (pairs(&expected), vec!["gpus".to_owned()]));
-    assert!(shown.contains("value=\"nonsense\"") && shown.contains("value=\"soon\""), "what was typed is kept");
+    assert_eq!((controls, focused), (owned_pairs(&expected), vec!["gpus".to_owned()]));
+    assert!(html.contains("value=\"nonsense\"") && html.contains("value=\"soon\""), "the form keeps its input");
     // A check without submit shows the same errors.
     let checked = page(&server, &session, "/train?config=digits&gpus=0&max_retries=999").await;
     assert_eq!(field_errors(&checked).keys().collect::<Vec<_>>(), ["gpus", "max_retries"]);
@@ -76,31 +78,32 @@ async fn rejected_worker_form() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
     let form = "name=&labels=nonsense&expires_in_days=0&networks=10.0.0.0%2F33+here";
-    let (back, cookies) = post(&server, &session, "/ui/workers", form).await;
-    assert_eq!(back, "/admin/workers/new");
-    let shown = page(&server, &cookies, &back).await;
-    let errors = field_errors(&shown);
+    let (location, cookies) = post(&server, &session, "/ui/workers", form).await;
+    assert_eq!(location, "/admin/workers/new");
+    let html = page(&server, &cookies, &location).await;
+    let errors = field_errors(&html);
     assert_eq!(errors.keys().collect::<Vec<_>>(), ["expires_in_days", "labels", "name", "networks"]);
     assert!(errors["labels"].contains("nonsense"), "{errors:?}");
     assert!(errors["networks"].contains("10.0.0.0/33") && errors["networks"].contains("here"), "{errors:?}");
-    let (controls, focused) = invalid_controls(&shown);
+    let (controls, focused) = invalid_controls(&html);
     let names: Vec<&str> = controls.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((names, focused), (vec!["name", "labels", "expires_in_days", "networks"], vec!["name".to_owned()]));
-    // A label without a value, which was silently dropped before.
-    let (back, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1&labels=nonsense").await;
-    let shown = page(&server, &cookies, &back).await;
-    assert_eq!(field_errors(&shown).keys().collect::<Vec<_>>(), ["labels"]);
-    assert_eq!(invalid_controls(&shown).1, ["labels"]);
+    // A label without a value.
+    let (location, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1&labels=nonsense").await;
+    let html = page(&server, &cookies, &location).await;
+    assert_eq!(field_errors(&html).keys().collect::<Vec<_>>(), ["labels"]);
+    assert_eq!(invalid_controls(&html).1, ["labels"]);
     // A conflict is shown at its field, too.
     let (id, _) = server.create_worker("gpu-1").await;
     server.create_worker("gpu-2").await;
-    let (back, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1").await;
-    assert_eq!(field_errors(&page(&server, &cookies, &back).await).keys().collect::<Vec<_>>(), ["name"]);
+    let (location, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1").await;
+    assert_eq!(field_errors(&page(&server, &cookies, &location).await).keys().collect::<Vec<_>>(), ["name"]);
     let edit = format!("/admin/workers/{id}/edit");
-    let (back, cookies) = post(&server, &session, &format!("/ui/workers/{id}/edit"), "name=&labels=x&networks=y").await;
-    assert_eq!(back, edit);
-    let shown = page(&server, &cookies, &back).await;
-    assert_eq!(field_errors(&shown).keys().collect::<Vec<_>>(), ["labels", "name", "networks"]);
+    let (location, cookies) =
+        post(&server, &session, &format!("/ui/workers/{id}/edit"), "name=&labels=x&networks=y").await;
+    assert_eq!(location, edit);
+    let html = page(&server, &cookies, &location).await;
+    assert_eq!(field_errors(&html).keys().collect::<Vec<_>>(), ["labels", "name", "networks"]);
 }
 
 #[tokio::test]
@@ -112,16 +115,16 @@ async fn rejected_configuration_form() {
         format!("&file.{index}={}&text.{index}={}", percent_escaped(name), percent_escaped(text))
     });
     let form = format!("name=a%2Fb{}", files.collect::<String>());
-    let (back, cookies) = post(&server, &session, "/ui/configs", &form).await;
-    assert_eq!(back, "/configs/new");
-    let shown = page(&server, &cookies, &back).await;
-    let errors = field_errors(&shown);
+    let (location, cookies) = post(&server, &session, "/ui/configs", &form).await;
+    assert_eq!(location, "/configs/new");
+    let html = page(&server, &cookies, &location).await;
+    let errors = field_errors(&html);
     assert_eq!(errors.keys().collect::<Vec<_>>(), ["file.1", "file.2", "name", "text.0"]);
     assert!(errors["file.1"].contains("../up.json") && errors["text.0"].contains("not a JSON object"), "{errors:?}");
-    let (controls, focused) = invalid_controls(&shown);
+    let (controls, focused) = invalid_controls(&html);
     let expected =
         [("name", "name-error"), ("text.0", "text.0-error"), ("file.1", "file.1-error"), ("file.2", "file.2-error")];
-    assert_eq!((controls, focused), (pairs(&expected), vec!["name".to_owned()]));
+    assert_eq!((controls, focused), (owned_pairs(&expected), vec!["name".to_owned()]));
     assert_eq!(server.get(&Actor::Admin, "/api/configs").await.expect_status(200)["configs"], json!([]));
 }
 
@@ -131,11 +134,12 @@ async fn rejected_token_form() {
     let ada = server.add_user("ada", "researcher").await;
     let Actor::Cookie(session) = &ada else { unreachable!("a browser") };
     for days in ["0", "soon"] {
-        let (back, cookies) = post(&server, session, "/ui/account/tokens", &format!("name=My+Token&days={days}")).await;
-        let shown = page(&server, &cookies, &back).await;
-        assert_eq!(field_errors(&shown).keys().collect::<Vec<_>>(), ["days", "name"], "{days}");
-        assert!(shown.contains(&format!("value=\"{days}\"")), "what was typed is kept");
-        assert_eq!(invalid_controls(&shown).1, ["name"]);
+        let (location, cookies) =
+            post(&server, session, "/ui/account/tokens", &format!("name=My+Token&days={days}")).await;
+        let html = page(&server, &cookies, &location).await;
+        assert_eq!(field_errors(&html).keys().collect::<Vec<_>>(), ["days", "name"], "{days}");
+        assert!(html.contains(&format!("value=\"{days}\"")), "the form keeps its input");
+        assert_eq!(invalid_controls(&html).1, ["name"]);
     }
     let tokens = server.get(&ada, "/api/account/tokens").await.expect_status(200);
     assert_eq!(tokens["tokens"], json!([]));
@@ -145,24 +149,24 @@ async fn rejected_token_form() {
 async fn rejected_user_form() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
-    let (back, cookies) = post(&server, &session, "/ui/users", "name=Ada+L&role=lead&password=short").await;
-    let shown = page(&server, &cookies, &back).await;
-    assert_eq!(field_errors(&shown).keys().collect::<Vec<_>>(), ["name", "password"]);
-    assert_eq!(invalid_controls(&shown).1, ["name"]);
+    let (location, cookies) = post(&server, &session, "/ui/users", "name=Ada+L&role=lead&password=short").await;
+    let html = page(&server, &cookies, &location).await;
+    assert_eq!(field_errors(&html).keys().collect::<Vec<_>>(), ["name", "password"]);
+    assert_eq!(invalid_controls(&html).1, ["name"]);
 }
 
 #[tokio::test]
 async fn rejected_setup_form() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
     let code = server.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
-    let (back, cookies) = post(&server, "", "/ui/setup", &format!("code={code}&name=Ada+L&password=short")).await;
-    assert_eq!(back, "/login");
-    let shown = page(&server, &cookies, &back).await;
-    assert_eq!(field_errors(&shown).keys().collect::<Vec<_>>(), ["name", "password"]);
+    let (location, cookies) = post(&server, "", "/ui/setup", &format!("code={code}&name=Ada+L&password=short")).await;
+    assert_eq!(location, "/login");
+    let html = page(&server, &cookies, &location).await;
+    assert_eq!(field_errors(&html).keys().collect::<Vec<_>>(), ["name", "password"]);
     let expected = [("name", "name-hint name-error"), ("password", "password-hint password-error")];
-    assert_eq!(invalid_controls(&shown), (pairs(&expected), vec!["name".to_owned()]));
-    let (back, cookies) = post(&server, "", "/ui/setup", &format!("code=x&name=ada&password={PASSWORD}")).await;
-    assert_eq!(invalid_controls(&page(&server, &cookies, &back).await).1, ["code"]);
+    assert_eq!(invalid_controls(&html), (owned_pairs(&expected), vec!["name".to_owned()]));
+    let (location, cookies) = post(&server, "", "/ui/setup", &format!("code=x&name=ada&password={PASSWORD}")).await;
+    assert_eq!(invalid_controls(&page(&server, &cookies, &location).await).1, ["code"]);
 }
 
 #[tokio::test]
@@ -179,15 +183,15 @@ async fn the_api_lists_each_field() {
         [("worker_labels", "invalid_labels"), ("gpu_count", "out_of_range"), ("max_retries", "out_of_range")];
     assert_eq!(fields(&rejected), expected.map(|(field, code)| (json!(field), json!(code))));
     assert_eq!(rejected["detail"], rejected["errors"][0]["detail"], "the first is the problem itself");
-    let one = json!({"config_name": "digits", "gpu_count": 0});
-    let rejected = server.post(&Actor::Admin, "/api/queue/submit", one).await.expect_problem(422, "out_of_range");
+    let body = json!({"config_name": "digits", "gpu_count": 0});
+    let rejected = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_problem(422, "out_of_range");
     assert_eq!((fields(&rejected).len(), &rejected["field"]), (1, &json!("gpu_count")));
     let user = json!({"name": "Ada L", "role": "viewer", "password": "short"});
     let rejected = server.post(&Actor::Admin, "/api/admin/users", user).await.expect_problem(422, "out_of_range");
-    let why = |at: usize| rejected["errors"][at]["why"].clone();
-    assert_eq!((fields(&rejected).len(), why(0), why(1)), (2, Value::Null, json!("short")));
-    let none = server.get(&Actor::Admin, "/api/queue/j_none").await.expect_problem(404, "job_not_found");
-    assert_eq!(none.get("errors"), None);
+    let reason = |at: usize| rejected["errors"][at]["why"].clone();
+    assert_eq!((fields(&rejected).len(), reason(0), reason(1)), (2, Value::Null, json!("short")));
+    let problem = server.get(&Actor::Admin, "/api/queue/j_none").await.expect_problem(404, "job_not_found");
+    assert_eq!(problem.get("errors"), None);
 }
 
 #[tokio::test]

@@ -8,11 +8,11 @@ use super::pages::page;
 use crate::tests::harness::{Actor, TestServer};
 
 /// Returns the cookies of an admin's browser, with these added.
-async fn browser(server: &TestServer, more: &str) -> String {
+async fn browser(server: &TestServer, cookies: &str) -> String {
     let Actor::Cookie(session) = server.log_in("ada", crate::tests::harness::PASSWORD).await.expect("a login") else {
         panic!("a browser")
     };
-    format!("{session}; {more}")
+    format!("{session}; {cookies}")
 }
 
 #[tokio::test]
@@ -40,13 +40,13 @@ async fn times_use_the_zone_of_a_valid_cookie_unless_utc_is_chosen() {
             (&worker, &[now, deadline]),
             (&events, &[now, deadline]),
         ] {
-            let shown = page(&server, &browser, path).await;
+            let html = page(&server, &browser, path).await;
             for text in texts {
-                assert!(shown.contains(text), "{cookies}: {path} says {text}: {shown}");
+                assert!(html.contains(text), "{cookies}: {path} says {text}: {html}");
             }
             let is_local = |text: &str| text.contains("UTC+") || text.contains("UTC\u{2212}");
-            assert_eq!(is_local(&shown), is_local(now), "{cookies}: {path}");
-            assert!(!shown.contains("<script>alert"), "{path}");
+            assert_eq!(is_local(&html), is_local(now), "{cookies}: {path}");
+            assert!(!html.contains("<script>alert"), "{path}");
         }
     }
     let response =
@@ -60,9 +60,9 @@ async fn each_page_asks_the_browser_for_its_zone() {
     server.add_user("ada", "admin").await;
     let browser = browser(&server, "").await;
     for (cookies, path) in [("", "/login"), (&browser, "/"), (&browser, "/usage")] {
-        let shown = page(&server, cookies, path).await;
-        let (before, script) = shown.split_once("resolvedOptions().timeZone").expect("a script");
-        assert!(before.ends_with("Intl.DateTimeFormat().") && script.contains("time_zone=${zone}"), "{path}: {shown}");
+        let html = page(&server, cookies, path).await;
+        let (before, script) = html.split_once("resolvedOptions().timeZone").expect("a script");
+        assert!(before.ends_with("Intl.DateTimeFormat().") && script.contains("time_zone=${zone}"), "{path}: {html}");
         let (_, tag) = before.rsplit_once("<script").expect("a script");
         assert!(tag.starts_with(" nonce=\""), "{path}: {tag}");
     }
@@ -76,24 +76,24 @@ async fn filters_use_local_time_and_urls_use_utc() {
     server.submit("digits").await;
     let browser = browser(&server, "time_zone=Asia/Kolkata").await;
     for path in ["/jobs", "/admin/audit"] {
-        let shown = page(&server, &browser, path).await;
-        assert!(shown.contains("(Asia/Kolkata)") && !shown.contains("(UTC)"), "{path}: {shown}");
-        assert!(shown.contains(r#"name="time_zone" value="Asia/Kolkata""#), "{path}: {shown}");
-        let typed = format!("{path}?since=2024-01-15T16%3A00&until=&time_zone=Asia%2FKolkata");
-        let answer = server.get(&Actor::Cookie(browser.clone()), &typed).await;
-        let to = answer.headers[header::LOCATION].to_str().expect("ascii");
-        assert_eq!((answer.status.as_u16(), to), (303, &*format!("{path}?since=2024-01-15T10%3A30%3A00.000Z")));
-        let shown = page(&server, &browser, to).await;
-        assert!(shown.contains(r#"value="2024-01-15T16:00""#), "{path}: {shown}");
-        assert!(path != "/jobs" || shown.contains("15 Jan 2024, 16:00:00 UTC+05:30"), "the chip: {shown}");
-        assert!(shown.contains("<tbody"), "{path}: it is not earlier: {shown}");
+        let html = page(&server, &browser, path).await;
+        assert!(html.contains("(Asia/Kolkata)") && !html.contains("(UTC)"), "{path}: {html}");
+        assert!(html.contains(r#"name="time_zone" value="Asia/Kolkata""#), "{path}: {html}");
+        let form_path = format!("{path}?since=2024-01-15T16%3A00&until=&time_zone=Asia%2FKolkata");
+        let response = server.get(&Actor::Cookie(browser.clone()), &form_path).await;
+        let location = response.headers[header::LOCATION].to_str().expect("ascii");
+        assert_eq!((response.status.as_u16(), location), (303, &*format!("{path}?since=2024-01-15T10%3A30%3A00.000Z")));
+        let html = page(&server, &browser, location).await;
+        assert!(html.contains(r#"value="2024-01-15T16:00""#), "{path}: {html}");
+        assert!(path != "/jobs" || html.contains("15 Jan 2024, 16:00:00 UTC+05:30"), "the chip: {html}");
+        assert!(html.contains("<tbody"), "{path}: the entry is listed: {html}");
         let later = format!("{path}?since=2024-01-15T16%3A01&time_zone=Asia%2FKolkata");
-        let answer = server.get(&Actor::Cookie(browser.clone()), &later).await;
-        let later = page(&server, &browser, answer.headers[header::LOCATION].to_str().expect("ascii")).await;
+        let response = server.get(&Actor::Cookie(browser.clone()), &later).await;
+        let later = page(&server, &browser, response.headers[header::LOCATION].to_str().expect("ascii")).await;
         assert!(!later.contains("<tbody"), "{path}: {later}");
         // In UTC the page shows the same time.
-        let shown = page(&server, &format!("{browser}; zone=utc"), to).await;
-        assert!(shown.contains("(UTC)") && shown.contains(r#"value="2024-01-15T10:30""#), "{path}: {shown}");
+        let html = page(&server, &format!("{browser}; zone=utc"), location).await;
+        assert!(html.contains("(UTC)") && html.contains(r#"value="2024-01-15T10:30""#), "{path}: {html}");
     }
 }
 
@@ -120,14 +120,14 @@ async fn usage_is_grouped_by_local_days() {
         ("time_zone=Asia/Kolkata", &[("2024-01-15", "8.0"), ("2024-01-16", "1.0")][..], "Asia/Kolkata"),
         ("theme=dark", &[("2024-01-15", "9.0")], "UTC"),
     ] {
-        let shown = page(&server, &browser(&server, cookies).await, "/usage?from=2024-01-15").await;
-        let shown = shown.replace("<!>", "");
+        let html = page(&server, &browser(&server, cookies).await, "/usage?from=2024-01-15").await;
+        let html = html.replace("<!>", "");
         for (day, hours) in days {
             let row = format!(r#"<th scope="row">{day}</th><td class="num">{hours}</td>"#);
-            assert!(shown.contains(&row), "{zone}: {row}: {shown}");
+            assert!(html.contains(&row), "{zone}: {row}: {html}");
         }
-        assert_eq!(shown.contains("2024-01-16"), days.len() == 2, "{zone}: {shown}");
-        assert!(shown.contains(&format!("by hour ({zone}).")), "{zone}: {shown}");
-        assert!(shown.contains(&format!("<span>{zone}</span>")), "{zone}: {shown}");
+        assert_eq!(html.contains("2024-01-16"), days.len() == 2, "{zone}: {html}");
+        assert!(html.contains(&format!("by hour ({zone}).")), "{zone}: {html}");
+        assert!(html.contains(&format!("<span>{zone}</span>")), "{zone}: {html}");
     }
 }

@@ -27,7 +27,7 @@ async fn worker_shows_its_attempts_and_recent_outcomes() {
     let (id, key, _events) = server.connect_worker("gpu-1").await;
     let none = get_list(&server, &id, "attempts", "").await;
     assert_eq!((&none["attempts"], &none["record"]["attempts"]), (&json!([]), &json!(0)));
-    assert_eq!(none["record"]["success_percent"], json!(null), "of nothing there is no rate");
+    assert_eq!(none["record"]["success_percent"], json!(null), "without attempts there is no rate");
 
     let first = run_attempt(&server, &key, "completed", 70).await;
     for _ in 0..2 {
@@ -35,7 +35,8 @@ async fn worker_shows_its_attempts_and_recent_outcomes() {
     }
     let last = run_attempt(&server, &key, "failed", 5).await;
     let response = get_list(&server, &id, "attempts", "").await;
-    let jobs: Vec<_> = response["attempts"].as_array().expect("a list").iter().map(|one| &one["job_id"]).collect();
+    let jobs: Vec<_> =
+        response["attempts"].as_array().expect("a list").iter().map(|attempt| &attempt["job_id"]).collect();
     assert_eq!((jobs.len(), jobs[0], jobs[3]), (4, &json!(last), &json!(first)), "newest first");
     let newest = &response["attempts"][0];
     assert_eq!((&newest["config_name"], &newest["attempt"]), (&json!("digits"), &json!(1)));
@@ -44,12 +45,16 @@ async fn worker_shows_its_attempts_and_recent_outcomes() {
     assert_eq!((&record["attempts"], &record["completed"], &record["failed"]), (&json!(4), &json!(1), &json!(3)));
     assert_eq!((&record["success_percent"], &record["fast_failures"]), (&json!(25.0), &json!(3)));
     let attention = server.get(&Actor::Admin, "/api/overview").await.expect_status(200)["attention"].clone();
-    let alert = attention.as_array().expect("a list").iter().find(|one| one["kind"] == "fast_failures");
+    let alert = attention.as_array().expect("a list").iter().find(|entry| entry["kind"] == "fast_failures");
     assert_eq!(alert.expect("an alert")["count"], 3, "the overview counts the same");
 
     run_attempt(&server, &key, "failed", 70).await;
     let record = get_list(&server, &id, "attempts", "").await["record"].clone();
-    assert_eq!((&record["fast_failures"], &record["failed"]), (&json!(0), &json!(4)), "one has lasted since");
+    assert_eq!(
+        (&record["fast_failures"], &record["failed"]),
+        (&json!(0), &json!(4)),
+        "a later attempt has lasted longer"
+    );
 }
 
 #[tokio::test]
@@ -67,7 +72,7 @@ async fn attempts_of_the_worker_are_paged() {
     let second = get_list(&server, &id, "attempts", &format!("?limit=2&cursor={cursor}")).await;
     assert_eq!((second["attempts"].as_array().map(Vec::len), second.get("next_cursor")), (Some(1), None));
     assert_ne!(second["attempts"][0]["job_id"], first["attempts"][1]["job_id"]);
-    assert_eq!(second["record"], first["record"], "it is about all of them");
+    assert_eq!(second["record"], first["record"], "the record is about all attempts");
     assert_eq!(get_list(&server, &other, "attempts", "").await["attempts"], json!([]));
     for resource in ["attempts", "events"] {
         let path = format!("/api/admin/workers/{id}/{resource}");
@@ -92,9 +97,9 @@ async fn worker_events_are_listed_newest_first() {
     server.post(&ada, &format!("{path}/resume"), json!({})).await.expect_status(200);
     let response = get_list(&server, &id, "events", "").await;
     let events = response["events"].as_array().expect("a list");
-    let words: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("text")).collect();
-    let all = ["worker.resumed", "worker.drained", "worker.online", "worker.registered", "worker.created"];
-    assert_eq!(words, all);
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("text")).collect();
+    let expected = ["worker.resumed", "worker.drained", "worker.online", "worker.registered", "worker.created"];
+    assert_eq!(names, expected);
     assert_eq!((&events[0]["actor"], &events[2]["actor"]), (&json!("ada"), &json!(format!("worker:{id}"))));
     assert_eq!(events[1]["detail"]["reason"], "riser cable");
     let first = get_list(&server, &id, "events", "?limit=4").await;
@@ -111,10 +116,10 @@ async fn worker_shows_its_status_of_the_last_day() {
     let statuses = async |id: &str| {
         let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
         let all = worker["last_day"].as_array().expect("a list").clone();
-        assert_eq!(all.last().expect("it stands somehow")["since"], worker["status_since"]);
+        assert_eq!(all.last().expect("a status")["since"], worker["status_since"]);
         all.iter().map(|span| span["status"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(statuses(&id).await, [json!(null)], "never heard of");
+    assert_eq!(statuses(&id).await, [json!(null)], "it has never connected");
 
     server.put_config("digits").await;
     let (id, key, _events) = server.connect_worker("gpu-1").await;
@@ -125,8 +130,8 @@ async fn worker_shows_its_status_of_the_last_day() {
     server.post(&Actor::Admin, &format!("{path}/drain"), json!({})).await.expect_status(200);
     server.advance(Millis::from_secs(5)).await;
     assert_eq!(statuses(&id).await, ["idle", "busy", "idle", "draining"]);
-    let (page, one) = (server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200), json!(null));
-    assert_eq!(page["workers"][0]["last_day"], one, "a list does not tell it");
+    let page = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    assert_eq!(page["workers"][0]["last_day"], json!(null), "lists do not contain it");
 }
 
 #[tokio::test]

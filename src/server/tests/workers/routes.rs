@@ -21,9 +21,9 @@ async fn worker_is_created_and_its_token_shown_once() {
         command.ends_with("--orchestrator-url http://localhost:8001 --name 'gpu worker 1' --persistent"),
         "{command}"
     );
-    let listed = server.get(&Actor::Admin, "/api/admin/workers").await;
-    assert!(!listed.text().contains(token), "a token is shown once");
-    let worker = &listed.json()["workers"][0];
+    let list = server.get(&Actor::Admin, "/api/admin/workers").await;
+    assert!(!list.text().contains(token), "a token is shown once");
+    let worker = &list.json()["workers"][0];
     assert_eq!((&worker["id"], &worker["status"]), (&created["worker_id"], &json!("offline")));
     assert_eq!((&worker["last_heartbeat"], &worker["worker_type"]), (&json!(null), &json!("persistent")));
 }
@@ -37,7 +37,7 @@ async fn worker_without_a_type_becomes_ephemeral_by_its_command() {
     assert!(command.ends_with("--orchestrator-url http://localhost:8001 --name worker-1"), "{command}");
     let path = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
     let worker_type = async || server.get(&Actor::Admin, &path).await.expect_status(200)["worker_type"].clone();
-    assert_eq!(worker_type().await, json!(null), "its agent decides");
+    assert_eq!(worker_type().await, json!(null), "its agent determines the type");
     let key = Actor::worker(created["token"].as_str().expect("text"));
     // An agent without `--persistent`.
     server.post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": false})).await.expect_status(200);
@@ -47,22 +47,22 @@ async fn worker_without_a_type_becomes_ephemeral_by_its_command() {
 #[tokio::test]
 async fn invalid_input_is_explained_and_changes_nothing() {
     let server = TestServer::start().await;
-    let make = async |body: &str| server.call(&Actor::Admin, "POST", "/api/admin/workers", body.to_owned()).await;
-    make("{").await.expect_problem(400, "invalid_json");
-    make("{}").await.expect_problem(400, "invalid_json");
-    make(r#"["x", null, {}, false]"#).await.expect_problem(400, "invalid_json");
-    make(r#"{"name": "x", "worker_type": "banana"}"#).await.expect_problem(400, "invalid_json");
-    make(r#"{"name": "  "}"#).await.expect_problem(422, "invalid_name");
-    make(r#"{"name": "a\u0007b"}"#).await.expect_problem(422, "invalid_name");
-    make(r#"{"name": "a\u202eb"}"#).await.expect_problem(422, "invalid_name");
-    make(r#"{"name": "x", "labels": {"k": "\u2066v"}}"#).await.expect_problem(422, "invalid_labels");
-    make(&json!({"name": "x".repeat(65)}).to_string()).await.expect_problem(422, "invalid_name");
+    let create = async |body: &str| server.call(&Actor::Admin, "POST", "/api/admin/workers", body.to_owned()).await;
+    create("{").await.expect_problem(400, "invalid_json");
+    create("{}").await.expect_problem(400, "invalid_json");
+    create(r#"["x", null, {}, false]"#).await.expect_problem(400, "invalid_json");
+    create(r#"{"name": "x", "worker_type": "banana"}"#).await.expect_problem(400, "invalid_json");
+    create(r#"{"name": "  "}"#).await.expect_problem(422, "invalid_name");
+    create(r#"{"name": "a\u0007b"}"#).await.expect_problem(422, "invalid_name");
+    create(r#"{"name": "a\u202eb"}"#).await.expect_problem(422, "invalid_name");
+    create(r#"{"name": "x", "labels": {"k": "\u2066v"}}"#).await.expect_problem(422, "invalid_labels");
+    create(&json!({"name": "x".repeat(65)}).to_string()).await.expect_problem(422, "invalid_name");
     let many: std::collections::BTreeMap<_, _> = (0..33).map(|n| (n.to_string(), "")).collect();
-    make(&json!({"name": "x", "labels": many}).to_string()).await.expect_problem(422, "invalid_labels");
-    make(&json!({"name": "x".repeat(300 << 10)}).to_string()).await.expect_problem(413, "body_too_large");
+    create(&json!({"name": "x", "labels": many}).to_string()).await.expect_problem(422, "invalid_labels");
+    create(&json!({"name": "x".repeat(300 << 10)}).to_string()).await.expect_problem(413, "body_too_large");
     assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 0);
-    let worker = make(r#"{"name": "x"}"#).await.expect_status(201);
-    make(r#"{"name": "x"}"#).await.expect_problem(409, "name_taken");
+    let worker = create(r#"{"name": "x"}"#).await.expect_status(201);
+    create(r#"{"name": "x"}"#).await.expect_problem(409, "name_taken");
     let drain = format!("/api/admin/workers/{}/drain", worker["worker_id"].as_str().expect("text"));
     server.call(&Actor::Admin, "POST", &drain, "\u{c}").await.expect_problem(400, "invalid_json");
     server.call(&Actor::Admin, "POST", &drain, "").await.expect_status(200);
@@ -90,9 +90,9 @@ async fn the_list_is_filtered_counted_and_paged() {
     assert_eq!((&second["before"], &second["previous_cursor"]), (&json!(50), &json!("")));
     let third = get("?limit=20&cursor=w089").await;
     assert_eq!((&third["before"], &third["workers"][0]["name"]), (&json!(91), &json!("w090")), "after online-one too");
-    let back = get(&format!("?limit=20&cursor={}", third["previous_cursor"].as_str().expect("more"))).await;
-    assert_eq!((&back["workers"][0]["name"], &back["before"]), (&json!("w070"), &json!(71)));
-    assert_eq!(back["next_cursor"], "w089", "the page before ends where this one begins");
+    let previous = get(&format!("?limit=20&cursor={}", third["previous_cursor"].as_str().expect("more"))).await;
+    assert_eq!((&previous["workers"][0]["name"], &previous["before"]), (&json!("w070"), &json!(71)));
+    assert_eq!(previous["next_cursor"], "w089", "the page before ends where this one begins");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn list_is_sorted_and_cursors_keep_the_order() {
     };
     assert_eq!(names(&get("sort=-gpus").await), ["four", "four-b", "two", "one", "none"]);
     assert_eq!(names(&get("sort=-name").await), ["two", "one", "none", "four-b", "four"]);
-    assert_eq!(names(&get("sort=seen").await)[0], "none", "who was never heard of comes first");
+    assert_eq!(names(&get("sort=seen").await)[0], "none", "workers without a contact come first");
     assert_eq!(names(&get("sort=status").await)[4], "none");
     let first = get("sort=-gpus&limit=1").await;
     let second = get(&format!("sort=-gpus&limit=2&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
@@ -130,8 +130,8 @@ async fn list_is_searched_counted_and_exported() {
     for (name, model, team) in
         [("a", "NVIDIA A100-SXM4-80GB", "nlp"), ("b", "NVIDIA H100", "nlp"), ("c,=1", "NVIDIA H100", "vision")]
     {
-        let wanted = json!({"name": name, "labels": {"team": team}});
-        let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+        let new_worker = json!({"name": name, "labels": {"team": team}});
+        let created = server.post(&Actor::Admin, "/api/admin/workers", new_worker).await.expect_status(201);
         let key = Actor::worker(created["token"].as_str().expect("text"));
         let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
         server
@@ -148,7 +148,7 @@ async fn list_is_searched_counted_and_exported() {
     assert_eq!((&narrowed["total"], &narrowed["q"]), (&json!(1), &json!("gpu:h100 status:connecting label.team=nlp")));
     let facet = |about: &str, value: &str| {
         let all = narrowed["facets"].as_array().expect("a list").iter();
-        all.clone().find(|facet| facet["about"] == about && facet["value"] == value).expect("it is offered").clone()
+        all.clone().find(|facet| facet["about"] == about && facet["value"] == value).expect("the facet").clone()
     };
     let vision = facet("label", "team=vision");
     assert_eq!((&vision["count"], &vision["chosen"]), (&json!(1), &json!(false)));
@@ -157,9 +157,9 @@ async fn list_is_searched_counted_and_exported() {
     let query = a100["q"].as_str().expect("text").replace(' ', "%20").replace('"', "%22");
     assert_eq!((&a100["count"], &get(&format!("q={query}")).await["total"]), (&json!(1), &json!(1)));
     assert_eq!(facet("status", "never")["count"], 0);
-    for (query, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
+    for (query, reason) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
         let rejected = server.get(&Actor::Admin, &format!("/api/admin/workers?q={query}")).await;
-        assert_eq!(rejected.expect_problem(422, "invalid_search")["why"], why);
+        assert_eq!(rejected.expect_problem(422, "invalid_search")["why"], reason);
     }
     let csv = server.get(&Actor::Admin, "/api/admin/workers/export?q=label.team=vision").await;
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
@@ -171,8 +171,8 @@ async fn list_is_searched_counted_and_exported() {
 #[tokio::test]
 async fn worker_shows_its_settings_and_each_gpu_model() {
     let server = TestServer::start().await;
-    let wanted = json!({"name": "mixed", "labels": {"team": "nlp"}});
-    let created = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+    let new_worker = json!({"name": "mixed", "labels": {"team": "nlp"}});
+    let created = server.post(&Actor::Admin, "/api/admin/workers", new_worker).await.expect_status(201);
     let key = Actor::worker(created["token"].as_str().expect("text"));
     let path = format!("/api/admin/workers/{}", created["worker_id"].as_str().expect("text"));
     let register = async |models: [&str; 4]| {
@@ -190,10 +190,10 @@ async fn worker_shows_its_settings_and_each_gpu_model() {
     );
     assert_eq!(mixed["labels"], json!({"team": "nlp", "rack": "7"}));
     assert_eq!(mixed["registered_at"], mixed["status_since"]);
-    let alike = register(["A100"; 4]).await;
-    assert_eq!((alike.get("gpu_models"), &alike["gpu_count"]), (None, &json!(4)));
-    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
-    assert_eq!(listed["workers"][0].get("settings"), None, "a list does not say it");
+    let uniform = register(["A100"; 4]).await;
+    assert_eq!((uniform.get("gpu_models"), &uniform["gpu_count"]), (None, &json!(4)));
+    let list = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    assert_eq!(list["workers"][0].get("settings"), None, "lists do not contain settings");
 }
 
 #[tokio::test]
@@ -225,9 +225,9 @@ async fn missing_worker_token_error_names_the_header() {
     for (method, path) in
         [("POST", "/api/workers/register"), ("POST", "/api/workers/heartbeat"), ("GET", "/api/workers/queue")]
     {
-        let answer = server.call(&Actor::Nobody, method, path, "{}").await;
-        assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "X-Worker-Token", "{path}");
-        let problem = answer.expect_problem(401, "worker_token_missing");
+        let response = server.call(&Actor::Unauthenticated, method, path, "{}").await;
+        assert_eq!(response.headers[header::WWW_AUTHENTICATE], "X-Worker-Token", "{path}");
+        let problem = response.expect_problem(401, "worker_token_missing");
         assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("X-Worker-Token")), "{problem}");
     }
 }
@@ -363,9 +363,9 @@ async fn ephemeral_worker_runs_one_job() {
     server.post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": false})).await.expect_status(200);
     let mut events = server.open_stream(&key).await;
     let (first, second) = (server.submit("digits").await, server.submit("digits").await);
-    let taken = events.next_offer().await.job_id.to_string();
-    let other = if taken == first { second } else { first };
-    server.report_status(&key, &taken, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
+    let offered = events.next_offer().await.job_id.to_string();
+    let other = if offered == first { second } else { first };
+    server.report_status(&key, &offered, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     assert_eq!(server.job_status(&other).await, "queued");
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(view["status"], "draining");
@@ -378,11 +378,11 @@ async fn ephemeral_worker_finishes_parallel_jobs() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key) = server.create_worker("spot").await;
-    let hello = |attempts: Value| {
+    let registration = |attempts: Value| {
         let gpu = |n| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100"});
         json!({"protocol": 1, "persistent": false, "max_jobs": 2, "gpus": [gpu(0), gpu(1)], "attempts": attempts})
     };
-    server.post(&key, "/api/workers/register", hello(json!([]))).await.expect_status(200);
+    server.post(&key, "/api/workers/register", registration(json!([]))).await.expect_status(200);
     let _events = server.open_stream(&key).await;
     let (first, second) = (server.submit("digits").await, server.submit("digits").await);
     for (job, status) in [(&first, "running"), (&second, "running"), (&first, "completed")] {
@@ -390,14 +390,14 @@ async fn ephemeral_worker_finishes_parallel_jobs() {
     }
     let third = server.submit("digits").await;
     // Its connection breaks, and it reconnects with the job it still runs.
-    let claims = hello(json!([{"job_id": second, "attempt": 1}]));
+    let claims = registration(json!([{"job_id": second, "attempt": 1}]));
     server.post(&key, "/api/workers/register", claims).await.expect_status(200);
     assert_eq!(
         (server.job_status(&second).await.as_str(), server.job_status(&third).await.as_str()),
         ("running", "queued")
     );
     server.report_status(&key, &second, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    server.post(&key, "/api/workers/register", hello(json!([]))).await.expect_problem(401, "worker_retired");
+    server.post(&key, "/api/workers/register", registration(json!([]))).await.expect_problem(401, "worker_retired");
 }
 
 #[tokio::test]

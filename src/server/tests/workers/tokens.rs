@@ -14,19 +14,27 @@ use crate::tests::ui::pages;
 use crate::tokens::hex;
 
 /// Sends a worker's request from an address, or from an unknown one.
-async fn from(server: &TestServer, key: &Actor, host: &str, method: &str, path: &str, body: Value) -> TestResponse {
+async fn send_from(
+    server: &TestServer,
+    key: &Actor,
+    host: &str,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> TestResponse {
     let (name, value) = match key {
         Actor::Worker(agent) => agent.auth_header(server, path).await,
         Actor::Job(token) => ("x-upload-token", token.clone()),
-        other => panic!("only agents come from somewhere: {other:?}"),
+        other => panic!("only agents have an address: {other:?}"),
     };
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
     let mut request = request.header(name, value).body(Body::from(body.to_string())).expect("a request");
     if let Ok(host) = host.parse() {
         request.extensions_mut().insert(Peer(host));
     }
-    let answer = server.send(request).await;
-    read_response(if let Actor::Worker(agent) = key { agent.record_session(path, answer).await } else { answer }).await
+    let response = server.send(request).await;
+    read_response(if let Actor::Worker(agent) = key { agent.record_session(path, response).await } else { response })
+        .await
 }
 
 async fn create(server: &TestServer, body: Value) -> (String, Actor) {
@@ -51,7 +59,7 @@ async fn reasons(server: &TestServer, action: &str) -> Vec<String> {
     entries.map(|entry| entry["detail"]["reason"].as_str().unwrap_or("none").to_owned()).collect()
 }
 
-async fn has_ended(mut events: EventStreamReader) -> bool {
+async fn wait_for_end(mut events: EventStreamReader) -> bool {
     while events.next().await.is_some() {}
     true
 }
@@ -60,22 +68,22 @@ async fn has_ended(mut events: EventStreamReader) -> bool {
 async fn expired_token_is_rejected_and_its_stream_ends() {
     let server = TestServer::start().await;
     let (id, key) = create(&server, json!({"name": "rented", "expires_in_seconds": 3_600})).await;
-    let end = view(&server, &id).await["token_expires_at"].clone();
-    assert!(end.as_str().is_some_and(|end| end.starts_with("2024-")), "{end}");
+    let expiry = view(&server, &id).await["token_expires_at"].clone();
+    assert!(expiry.as_str().is_some_and(|expiry| expiry.starts_with("2024-")), "{expiry}");
     server.register(&key, json!([])).await;
-    // This close to its expiry, the stream waits for nothing else.
+    // So close to its expiry, the stream waits for nothing else.
     server.clock.advance(Millis(3_599_500));
     let mut events = server.open_stream(&key).await;
     events.next_of_type("drain").await;
     server.clock.advance(Millis(500));
-    assert!(has_ended(events).await);
+    assert!(wait_for_end(events).await);
     server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_expired");
     server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_expired");
     assert_eq!(reasons(&server, "access.denied").await, ["worker_token_expired"]);
     assert_eq!(reasons(&server, "worker.registration_rejected").await, ["worker_token_expired"]);
-    let fresh = rotate(&server, &id, json!({})).await;
+    let new_key = rotate(&server, &id, json!({})).await;
     assert_eq!(view(&server, &id).await["token_expires_at"], json!(null), "no other expiry was requested");
-    server.register(&fresh, json!([])).await;
+    server.register(&new_key, json!([])).await;
 }
 
 #[tokio::test]
@@ -114,7 +122,7 @@ async fn overlap_keeps_the_old_token_until_the_new_one_is_used() {
     server.post(&new, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "token_in_use");
     server.heartbeat(&old, json!([])).await;
     server.register(&new, json!([])).await;
-    assert!(has_ended(events).await, "the old one's stream");
+    assert!(wait_for_end(events).await, "the stream with the old token");
     server.post(&old, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "not_registered");
     server.post(&old, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_invalid");
     assert_eq!(view(&server, &id).await["old_token_ends_at"], json!(null));
@@ -132,14 +140,14 @@ async fn pending_request_with_a_rotated_token_is_rejected() {
     server.register(&key, json!([])).await;
     let mut changes =
         server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
-    let wait = server.get(&key, "/api/workers/next?wait=60");
+    let next_response = server.get(&key, "/api/workers/next?wait=60");
     let rotated = async {
         // It is connected, so it waits.
-        changes.changed().await.expect("the hub lives");
+        changes.changed().await.expect("a notifier");
         rotate(&server, &id, json!({})).await
     };
-    let (answer, _) = tokio::join!(wait, rotated);
-    answer.expect_problem(401, "worker_token_invalid");
+    let (response, _) = tokio::join!(next_response, rotated);
+    response.expect_problem(401, "worker_token_invalid");
 }
 
 #[tokio::test]
@@ -150,14 +158,14 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     let register = json!({"protocol": 1, "persistent": true});
     let path = "/api/workers/register";
     for host in ["192.0.2.1", "2001:db9::1", "nowhere"] {
-        from(&server, &key, host, "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
+        send_from(&server, &key, host, "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
     }
-    assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "who is rejected is no sign of life");
-    from(&server, &key, "2001:db8::7", "POST", path, register.clone()).await.expect_status(200);
+    assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "a rejected request is no contact");
+    send_from(&server, &key, "2001:db8::7", "POST", path, register.clone()).await.expect_status(200);
     assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
     server.app.services.agents.flush_presence().await.expect("a database");
     assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
-    from(&server, &key, "192.0.2.1", "POST", "/api/workers/heartbeat", json!({}))
+    send_from(&server, &key, "192.0.2.1", "POST", "/api/workers/heartbeat", json!({}))
         .await
         .expect_problem(403, "network_not_allowed");
     assert_eq!(reasons(&server, "worker.registration_rejected").await, ["network_not_allowed"; 3]);
@@ -166,8 +174,8 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     let stream = EventStreamReader::new(server.open_stream_from(&key, [10, 1, 0, 9]).await);
     let edit = json!({"allowed_networks": ["192.0.2.0/24"]});
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), edit.to_string()).await.expect_status(200);
-    assert!(has_ended(stream).await, "it is no longer allowed there");
-    from(&server, &key, "192.0.2.1", "POST", "/api/workers/register", register).await.expect_status(200);
+    assert!(wait_for_end(stream).await, "it is no longer allowed there");
+    send_from(&server, &key, "192.0.2.1", "POST", "/api/workers/register", register).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -179,12 +187,16 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     let mut changes =
         server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
-    let cut = Actor::worker("wt_cut");
-    from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
+    let invalid_key = Actor::worker("wt_cut");
+    send_from(&server, &invalid_key, "192.0.2.9", "POST", path, register.clone())
+        .await
+        .expect_problem(401, "worker_token_invalid");
     changes.changed().await.expect("the waiting page is notified");
     let latest = rejection().await;
     assert_eq!((&latest["reason"], &latest["from"]), (&json!("worker_token_invalid"), &json!("192.0.2.9")));
-    from(&server, &key, "192.0.2.1", "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
+    send_from(&server, &key, "192.0.2.1", "POST", path, register.clone())
+        .await
+        .expect_problem(403, "network_not_allowed");
     let latest = rejection().await;
     assert_eq!((&latest["reason"], &latest["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
     assert!(latest["at"].is_string());
@@ -192,10 +204,12 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     server.clock.advance(Millis::from_secs(1));
     let new = rotate(&server, &id, json!({})).await;
     assert_eq!(rejection().await, json!(null));
-    from(&server, &key, "10.1.0.1", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
+    send_from(&server, &key, "10.1.0.1", "POST", path, register.clone())
+        .await
+        .expect_problem(401, "worker_token_invalid");
     assert_eq!(rejection().await["reason"], "worker_token_invalid");
-    from(&server, &new, "10.1.0.1", "POST", path, register).await.expect_status(200);
-    assert_eq!(rejection().await, json!(null), "it is here");
+    send_from(&server, &new, "10.1.0.1", "POST", path, register).await.expect_status(200);
+    assert_eq!(rejection().await, json!(null), "the agent has registered");
 }
 
 #[tokio::test]
@@ -223,34 +237,34 @@ async fn two_agents_with_one_token_raise_a_lasting_alert() {
     let (id, key) = server.create_worker("gpu-1").await;
     let register = |install: &str| json!({"protocol": 1, "install_id": install, "host": format!("host-{install}")});
     server.post(&key, "/api/workers/register", register("a")).await.expect_status(200);
-    let clash = async || {
+    let register_second_agent = async || {
         server.clock.advance(Millis::from_secs(20));
         server.post(&key, "/api/workers/register", register("b")).await.expect_problem(409, "token_in_use");
     };
-    clash().await;
+    register_second_agent().await;
     assert_eq!(view(&server, &id).await["token_conflict"]["host"], "host-b");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}")).await.text();
     assert!(page.contains("Token used by two agents") && page.contains("host-b"), "{page}");
     assert!(server.get(&Actor::Admin, "/admin/workers").await.text().contains("Token used by two agents"));
     server.call(&Actor::Admin, "POST", &format!("/ui/workers/{id}/settle"), "").await;
     assert_eq!(view(&server, &id).await["token_conflict"], json!(null));
-    clash().await;
+    register_second_agent().await;
     rotate(&server, &id, json!({})).await;
-    assert_eq!(view(&server, &id).await["token_conflict"], json!(null), "the remedy settles it");
+    assert_eq!(view(&server, &id).await["token_conflict"], json!(null), "a rotation resolves the conflict");
 }
 
 #[tokio::test]
 async fn form_creates_and_rotates_limited_tokens() {
     let server = TestServer::start().await;
     let form = "name=gpu-1&worker_type=persistent&expires_in_days=30&networks=10.0.0.0%2F8%2C+%3A%3A1";
-    let answer = server.call(&Actor::Admin, "POST", "/ui/workers", form).await;
-    let page = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+    let response = server.call(&Actor::Admin, "POST", "/ui/workers", form).await;
+    let page = response.headers[header::LOCATION].to_str().expect("ascii").to_owned();
     let id = page.rsplit('/').next().expect("an id").to_owned();
     let created = view(&server, &id).await;
     assert_eq!(created["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
     assert_eq!(created["token_expires_at"], "2024-02-14T10:30:00.000Z");
-    let shown = server.get(&Actor::Admin, &page).await.text();
-    assert!(shown.contains("10.0.0.0/8, ::1/128") && shown.contains("14 Feb 2024, 10:30:00 UTC"), "{shown}");
+    let html = server.get(&Actor::Admin, &page).await.text();
+    assert!(html.contains("10.0.0.0/8, ::1/128") && html.contains("14 Feb 2024, 10:30:00 UTC"), "{html}");
     server
         .call(&Actor::Admin, "POST", &format!("/ui/workers/{id}/token"), "overlap_seconds=3600&expires_in_days=")
         .await;
@@ -264,24 +278,24 @@ async fn page_waits_for_the_agent_after_a_rotation() {
     let server = TestServer::start().await;
     let (id, _, _events) = server.connect_worker("gpu-1").await;
     server.clock.advance(Millis::from_secs(60));
-    let (to, cookies) = pages::post(
+    let (location, cookies) = pages::post(
         &server,
         &pages::log_in(&server).await,
         &format!("/ui/workers/{id}/token"),
         "overlap_seconds=&expires_in_days=",
     )
     .await;
-    let shown = pages::page(&server, &cookies, &to).await;
-    assert!(shown.contains("Waiting for the agent to connect") && !shown.contains("contact is-here"), "{shown}");
+    let html = pages::page(&server, &cookies, &location).await;
+    assert!(html.contains("Waiting for the agent to connect") && !html.contains("contact is-here"), "{html}");
     let before = view(&server, &id).await;
     assert!(before["registered_at"].as_str() < before["token_created_at"].as_str(), "{before}");
 
-    let (_, after) = shown.split_once("SIMPLETUNER_WORKER_TOKEN=").expect("the command to copy");
+    let (_, after) = html.split_once("SIMPLETUNER_WORKER_TOKEN=").expect("the command to copy");
     let token: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     server.clock.advance(Millis::from_secs(1));
     server.register(&Actor::worker(token), json!([])).await;
-    let came = view(&server, &id).await;
-    assert!(came["registered_at"].as_str() > came["token_created_at"].as_str(), "{came}");
+    let registered = view(&server, &id).await;
+    assert!(registered["registered_at"].as_str() > registered["token_created_at"].as_str(), "{registered}");
 }
 
 #[tokio::test]
@@ -301,9 +315,9 @@ async fn job_token_is_valid_for_one_attempt() {
     put(&first, "logs?attempt=1&offset=0").await.expect_status(200);
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     server.advance(Millis::from_secs(500)).await;
-    let (_, _, mut others) = server.connect_worker("gpu-2").await;
+    let (_, _, mut other_events) = server.connect_worker("gpu-2").await;
     server.advance(Millis::from_secs(10)).await;
-    let second = Actor::Job(others.next_offer().await.upload_token);
+    let second = Actor::Job(other_events.next_offer().await.upload_token);
     for resource in ["logs?attempt=1&offset=1", "artifacts/late.bin?attempt=1"] {
         put(&first, resource).await.expect_problem(409, "stale_attempt");
     }
@@ -325,13 +339,15 @@ async fn job_token_is_limited_to_its_workers_networks() {
     server.put_config("digits").await;
     let (_, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["10.1.0.0/16"]})).await;
     let register = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu"});
-    from(&server, &key, "10.1.0.9", "POST", "/api/workers/register", register).await.expect_status(200);
+    send_from(&server, &key, "10.1.0.9", "POST", "/api/workers/register", register).await.expect_status(200);
     let mut events = EventStreamReader::new(server.open_stream_from(&key, [10, 1, 0, 9]).await);
     let job = server.submit("digits").await;
     let token = Actor::Job(events.next_offer().await.upload_token);
     let (path, running) = (format!("/api/workers/job/{job}/status"), json!({"status": "running", "attempt": 1}));
-    from(&server, &token, "192.0.2.1", "POST", &path, running.clone()).await.expect_problem(403, "network_not_allowed");
-    from(&server, &token, "10.1.0.9", "POST", &path, running).await.expect_status(200);
+    send_from(&server, &token, "192.0.2.1", "POST", &path, running.clone())
+        .await
+        .expect_problem(403, "network_not_allowed");
+    send_from(&server, &token, "10.1.0.9", "POST", &path, running).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -344,20 +360,20 @@ async fn unused_worker_token_expires_after_thirty_days() {
     assert!(page.contains("unless an agent registers first"), "{page}");
     server.register(&used_key, json!([])).await;
     assert_eq!(view(&server, &used).await["token_unused_ends_at"], json!(null));
-    let chosen = json!({"name": "chosen", "expires_in_seconds": 60 * 86_400});
-    let chosen = server.post(&Actor::Admin, "/api/admin/workers", chosen).await.expect_status(201);
-    let chosen = Actor::worker(chosen["token"].as_str().expect("text"));
+    let limited = json!({"name": "chosen", "expires_in_seconds": 60 * 86_400});
+    let limited = server.post(&Actor::Admin, "/api/admin/workers", limited).await.expect_status(201);
+    let limited = Actor::worker(limited["token"].as_str().expect("text"));
 
     server.advance(Millis::from_secs(30 * 86_400)).await;
     let body = json!({"protocol": 1});
     server.post(&idle_key, "/api/workers/register", body.clone()).await.expect_problem(401, "worker_token_expired");
     server.post(&used_key, "/api/workers/register", body.clone()).await.expect_status(200);
-    server.post(&chosen, "/api/workers/register", body.clone()).await.expect_status(200);
-    // The new token of a rotation starts with fresh limits.
+    server.post(&limited, "/api/workers/register", body.clone()).await.expect_status(200);
+    // The new token of a rotation has new limits.
     let rotated =
         server.post(&Actor::Admin, &format!("/api/admin/workers/{idle}/token"), json!({})).await.expect_status(200);
-    let fresh = Actor::worker(rotated["token"].as_str().expect("text"));
-    server.post(&fresh, "/api/workers/register", body).await.expect_status(200);
+    let new_key = Actor::worker(rotated["token"].as_str().expect("text"));
+    server.post(&new_key, "/api/workers/register", body).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -367,7 +383,7 @@ async fn only_the_sha256_of_a_token_is_stored() {
     let Actor::Worker(agent) = &key else { panic!("a worker's key") };
     let hash = hex(&Sha256::digest(agent.token()));
     let mut tx = server.app.services.context.read().await.expect("a database");
-    let stored = tx.worker_by_token(&hash).await.expect("readable").expect("it is kept under its hash");
+    let stored = tx.worker_by_token(&hash).await.expect("readable").expect("a worker with this hash");
     assert_eq!((stored.worker.id.as_str(), stored.credential.digest.as_str()), (id.as_str(), hash.as_str()));
     drop(tx);
     for file in std::fs::read_dir(server.directory.path()).expect("readable").flatten() {

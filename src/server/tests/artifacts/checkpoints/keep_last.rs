@@ -1,4 +1,5 @@
-//! With the policy `last`, older checkpoints of the job are removed from the list and the disk; those of other jobs stay.
+//! With the policy `last`, older checkpoints of the job are removed from the list and the disk; those of other jobs
+//! stay.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,16 +15,16 @@ impl CheckpointScenario {
         let (worker, key, events) = server.connect_worker("gpu-1").await;
         let body = json!({"config_name": "digits", "checkpoints": policy});
         server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
-        Self { server, worker, key, events, job: String::new(), attempt: 0, token: Actor::Nobody }
+        Self { server, worker, key, events, job: String::new(), attempt: 0, token: Actor::Unauthenticated }
             .start_next_attempt()
             .await
     }
 
     /// Returns the paths that the job's page lists.
     async fn listed_paths(&self) -> Vec<String> {
-        let answer =
+        let response =
             self.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", self.job)).await.expect_status(200);
-        let files = answer["artifacts"].as_array().expect("a list").clone();
+        let files = response["artifacts"].as_array().expect("a list").clone();
         files.iter().map(|file| file["path"].as_str().expect("text").to_owned()).collect()
     }
 
@@ -55,13 +56,13 @@ fn checkpoint_files(name: &str) -> Vec<String> {
 async fn newer_complete_checkpoint_replaces_older_ones() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(900, "nine hundred").await;
-    scenario.send_file("checkpoint-950/model.bin", "its sending broke off").await;
+    scenario.send_file("checkpoint-950/model.bin", "incomplete").await;
     scenario.send_file("model.bin", "no checkpoint").await;
     scenario.send_file("checkpoint-1000/model.bin", "a thousand").await;
-    assert!(scenario.stored_path("1/checkpoint-900/model.bin").exists(), "the newer one is not whole yet");
+    assert!(scenario.stored_path("1/checkpoint-900/model.bin").exists(), "the newer checkpoint is not complete yet");
     scenario.save_checkpoint(1000, "a thousand").await;
-    let left = [checkpoint_files("checkpoint-1000"), vec!["model.bin".to_owned()]].concat();
-    assert_eq!(scenario.listed_paths().await, left);
+    let expected = [checkpoint_files("checkpoint-1000"), vec!["model.bin".to_owned()]].concat();
+    assert_eq!(scenario.listed_paths().await, expected);
     for path in ["1/checkpoint-900", "1/checkpoint-950"] {
         wait_until_removed(&scenario.stored_path(path)).await;
     }
@@ -73,7 +74,7 @@ async fn newer_complete_checkpoint_replaces_older_ones() {
     scenario.server.get(&Actor::Admin, &url).await.expect_problem(404, "artifact_not_found");
     // A repeated report changes nothing.
     scenario.save_checkpoint(1000, "a thousand").await;
-    assert_eq!(scenario.listed_paths().await, left);
+    assert_eq!(scenario.listed_paths().await, expected);
 }
 
 #[tokio::test]
@@ -87,7 +88,7 @@ async fn checkpoints_of_earlier_attempts_are_removed_by_later_steps() {
         [checkpoint_files("checkpoint-950"), checkpoint_files("checkpoint-1000")].concat()
     );
     let scenario = scenario.lose_and_restart().await;
-    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-1000", "a job resumes from it");
+    assert_eq!(scenario.resume_checkpoint().await["name"], "checkpoint-1000", "the job resumes from it");
     assert_eq!(scenario.resume_file("checkpoint-1000/model.bin", "").await.text(), "a thousand");
     scenario.save_checkpoint(1100, "further").await;
     assert_eq!(scenario.listed_paths().await, checkpoint_files("checkpoint-1100"));
@@ -126,10 +127,10 @@ async fn removed_file_can_be_read_to_its_end() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(5, "0123456789").await;
     let url = format!("/api/queue/{}/artifacts/checkpoint-5/model.bin", scenario.job);
-    let reads = scenario.server.open(&Actor::Admin, "GET", &url, "").await;
+    let response = scenario.server.open(&Actor::Admin, "GET", &url, "").await;
     scenario.save_checkpoint(9, "nine").await;
     wait_until_removed(&scenario.stored_path("1/checkpoint-5")).await;
-    assert_eq!(read_response(reads).await.text(), "0123456789");
+    assert_eq!(read_response(response).await.text(), "0123456789");
 }
 
 #[tokio::test]
@@ -137,15 +138,19 @@ async fn failed_removal_is_repeated_later() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(5, "five").await;
     let file = scenario.stored_path("1/checkpoint-5/model.bin");
-    std::fs::remove_file(&file).expect("there");
+    std::fs::remove_file(&file).expect("it exists");
     std::fs::create_dir_all(file.join("in the way")).expect("a directory");
     scenario.save_checkpoint(9, "nine").await;
     let rejected = scenario.server.app.services.jobs.prune_jobs().await;
-    assert!(rejected.is_err(), "it is no file: {rejected:?}");
-    assert_eq!(scenario.listed_paths().await, checkpoint_files("checkpoint-9"), "but no attempt gets it");
+    assert!(rejected.is_err(), "a directory is in the place of the file: {rejected:?}");
+    assert_eq!(
+        scenario.listed_paths().await,
+        checkpoint_files("checkpoint-9"),
+        "no attempt gets the removed checkpoint"
+    );
     assert!(!scenario.marked_files().await.is_empty());
-    std::fs::remove_dir_all(&file).expect("there");
+    std::fs::remove_dir_all(&file).expect("it exists");
     std::fs::write(&file, "as if the server had ended before").expect("written");
-    scenario.server.app.services.jobs.prune_jobs().await.expect("nothing is in the way now");
+    scenario.server.app.services.jobs.prune_jobs().await.expect("the file can be removed");
     assert_eq!((file.exists(), scenario.marked_files().await), (false, vec![]));
 }

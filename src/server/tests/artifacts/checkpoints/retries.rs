@@ -11,7 +11,7 @@ use crate::tests::harness::{Actor, TestServer};
 const DAY: Millis = Millis::from_secs(86_400);
 
 impl CheckpointScenario {
-    /// Retries it with this body; the new job runs.
+    /// Retries the job with this body; the new job runs.
     async fn retry_with(self, body: Value) -> Self {
         let path = format!("/api/queue/{}/retry", self.job);
         self.server.post(&Actor::Admin, &path, body).await.expect_status(201);
@@ -50,7 +50,7 @@ async fn completed_jobs_retry_from_scratch_and_failed_ones_resume() {
     assert_eq!(
         scenario.resume_point().await,
         (json!("newest"), json!("checkpoint-7")),
-        "not from before it was begun anew"
+        "no checkpoint from before the start from scratch"
     );
     scenario.report("failed").await;
     // Resuming from the end of a completed job must be requested.
@@ -71,7 +71,7 @@ async fn retry_resumes_from_the_named_checkpoint() {
     scenario.report("failed").await;
     let points = scenario.server.job(&scenario.job).await["resumable"].clone();
     let names: Vec<&Value> = points.as_array().expect("a list").iter().map(|point| &point["name"]).collect();
-    assert_eq!(names, ["checkpoint-300"], "older ones gave way, as the policy says");
+    assert_eq!(names, ["checkpoint-300"], "the policy `last` removed the older ones");
     let path = format!("/api/queue/{}/retry", scenario.job);
     for unknown in ["checkpoint-100", "checkpoint-999", "", "../x"] {
         let problem = scenario.server.post(&Actor::Admin, &path, json!({"resume_from": unknown})).await;
@@ -100,7 +100,7 @@ async fn named_checkpoint_is_kept_until_the_job_ends() {
         let scenario = CheckpointScenario::start_with(|policy| policy.retention = retention).await;
         scenario.save_checkpoint(300, "three").await;
         scenario.report("failed").await;
-        let (saved, path) = (scenario.job.clone(), format!("/api/queue/{}/retry", scenario.job));
+        let (saved_job, path) = (scenario.job.clone(), format!("/api/queue/{}/retry", scenario.job));
         // Its only worker is drained, so it waits.
         scenario.drain(true).await;
         let again = json!({"resume_from": "checkpoint-300"});
@@ -113,7 +113,7 @@ async fn named_checkpoint_is_kept_until_the_job_ends() {
         assert_eq!(scenario.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
         scenario.report("completed").await;
         assert_ne!(scenario.server.app.services.jobs.prune_jobs().await, Ok(0), "{retention:?}");
-        let files = scenario.server.directory.path().join("artifacts").join(saved);
+        let files = scenario.server.directory.path().join("artifacts").join(saved_job);
         assert!(!files.exists(), "{retention:?}");
     }
 }
@@ -153,8 +153,8 @@ async fn overrides_are_applied_and_shown_as_a_diff() {
     assert_eq!(server.job(&job).await["overrides"], diff);
     let audit_log = server.get(&Actor::Admin, &format!("/api/queue/{job}/events")).await.expect_status(200);
     assert_eq!(audit_log["events"][0]["detail"]["overrides"], diff);
-    let shown = server.get(&Actor::Admin, &format!("/api/queue/{job}/config")).await;
-    assert!(!shown.text().contains("seed"), "the configuration as the job runs it");
+    let view = server.get(&Actor::Admin, &format!("/api/queue/{job}/config")).await;
+    assert!(!view.text().contains("seed"), "the configuration as the job runs it");
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();
     assert!(page.contains("<dt>Overrides"), "{page}");
 
@@ -196,7 +196,7 @@ async fn overrides_have_a_size_limit() {
     }
     server.post(&Actor::Admin, "/api/queue/submit", submit(json!({"learning_rate": 1}))).await.expect_status(201);
     let list = server.get(&Actor::Admin, "/api/queue").await.expect_status(200);
-    assert_eq!(list["jobs"][0]["overrides"], Value::Null, "only where one job is asked for");
+    assert_eq!(list["jobs"][0]["overrides"], Value::Null, "lists contain no overrides");
 }
 
 #[tokio::test]
@@ -215,10 +215,11 @@ async fn edit_and_submit_starts_with_the_jobs_values() {
     put_config(&server, 0.625).await;
     let form = server.get(&Actor::Admin, &address).await.text();
     assert!(form.contains("Newer revision available") && form.contains("0.125") && form.contains("0.625"), "{form}");
-    for (chosen, revision, rate) in [("", 1, 0.125), ("&revision=digits%402", 2, 0.625)] {
-        let sent = format!("config=digits&ran=digits%401&overrides=seed%3D11&overrides=&target=worker{chosen}");
-        let answer = server.call(&Actor::Admin, "POST", "/ui/jobs", sent).await;
-        assert!(answer.headers["location"].to_str().is_ok_and(|to| to.starts_with("/jobs/")), "{answer:?}");
+    for (revision_field, revision, rate) in [("", 1, 0.125), ("&revision=digits%402", 2, 0.625)] {
+        let form_body =
+            format!("config=digits&ran=digits%401&overrides=seed%3D11&overrides=&target=worker{revision_field}");
+        let response = server.call(&Actor::Admin, "POST", "/ui/jobs", form_body).await;
+        assert!(response.headers["location"].to_str().is_ok_and(|to| to.starts_with("/jobs/")), "{response:?}");
         let (job, config) = next_attempt_config(&server, &mut events).await;
         assert_eq!((&config["learning_rate"], &config["--seed"]), (&json!(rate), &json!(11)));
         assert_eq!(server.job(&job).await["config_revision"], revision);

@@ -11,7 +11,7 @@ use crate::service::unit_of_work::Caller;
 use crate::tests::harness::{ADMIN, Actor, EventStreamReader, PASSWORD, TestServer, totp};
 
 /// Connects an ephemeral worker.
-async fn ephemeral(server: &TestServer) -> (String, Actor, EventStreamReader) {
+async fn connect_ephemeral_worker(server: &TestServer) -> (String, Actor, EventStreamReader) {
     let (id, key) = server.create_worker("gpu-1").await;
     server
         .post(&key, "/api/workers/register", json!({"protocol": 1, "accelerator_type": "cpu"}))
@@ -27,7 +27,8 @@ async fn submit_job(server: &TestServer) -> String {
     server.submit("digits").await
 }
 
-async fn reported(server: &TestServer, statuses: &[&str]) -> (String, Actor, EventStreamReader) {
+/// Submits a job to a new worker, and reports these statuses.
+async fn start_job_and_report(server: &TestServer, statuses: &[&str]) -> (String, Actor, EventStreamReader) {
     let (_, key, events) = server.connect_worker("gpu-1").await;
     let job = submit_job(server).await;
     for status in statuses {
@@ -36,19 +37,19 @@ async fn reported(server: &TestServer, statuses: &[&str]) -> (String, Actor, Eve
     (job, key, events)
 }
 
-async fn admin(server: &TestServer, method: &str, path: &str) {
+async fn call_as_admin(server: &TestServer, method: &str, path: &str) {
     server.call(&Actor::Admin, method, path, "").await.expect_status(200);
 }
 
 async fn act_on_worker(server: &TestServer, verb: &str) {
     let (id, _) = server.create_worker("gpu-1").await;
-    admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
+    call_as_admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
 }
 
 pub async fn log_in(server: &TestServer, token: &str) -> Actor {
-    let answer = server.call(&Actor::Nobody, "POST", "/ui/login", format!("password={token}")).await;
-    let cookie = answer.headers[header::SET_COOKIE].to_str().expect("ascii");
-    Actor::Cookie(cookie.split(';').next().expect("a pair").to_owned())
+    let response = server.call(&Actor::Unauthenticated, "POST", "/ui/login", format!("password={token}")).await;
+    let cookie = response.headers[header::SET_COOKIE].to_str().expect("ascii");
+    Actor::Cookie(cookie.split(';').next().expect("a cookie").to_owned())
 }
 
 /// Causes one entry of this action. A new action must be added here.
@@ -73,11 +74,11 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
         AuditAction::WorkerResumed => {
             let (id, _) = server.create_worker("gpu-1").await;
             for verb in ["drain", "resume"] {
-                admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
+                call_as_admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
             }
         }
         AuditAction::WorkerRetired => {
-            let (_, key, _events) = ephemeral(server).await;
+            let (_, key, _events) = connect_ephemeral_worker(server).await;
             let job = submit_job(server).await;
             server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
         }
@@ -123,26 +124,26 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
                 .expect_problem(401, "worker_token_invalid");
         }
         AuditAction::WorkerRemoved => {
-            let (_, key, _events) = ephemeral(server).await;
+            let (_, key, _events) = connect_ephemeral_worker(server).await;
             server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
             server.advance(Millis::from_secs(4_000)).await;
         }
         AuditAction::WorkerDeleted => {
             let (id, _) = server.create_worker("gpu-1").await;
-            admin(server, "DELETE", &format!("/api/admin/workers/{id}")).await;
+            call_as_admin(server, "DELETE", &format!("/api/admin/workers/{id}")).await;
         }
         AuditAction::JobSubmitted => drop(submit_job(server).await),
         AuditAction::JobPrioritized => {
             let path = format!("/api/queue/{}/priority", submit_job(server).await);
             server.post(&Actor::Admin, &path, json!({"priority": 30})).await.expect_status(200);
         }
-        AuditAction::JobOffered => drop(reported(server, &[]).await),
+        AuditAction::JobOffered => drop(start_job_and_report(server, &[]).await),
         AuditAction::JobOfferExpired => {
-            let (_, _, _events) = reported(server, &[]).await;
+            let (_, _, _events) = start_job_and_report(server, &[]).await;
             server.advance(Millis::from_secs(31)).await;
         }
-        AuditAction::JobStarting => drop(reported(server, &["starting"]).await),
-        AuditAction::JobRunning => drop(reported(server, &["starting", "running"]).await),
+        AuditAction::JobStarting => drop(start_job_and_report(server, &["starting"]).await),
+        AuditAction::JobRunning => drop(start_job_and_report(server, &["starting", "running"]).await),
         AuditAction::JobHeld => {
             let (_, key, _events) = server.connect_worker("gpu-1").await;
             server.put_config("digits").await;
@@ -154,23 +155,23 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             server.register(&key, json!([])).await;
             server.clock.advance(Millis(1));
             let log = format!("/api/workers/job/{job}/logs?attempt=1&offset=0");
-            server.call(&key, "PUT", &log, "still here").await.expect_status(200);
+            server.call(&key, "PUT", &log, "output").await.expect_status(200);
         }
-        AuditAction::JobRequeued => drop(reported(server, &["running", "requeue"]).await),
+        AuditAction::JobRequeued => drop(start_job_and_report(server, &["running", "requeue"]).await),
         AuditAction::JobCancelling => {
-            let (job, _, _events) = reported(server, &["running"]).await;
-            admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
+            let (job, _, _events) = start_job_and_report(server, &["running"]).await;
+            call_as_admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
         }
         AuditAction::JobCancelled => {
             let job = submit_job(server).await;
-            admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
+            call_as_admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
         }
-        AuditAction::JobCompleted => drop(reported(server, &["completed"]).await),
-        AuditAction::JobFailed => drop(reported(server, &["running", "failed"]).await),
+        AuditAction::JobCompleted => drop(start_job_and_report(server, &["completed"]).await),
+        AuditAction::JobFailed => drop(start_job_and_report(server, &["running", "failed"]).await),
         AuditAction::ConfigStored => server.put_config("digits").await,
         AuditAction::ConfigDeleted => {
             server.put_config("digits").await;
-            admin(server, "DELETE", "/api/configs/digits").await;
+            call_as_admin(server, "DELETE", "/api/configs/digits").await;
         }
         AuditAction::SetupCompleted => {
             let code = server.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
@@ -181,7 +182,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
                 .access
                 .create_first_admin(Caller::system(), &code, "ada", PASSWORD, browser)
                 .await
-                .expect("the code");
+                .expect("a valid code");
         }
         // Recorded when the server starts.
         AuditAction::TokenBootstrapped | AuditAction::UserCreated => {}
@@ -195,7 +196,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let id = server.user_id("admin").await;
             let detail = server.get(&Actor::Admin, &format!("/api/admin/users/{id}")).await.expect_status(200);
             let session = detail["sessions"][0]["id"].as_str().expect("text");
-            admin(server, "DELETE", &format!("/api/account/sessions/{session}")).await;
+            call_as_admin(server, "DELETE", &format!("/api/account/sessions/{session}")).await;
         }
         AuditAction::UserEdited | AuditAction::PasswordReset => {
             server.add_user("ada", "viewer").await;
@@ -218,7 +219,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
         AuditAction::FactorAdded => drop(totp::user_with_totp(server, "ada").await),
         AuditAction::FactorRemoved => {
             totp::user_with_totp(server, "ada").await;
-            admin(server, "DELETE", &format!("/api/admin/users/{}/factors", server.user_id("ada").await)).await;
+            call_as_admin(server, "DELETE", &format!("/api/admin/users/{}/factors", server.user_id("ada").await)).await;
         }
         AuditAction::RecoveryCodesRenewed => {
             let ada = totp::user_with_totp(server, "ada").await;
@@ -232,18 +233,18 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let created =
                 server.post(&Actor::Admin, "/api/account/tokens", json!({"name": "ci"})).await.expect_status(201);
             let id = created["id"].as_str().expect("text");
-            admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
+            call_as_admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
         }
         AuditAction::SecretSet | AuditAction::SecretRemoved | AuditAction::SecretsDelivered => {
             let put = json!({"value": "hf_0123456789"}).to_string();
             server.call(&Actor::Admin, "PUT", "/api/secrets/HF_TOKEN", put).await.expect_status(200);
             let (_, key, _events) = server.connect_worker("gpu-1").await;
             server.put_config("digits").await;
-            let named = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
-            let job = server.post(&Actor::Admin, "/api/queue/submit", named).await.expect_status(201);
+            let job_body = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
+            let job = server.post(&Actor::Admin, "/api/queue/submit", job_body).await.expect_status(201);
             let job = job["job_id"].as_str().expect("text");
             server.post(&key, &format!("/api/workers/job/{job}/secrets"), json!({})).await.expect_status(200);
-            admin(server, "DELETE", "/api/secrets/HF_TOKEN").await;
+            call_as_admin(server, "DELETE", "/api/secrets/HF_TOKEN").await;
         }
         AuditAction::LoginFailed => drop(log_in(server, "st_made-up").await),
         AuditAction::AccessDenied => {

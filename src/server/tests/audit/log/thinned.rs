@@ -68,7 +68,7 @@ async fn forged_chain_is_detected() {
     let server = start_signed_twice().await;
     // A chain that is valid by itself.
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = SqliteStore::open(directory.path(), "c_forged").await.expect("fresh");
+    let store = SqliteStore::open(directory.path(), "c_forged").await.expect("a new database");
     let entry = |n: i64| AuditEvent {
         at: Timestamp(n),
         actor: "ada".to_owned(),
