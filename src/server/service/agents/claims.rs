@@ -26,7 +26,7 @@ pub(super) async fn accept_claims(
                 // The response renews the agent's lease, and its trainer runs until it has stopped.
                 let is_current = |job: &&Job| job.check_current_attempt(&worker.id, stopped.attempt).is_ok();
                 if let Some(job) = job.as_ref().filter(is_current) {
-                    unit.renew_hold(job).await?;
+                    unit.renew_fencing_delay(job).await?;
                 }
                 stop.push(stopped);
             }
