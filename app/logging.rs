@@ -75,7 +75,7 @@ where
         let mut visitor = FieldVisitor::default();
         event.record(&mut visitor);
         let target = visitor.target.take().unwrap_or_else(|| event.metadata().target().to_owned());
-        let (level, around) = (*event.metadata().level(), (self.context)());
+        let (level, context) = (*event.metadata().level(), (self.context)());
         match self.format {
             LogLineFormat::Text => {
                 let level = format_level(level, writer.has_ansi_escapes());
@@ -85,7 +85,7 @@ where
                     let value = value.as_str().map_or_else(|| value.to_string(), quote_if_needed);
                     write!(writer, " {name}={}", escape(&value))?;
                 }
-                around.iter().try_for_each(|(name, value)| write!(writer, " {name}={}", escape(value)))?;
+                context.iter().try_for_each(|(name, value)| write!(writer, " {name}={}", escape(value)))?;
             }
             LogLineFormat::Json => {
                 let mut line = Map::new();
@@ -93,7 +93,7 @@ where
                 line.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
                 line.insert("target".to_owned(), target.into());
                 line.insert("message".to_owned(), visitor.message.into());
-                line.extend(around.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
+                line.extend(context.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
                 let (ids, fields): (Vec<_>, Vec<_>) =
                     visitor.fields.into_iter().partition(|(name, _)| ["request_id", "trace_id"].contains(name));
                 line.extend(ids.into_iter().map(|(name, id)| (name.to_owned(), id)));
@@ -155,14 +155,14 @@ impl Visit for FieldVisitor {
 }
 
 fn format_level(level: Level, ansi: bool) -> String {
-    let colour = match level {
+    let color = match level {
         Level::ERROR => 31,
         Level::WARN => 33,
         Level::INFO => 32,
         Level::DEBUG => 34,
         Level::TRACE => 35,
     };
-    if ansi { format!("\x1b[{colour}m{:>5}\x1b[0m", level.as_str()) } else { format!("{:>5}", level.as_str()) }
+    if ansi { format!("\x1b[{color}m{:>5}\x1b[0m", level.as_str()) } else { format!("{:>5}", level.as_str()) }
 }
 
 /// Quotes a value that contains spaces, so that it is not read as several fields.
@@ -237,7 +237,7 @@ mod tests {
     fn t14_untrusted_text_cannot_forge_lines_or_move_the_cursor() {
         for format in [LogLineFormat::Text, LogLineFormat::Json] {
             let log = capture_output(format, log_evil_text);
-            let line = log.strip_suffix('\n').expect("a whole line");
+            let line = log.strip_suffix('\n').expect("a complete line");
             assert_eq!(line.chars().find(|c| is_control_or_invisible(*c)), None, "{line:?}");
         }
     }

@@ -1,8 +1,7 @@
-//! How fast the audit log is verified: `simpletuner audit verify`, the program in `dist/`, on a database with many
-//! entries.
+//! The speed at which `simpletuner audit verify`, the program in `dist/`, verifies an audit log with many entries.
 //!
-//! `cargo run --release --no-default-features --features ssr --example audit [sqlite|postgres]`; `SIMPLETUNER_DIST` names
-//! the program and, for PostgreSQL, `SIMPLETUNER_TEST_POSTGRES` a server.
+//! `cargo run --release --no-default-features --features ssr --example audit [sqlite|postgres]`; `SIMPLETUNER_DIST`
+//! names the program and, for PostgreSQL, `SIMPLETUNER_TEST_POSTGRES` a server.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -20,8 +19,8 @@ use sqlx::{ConnectOptions, Connection, Executor};
 
 const ENTRIES: i64 = 1_000_000;
 const ROUNDS: usize = 3;
-/// How much is handed to PostgreSQL at once, in bytes.
-const PORTION: usize = 1 << 20;
+/// The size of a chunk that is sent to PostgreSQL, in bytes.
+const COPY_CHUNK_BYTES: usize = 1 << 20;
 
 fn main() {
     let postgres = std::env::args().any(|argument| argument == "postgres");
@@ -56,35 +55,35 @@ fn entry(n: i64) -> AuditEvent {
     }
 }
 
-/// An entry in its place.
-struct Link {
+/// An entry of the chain, with its hashes.
+struct ChainEntry {
     seq: i64,
     entry: AuditEvent,
     previous: String,
     hash: String,
 }
 
-impl Link {
+impl ChainEntry {
     fn record(&self) -> AuditRecord<'_> {
         self.entry.to_record("c_1", self.seq, &self.previous)
     }
 }
 
-/// The chain, from its first entry on.
-fn chain() -> impl Iterator<Item = Link> {
+/// Returns the chain, from its first entry.
+fn chain() -> impl Iterator<Item = ChainEntry> {
     let mut newest = EntryRef::default().hash;
     (1..=ENTRIES).map(move |seq| {
-        let mut link = Link { seq, entry: entry(seq), previous: newest.clone(), hash: String::new() };
-        newest = Sha256::digest(link.record().canonical_bytes()).iter().fold(String::new(), |mut hash, byte| {
+        let mut chained = ChainEntry { seq, entry: entry(seq), previous: newest.clone(), hash: String::new() };
+        newest = Sha256::digest(chained.record().canonical_bytes()).iter().fold(String::new(), |mut hash, byte| {
             let _ = write!(hash, "{byte:02x}");
             hash
         });
-        link.hash.clone_from(&newest);
-        link
+        chained.hash.clone_from(&newest);
+        chained
     })
 }
 
-/// A new SQLite database in this directory; it has no address.
+/// Creates a SQLite database in this directory.
 async fn fill_sqlite(directory: &Path) {
     let options = SqliteConnectOptions::new()
         .filename(directory.join("orchestrator.db"))
@@ -95,32 +94,33 @@ async fn fill_sqlite(directory: &Path) {
     connection.execute(include_str!("../src/server/store/sqlite/migrations/0001_start.sql")).await.expect("a schema");
     connection.execute("BEGIN").await.expect("a transaction");
     let mut newest = String::new();
-    for link in chain() {
-        let record = link.record();
+    for chained in chain() {
+        let record = chained.record();
         let insert = sqlx::query("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
         let insert = insert.bind(record.chain).bind(record.seq).bind(record.at.0).bind(record.actor);
         let insert = insert.bind(record.action).bind(record.target).bind(record.detail).bind(record.request_id);
-        insert.bind(record.previous).bind(&link.hash).execute(&mut connection).await.expect("a new row");
-        newest = link.hash;
+        insert.bind(record.previous).bind(&chained.hash).execute(&mut connection).await.expect("a new row");
+        newest = chained.hash;
     }
     let head = sqlx::query("INSERT INTO audit_heads (chain, seq, hash) VALUES ('c_1', ?, ?)");
     head.bind(ENTRIES).bind(newest).execute(&mut connection).await.expect("a new row");
     connection.execute("COMMIT").await.expect("a commit");
-    connection.close().await.expect("closed");
+    connection.close().await.expect("a closed connection");
 }
 
-/// A new PostgreSQL database; returns its address.
+/// Creates a PostgreSQL database; returns its address.
 async fn fill_postgres() -> String {
-    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL");
+    let server =
+        std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server");
     let address = server.replacen("/postgres?", &format!("/audit_{}?", std::process::id()), 1);
     sqlx::Postgres::create_database(&address).await.expect("a new database");
     let mut connection = PgConnection::connect(&address).await.expect("a database");
     connection.execute(include_str!("../src/server/store/postgres/migrations/0001_start.sql")).await.expect("a schema");
     let mut copy = connection.copy_in_raw("COPY audit FROM STDIN").await.expect("a copy");
     let (mut lines, mut newest) = (String::new(), String::new());
-    for link in chain() {
-        let (record, hash) = (link.record(), &link.hash);
-        // Nothing in them has to be escaped but the backslashes that are not there.
+    for chained in chain() {
+        let (record, hash) = (chained.record(), &chained.hash);
+        // The fields contain no character that COPY would require to be escaped.
         let request = record.request_id.unwrap_or("\\N");
         let _ = writeln!(
             lines,
@@ -134,16 +134,16 @@ async fn fill_postgres() -> String {
             record.detail,
             record.previous
         );
-        newest = link.hash;
-        if lines.len() > PORTION {
-            copy.send(std::mem::take(&mut lines).into_bytes()).await.expect("copied");
+        newest = chained.hash;
+        if lines.len() > COPY_CHUNK_BYTES {
+            copy.send(std::mem::take(&mut lines).into_bytes()).await.expect("a written chunk");
         }
     }
-    copy.send(lines.into_bytes()).await.expect("copied");
-    copy.finish().await.expect("copied");
+    copy.send(lines.into_bytes()).await.expect("a written chunk");
+    copy.finish().await.expect("a written chunk");
     let head = sqlx::query("INSERT INTO audit_heads (chain, seq, hash) VALUES ('c_1', $1, $2)");
     head.bind(ENTRIES).bind(newest).execute(&mut connection).await.expect("a new row");
-    connection.close().await.expect("closed");
+    connection.close().await.expect("a closed connection");
     address
 }
 
@@ -152,8 +152,8 @@ fn verify(directory: &Path, address: Option<&str>) -> Duration {
     let mut command = Command::new(dist.join("simpletuner"));
     command.args(["audit", "verify", "--data-dir"]).arg(directory);
     command.envs(address.map(|address| ("SIMPLETUNER_DATABASE_URL", address)));
-    let began = Instant::now();
+    let started = Instant::now();
     let output = command.output().expect("the program in dist/");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    began.elapsed()
+    started.elapsed()
 }

@@ -1,5 +1,5 @@
-//! What the worst of 1,000 generated patterns costs: compiling it, and searching a log of random letters with lines of
-//! 8 kB until the budget of one request is used up or the pattern is given up.
+//! The cost of the slowest of 1,000 generated patterns: compiling it, and searching a log of random letters with lines
+//! of 8 kB until the budget of one request is used up or the search is aborted.
 //!
 //! `cargo run --release --no-default-features --features ssr --example log_search`
 
@@ -17,8 +17,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 const PATTERNS: usize = 1_000;
 const LINES: usize = 1_000;
-const LINE: usize = 8 << 10;
-/// As `--log-search-millis` has it.
+const LINE_LENGTH: usize = 8 << 10;
+/// The default of `--log-search-millis`.
 const BUDGET: Duration = Duration::from_millis(200);
 
 fn main() {
@@ -34,15 +34,15 @@ fn main() {
         }
     }
     costs.sort();
-    println!("search, {PATTERNS} patterns, {LINES} lines of {LINE} bytes: CPU time of one request");
+    println!("search, {PATTERNS} patterns, {LINES} lines of {LINE_LENGTH} bytes: CPU time of one request");
     for share in [50, 90, 99, 100] {
         let (time, ..) = costs[(PATTERNS * share / 100).saturating_sub(1)];
         println!("  {share:>3} %  {:>6.1} ms", time.as_secs_f64() * 1_000.0);
     }
-    for outcome in ["whole log", "paused", "given up", "too large", "no pattern"] {
-        let all = costs.iter().filter(|(_, one, _)| *one == outcome);
-        let worst = all.clone().next_back().map_or(0.0, |(time, ..)| time.as_secs_f64() * 1_000.0);
-        println!("  {outcome:<10} {:>4}, the worst {worst:.1} ms", all.count());
+    for outcome in ["whole log", "paused", "aborted", "too large", "invalid"] {
+        let all = costs.iter().filter(|(_, actual, _)| *actual == outcome);
+        let slowest = all.clone().next_back().map_or(0.0, |(time, ..)| time.as_secs_f64() * 1_000.0);
+        println!("  {outcome:<10} {:>4}, the slowest {slowest:.1} ms", all.count());
     }
     for (time, outcome, q) in costs.iter().rev().take(5) {
         let short: String = q.chars().take(100).collect();
@@ -105,50 +105,50 @@ fn patterns() -> impl Strategy<Value = String> {
 
 fn log() -> Vec<String> {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    let mut letter = || {
+    let mut random_letter = || {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
         char::from(b"abcdefghijklmnopqrstuvwxyz "[usize::try_from(seed % 27).unwrap_or_default()])
     };
-    (0..LINES).map(|_| (0..LINE).map(|_| letter()).collect()).collect()
+    (0..LINES).map(|_| (0..LINE_LENGTH).map(|_| random_letter()).collect()).collect()
 }
 
 fn now() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock of Linux").into()
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock of the thread").into()
 }
 
 fn cost(q: String, log: &[String]) -> (Duration, &'static str, String) {
-    let began = now();
-    let outcome = search(&q, log, &|| now().saturating_sub(began));
-    (now().saturating_sub(began), outcome, q)
+    let started = now();
+    let outcome = search(&q, log, &|| now().saturating_sub(started));
+    (now().saturating_sub(started), outcome, q)
 }
 
 fn search(q: &str, log: &[String], cpu_time: &dyn Fn() -> Duration) -> &'static str {
     let mut pattern = match Pattern::new(q, true, false) {
         Ok(pattern) => pattern,
-        Err(PatternError::Syntax(_)) => return "no pattern",
+        Err(PatternError::Syntax(_)) => return "invalid",
         Err(_) => return "too large",
     };
     let stop = AtomicBool::new(false);
     let mut budget = CpuBudget::new(cpu_time, BUDGET, &stop);
     for line in log {
-        // As `lines` does: each place in a line, up to 200.
-        let (mut at, mut matches) = (0, 0);
-        while at <= line.len() && matches < 200 {
-            match pattern.find(line, at) {
-                Err(_) => return "given up",
+        // As `lines` does: each match in a line, up to 200.
+        let (mut start, mut matches) = (0, 0);
+        while start <= line.len() && matches < 200 {
+            match pattern.find(line, start) {
+                Err(_) => return "aborted",
                 Ok(None) => break,
                 Ok(Some(found)) => {
                     matches += 1;
-                    if budget.spend(line.len() - at) {
+                    if budget.spend(line.len() - start) {
                         return "paused";
                     }
-                    at = if found.is_empty() { found.end + 1 } else { found.end };
+                    start = if found.is_empty() { found.end + 1 } else { found.end };
                 }
             }
         }
-        if budget.spend(line.len() - at.min(line.len())) {
+        if budget.spend(line.len() - start.min(line.len())) {
             return "paused";
         }
     }

@@ -1,6 +1,6 @@
 //! One round of planning: 10,000 jobs of 20 distinct demands that wait for 10,000 workers of 50 distinct label sets.
 //!
-//! `cargo bench --no-default-features --bench plan` prints the figure as the other benchmarks do.
+//! `cargo bench --no-default-features --bench plan` prints the figure in the format of the other benchmarks.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use app::domain::plan::{ConcurrencyLimits, PlannerFleet, job_sort_key, plan};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Worker, WorkerKind};
 
-const NUMBER: u32 = 10_000;
+const COUNT: u32 = 10_000;
 const ROUNDS: usize = 30;
 const NOW: Timestamp = Timestamp(1_000_000_000);
 
@@ -28,11 +28,11 @@ fn labels(pairs: &[(&str, String)]) -> Labels {
 }
 
 fn worker(n: u32) -> Worker {
-    let set = n % 50;
+    let label_set = n % 50;
     let labels = labels(&[
-        ("gpu_type", ["a100", "h100", "l40s", "4090", "a6000"][(set % 5) as usize].to_owned()),
-        ("rack", format!("r{}", set / 5)),
-        ("team", ["nlp", "vision"][(set % 2) as usize].to_owned()),
+        ("gpu_type", ["a100", "h100", "l40s", "4090", "a6000"][(label_set % 5) as usize].to_owned()),
+        ("rack", format!("r{}", label_set / 5)),
+        ("team", ["nlp", "vision"][(label_set % 2) as usize].to_owned()),
     ]);
     let gpu = |i: u32| Gpu {
         index: i,
@@ -61,13 +61,13 @@ fn job(n: u32) -> Job {
         ..Demand::default()
     };
     let spec = JobSpec { target: JobTarget::Worker, demand, ..JobSpec::new("digits", 1) };
-    let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
+    let at = Timestamp(NOW.0 - i64::from(COUNT) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
 }
 
 fn main() {
-    let workers: Vec<Worker> = (0..NUMBER).map(worker).collect();
-    let jobs: Vec<Job> = (0..NUMBER).map(job).collect();
+    let workers: Vec<Worker> = (0..COUNT).map(worker).collect();
+    let jobs: Vec<Job> = (0..COUNT).map(job).collect();
     let mut times: Vec<Duration> = Vec::new();
     let mut assigned = 0;
     for _ in 0..ROUNDS {
@@ -78,9 +78,9 @@ fn main() {
         times.push(start.elapsed());
     }
     times.sort();
-    let ms = |at: usize| times[at].as_secs_f64() * 1_000.0;
+    let ms = |index: usize| times[index].as_secs_f64() * 1_000.0;
     println!(
-        "planning {NUMBER} jobs (20 demands) onto {NUMBER} workers (50 label sets): median {:.1} ms (target <= 20 ms), p90 {:.1} ms; {assigned} placed, {ROUNDS} rounds",
+        "planning {COUNT} jobs (20 demands) onto {COUNT} workers (50 label sets): median {:.1} ms (target <= 20 ms), p90 {:.1} ms; {assigned} placed, {ROUNDS} rounds",
         ms(ROUNDS / 2),
         ms(ROUNDS * 9 / 10)
     );

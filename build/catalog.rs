@@ -6,17 +6,17 @@ use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-/// The suffixes of keys, as CLDR calls the forms; the first is the one that every language has.
+/// The suffixes of keys: the plural forms of CLDR. Every language has the first one.
 pub const FORMS: [&str; 6] = ["other", "one", "many", "few", "two", "zero"];
 
-/// A file.
+/// The sentences of one file.
 pub struct Catalog {
-    /// `en` of `en.json`.
+    /// The name of the file without its extension: `en` for `en.json`.
     pub name: String,
     pub root: Vec<(String, Node)>,
 }
 
-/// What a key stands for.
+/// The value of a key.
 pub enum Node {
     Group(Vec<(String, Node)>),
     Sentence(Sentence),
@@ -28,7 +28,7 @@ pub enum Sentence {
     Plural(Vec<(&'static str, String)>),
 }
 
-/// As JSON has it, in the order of the file.
+/// A JSON value, in the order of the file.
 enum Json {
     Text(String),
     Object(Vec<(String, Json)>),
@@ -58,7 +58,7 @@ impl Catalog {
     }
 }
 
-/// The key of an entry: its names from the outside in, joined by dots.
+/// Returns the key of an entry: its names joined by dots, the outermost first.
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
@@ -73,7 +73,7 @@ fn collect<'a>(path: &str, entries: &'a [(String, Node)], all: &mut Vec<(String,
     }
 }
 
-/// Puts the forms of a plural together: `jobs_one` and `jobs_other` are `jobs`.
+/// Groups the forms of a plural: `jobs_one` and `jobs_other` are `jobs`.
 fn group(path: &str, entries: Vec<(String, Json)>) -> Result<Vec<(String, Node)>, String> {
     let mut nodes: Vec<(String, Node)> = Vec::new();
     for (name, json) in entries {
@@ -81,14 +81,14 @@ fn group(path: &str, entries: Vec<(String, Json)>) -> Result<Vec<(String, Node)>
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if !is_name {
-            return Err(format!("{key}: a key has small letters, digits and _ only"));
+            return Err(format!("{key}: a key has only lower-case letters, digits and _"));
         }
         let (name, node) = match (json, form_of(&name)) {
             (Json::Object(entries), _) => (name, Node::Group(group(&key, entries)?)),
             (Json::Text(text), None) => (name, Node::Sentence(Sentence::Text(text))),
             (Json::Text(text), Some((stem, form))) => {
-                let before = nodes.iter_mut().find(|(name, _)| name == stem);
-                if let Some((_, Node::Sentence(Sentence::Plural(forms)))) = before {
+                let existing = nodes.iter_mut().find(|(name, _)| name == stem);
+                if let Some((_, Node::Sentence(Sentence::Plural(forms)))) = existing {
                     forms.push((form, text));
                     continue;
                 }
@@ -96,7 +96,7 @@ fn group(path: &str, entries: Vec<(String, Json)>) -> Result<Vec<(String, Node)>
             }
         };
         if nodes.iter().any(|(other, _)| *other == name) {
-            return Err(format!("{}: there are two of this key", join(path, &name)));
+            return Err(format!("{}: this key occurs twice", join(path, &name)));
         }
         nodes.push((name, node));
     }

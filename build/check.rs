@@ -12,53 +12,53 @@ const MAY_OMIT_COUNT: [&str; 3] = ["zero", "one", "two"];
 /// Returns all problems of a language with file and key. `forms` are its plural categories by CLDR.
 pub fn problems(english: &Catalog, language: &Catalog, forms: &[&str]) -> Vec<String> {
     let file = format!("app/locales/{}.json", language.name);
-    let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
-    let needs: BTreeMap<String, &Sentence> = english.sentences().into_iter().collect();
+    let actual: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
+    let required: BTreeMap<String, &Sentence> = english.sentences().into_iter().collect();
     let mut problems = Vec::new();
-    for (key, wanted) in &needs {
-        match has.get(key) {
+    for (key, expected) in &required {
+        match actual.get(key) {
             None => problems.push(format!("{file}: {key} is missing")),
             Some(sentence) => {
-                let wrong = sentence_problems(wanted, sentence, forms);
-                problems.extend(wrong.into_iter().map(|(form, problem)| match form {
+                let invalid = sentence_problems(expected, sentence, forms);
+                problems.extend(invalid.into_iter().map(|(form, problem)| match form {
                     "" => format!("{file}: {key} {problem}"),
                     form => format!("{file}: {key}_{form} {problem}"),
                 }));
             }
         }
     }
-    let unknown = has.keys().filter(|key| !needs.contains_key(*key));
+    let unknown = actual.keys().filter(|key| !required.contains_key(*key));
     problems.extend(unknown.map(|key| format!("{file}: {key} is not in en.json")));
     problems
 }
 
 /// Returns the problems of a sentence by plural form.
-fn sentence_problems<'a>(wanted: &Sentence, sentence: &'a Sentence, forms: &[&'a str]) -> Vec<(&'a str, String)> {
-    match (wanted, sentence) {
-        (Sentence::Text(wanted), Sentence::Text(text)) => {
-            placeholder_problem(&placeholders(wanted).unwrap_or_default(), text)
+fn sentence_problems<'a>(expected: &Sentence, sentence: &'a Sentence, forms: &[&'a str]) -> Vec<(&'a str, String)> {
+    match (expected, sentence) {
+        (Sentence::Text(expected), Sentence::Text(text)) => {
+            placeholder_problem(&placeholders(expected).unwrap_or_default(), text)
                 .map(|problem| ("", problem))
                 .into_iter()
                 .collect()
         }
-        (Sentence::Plural(wanted), Sentence::Plural(has)) => {
-            let needed = wanted.iter().flat_map(|(_, text)| placeholders(text).unwrap_or_default());
-            let mut needed: BTreeSet<&str> = needed.collect();
-            needed.insert(COUNT);
-            let missing = forms.iter().filter(|form| has.iter().all(|(other, _)| other != *form));
+        (Sentence::Plural(expected), Sentence::Plural(actual)) => {
+            let required = expected.iter().flat_map(|(_, text)| placeholders(text).unwrap_or_default());
+            let mut required: BTreeSet<&str> = required.collect();
+            required.insert(COUNT);
+            let missing = forms.iter().filter(|form| actual.iter().all(|(other, _)| other != *form));
             let missing =
                 missing.map(|form| (*form, "is missing: CLDR has this plural form for the language".to_owned()));
-            let wrong = has.iter().filter_map(|(form, text)| {
+            let invalid = actual.iter().filter_map(|(form, text)| {
                 if !forms.contains(form) {
                     return Some((*form, "is a plural form that CLDR does not have for the language".to_owned()));
                 }
-                let mut needed = needed.clone();
+                let mut required = required.clone();
                 if MAY_OMIT_COUNT.contains(form) && !text.contains("{{count}}") {
-                    needed.remove(COUNT);
+                    required.remove(COUNT);
                 }
-                placeholder_problem(&needed, text).map(|problem| (*form, problem))
+                placeholder_problem(&required, text).map(|problem| (*form, problem))
             });
-            missing.chain(wrong).collect()
+            missing.chain(invalid).collect()
         }
         (Sentence::Text(_), Sentence::Plural(_)) => {
             vec![("", "has plural forms, and in en.json it has none".to_owned())]
@@ -67,18 +67,18 @@ fn sentence_problems<'a>(wanted: &Sentence, sentence: &'a Sentence, forms: &[&'a
     }
 }
 
-fn placeholder_problem(needed: &BTreeSet<&str>, text: &str) -> Option<String> {
+fn placeholder_problem(required: &BTreeSet<&str>, text: &str) -> Option<String> {
     if text.is_empty() || text.contains(['\n', '\t']) {
         return Some("is empty, or has a line break or a tab".to_owned());
     }
-    let Some(has) = placeholders(text) else {
+    let Some(actual) = placeholders(text) else {
         return Some("has a brace outside of the placeholders {{0}}, {{1}}, …, {{count}} or {{a_name}}".to_owned());
     };
     let listed = |placeholders: Vec<&&str>| {
         placeholders.iter().map(|placeholder| format!("{{{{{placeholder}}}}}")).collect::<Vec<_>>().join(", ")
     };
-    let missing: Vec<_> = needed.difference(&has).collect();
-    let unknown: Vec<_> = has.difference(needed).collect();
+    let missing: Vec<_> = required.difference(&actual).collect();
+    let unknown: Vec<_> = actual.difference(required).collect();
     match (missing.is_empty(), unknown.is_empty()) {
         (false, _) => Some(format!("lacks {}", listed(missing))),
         (true, false) => Some(format!("has {}, which en.json does not have", listed(unknown))),
@@ -95,14 +95,14 @@ pub fn placeholders(text: &str) -> Option<BTreeSet<&str>> {
 pub fn placeholders_in_order(text: &str) -> Option<Vec<&str>> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once("{{") {
-        let (placeholder, behind) = after.split_once("}}")?;
+        let (placeholder, after_placeholder) = after.split_once("}}")?;
         if !(is_number(placeholder) || is_name(placeholder)) || before.contains(['{', '}']) {
             return None;
         }
         if !found.contains(&placeholder) {
             found.push(placeholder);
         }
-        rest = behind;
+        rest = after_placeholder;
     }
     (!rest.contains(['{', '}'])).then_some(found)
 }

@@ -67,7 +67,7 @@ fn group(code: &mut String, path: &str, name: &str, entries: &[&(String, Node)])
         code,
         format_args!(
             "\n{cfg}#[derive(Debug)]\npub(crate) struct {name} {{\n{fields}}}\n\n{cfg}impl {name} {{\n    \
-             #[inline(never)] // or their text would pass through several places of the stack\n    \
+             #[inline(never)] // otherwise their text would be copied on the stack\n    \
              pub(super) fn read(list: &mut List) -> Self {{\n        Self {{\n{read}        }}\n    }}\n}}\n"
         ),
     );
@@ -97,7 +97,7 @@ fn by_word(code: &mut String, cfg: &str, name: &str, entries: &[&(String, Node)]
              pub const WORDS: [&'static str; {number}] = {words:?};\n\n    \
              /// The sentence of a word.\n    \
              pub fn of(&self, word: &str) -> Option<Text> {{\n        \
-             let place = Self::WORDS.iter().position(|known| *known == word)?;\n        self.0.get(place).copied()\n    }}\n\n    \
+             let index = Self::WORDS.iter().position(|known| *known == word)?;\n        self.0.get(index).copied()\n    }}\n\n    \
              pub(super) fn read(list: &mut List) -> Self {{\n        \
              Self(std::array::from_fn(|_| list.text()))\n    }}\n}}\n"
         ),
@@ -124,7 +124,8 @@ fn by_locale(code: &mut String, languages: &[Catalog]) {
     code.push_str("    }\n}\n");
 }
 
-/// Returns the sentences of a language in the order of the English file, one per line: of live pages, and of the others.
+/// Returns the sentences of a language in the order of the English file, one per line: of live pages, and of the
+/// others.
 pub fn lines(english: &Catalog, language: &Catalog) -> (String, String) {
     let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
     let (mut live, mut server_pages) = (Vec::new(), Vec::new());
@@ -135,8 +136,8 @@ pub fn lines(english: &Catalog, language: &Catalog) -> (String, String) {
     (live.join("\n"), server_pages.join("\n"))
 }
 
-/// Returns a sentence as a line. Plural forms follow the order of [`FORMS`], separated by tabs; one that equals the first is
-/// empty.
+/// Returns a sentence as a line. Plural forms follow the order of [`FORMS`], separated by tabs; one that equals the
+/// first is empty.
 fn line(english: &Sentence, sentence: &Sentence) -> String {
     match sentence {
         Sentence::Text(text) => runtime_format(text, &values(english)),
@@ -150,8 +151,8 @@ fn line(english: &Sentence, sentence: &Sentence) -> String {
     }
 }
 
-/// Returns the placeholders in the order in which the program passes their values: the number of a plural first; numbered ones
-/// by their number; named ones as the English sentence has them.
+/// Returns the placeholders in the order in which the program passes their values: the number of a plural first;
+/// numbered ones by their number; named ones as the English sentence has them.
 fn values(english: &Sentence) -> Vec<&str> {
     match english {
         Sentence::Plural(_) => [&["count"], &NUMBERED[..]].concat(),
@@ -179,5 +180,5 @@ fn capitalized(text: &str) -> String {
 }
 
 fn put(code: &mut String, text: std::fmt::Arguments) {
-    code.write_fmt(text).expect("a string takes everything");
+    code.write_fmt(text).expect("writing to a string");
 }

@@ -1,4 +1,5 @@
-//! Generates `words.rs` (the structs) and two text files per language (one sentence per line) from `app/locales/*.json`.
+//! Generates `words.rs` (the structs) and two text files per language (one sentence per line) from
+//! `app/locales/*.json`.
 
 mod catalog;
 mod check;

@@ -1,5 +1,5 @@
-//! Generates an enum of sentences: a variant for each key, with a field for each placeholder. Code that names a sentence has to
-//! give its values.
+//! Generates an enum of sentences: a variant for each key, with a field for each placeholder. Code that names a
+//! sentence has to give its values.
 
 use super::catalog::{Node, Sentence, join};
 use super::check::placeholders_in_order;
@@ -25,8 +25,8 @@ pub fn by_variant(cfg: &str, list: &str, entries: &[&(String, Node)]) -> String 
          {cfg}#[derive(Debug)]\npub(crate) struct {list}([Phrase; {number}]);\n\n{cfg}impl {list} {{\n    \
          /// The sentence in this language.\n    \
          pub fn of(&self, sentence: &ProblemSentence) -> String {{\n        \
-         let (place, values) = sentence.parts();\n        \
-         self.0.get(place).map_or_else(String::new, |phrase| phrase.with(&values))\n    }}\n\n    \
+         let (index, values) = sentence.parts();\n        \
+         self.0.get(index).map_or_else(String::new, |phrase| phrase.with(&values))\n    }}\n\n    \
          pub(super) fn read(list: &mut List) -> Self {{\n        \
          Self(std::array::from_fn(|_| list.phrase()))\n    }}\n}}\n"
     )

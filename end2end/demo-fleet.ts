@@ -80,11 +80,11 @@ async function telemetry(host: Host, load: number): Promise<void> {
     const busy = ago < 45 * 60 ? load : load * 0.1;
     return Math.max(0, Math.min(100, busy + 6 * Math.sin(ago / 180 + gpu)));
   };
-  const moments = Array.from({ length: 238 }, (_, n) => (238 - n) * 15);
-  await host.recall((ago) => host.gpus.map((uuid, gpu) => ({
+  const ages = Array.from({ length: 238 }, (_, n) => (238 - n) * 15);
+  await host.sendPastReadings((ago) => host.gpus.map((uuid, gpu) => ({
     uuid, utilization_percent: wave(gpu, ago), memory_used_gb: 4 + wave(gpu, ago) * 0.7, temperature_celsius: 34 + wave(gpu, ago) * 0.4,
     power_watts: 70 + wave(gpu, ago) * 3.1, power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593,
-  })), moments);
+  })), ages);
 }
 
 /** Creates the fleet on a server. */
@@ -117,7 +117,7 @@ export async function demoFleet(server: Server): Promise<DemoFleet> {
   const borea = await Host.connect(server, 'borea', { gpus: 2, model: 'NVIDIA GeForce RTX 4090', vram: 24, labels: { site: 'graz' } });
   await telemetry(borea, 4);
   const ceres = await Host.connect(server, 'ceres', { gpus: 4, labels: { site: 'graz', team: 'nlp' } });
-  await ceres.tell([
+  await ceres.sendReadings([
     { uuid: ceres.gpus[0], temperature_celsius: 44, utilization_percent: 0, memory_used_gb: 0.4 },
     { uuid: ceres.gpus[1], unavailable: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
     { uuid: ceres.gpus[2], temperature_celsius: 61, utilization_percent: 97, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },

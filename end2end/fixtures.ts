@@ -40,7 +40,7 @@ interface Fixtures {
    * Errors, warnings and hydration messages of all pages so far. Any that remain at the end fail
    * the test; remove expected ones.
    */
-  complaints: string[];
+  consoleErrors: string[];
 }
 
 async function startServer(dataDir: string, claimed: boolean): Promise<Server> {
@@ -51,7 +51,7 @@ async function startServer(dataDir: string, claimed: boolean): Promise<Server> {
   const env = { SIMPLETUNER_LOCAL: 'off', ...(claimed && { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken }) };
   const start = async () => {
     const program = new Program('server', 'simpletuner', args, env, join(dataDir, 'server.log'));
-    await program.until('ready', () => fetch(`${url}/readyz`).then((answer) => answer.ok, () => false));
+    await program.until('ready', () => fetch(`${url}/readyz`).then((response) => response.ok, () => false));
     return program;
   };
   const api = (path: string, init: RequestInit = {}) => {
@@ -79,24 +79,24 @@ async function startServer(dataDir: string, claimed: boolean): Promise<Server> {
   return server;
 }
 
-function listen(context: BrowserContext, complaints: string[], scripts: boolean): void {
-  context.on('weberror', (error) => complaints.push(`uncaught: ${error.error().message}`));
+function listen(context: BrowserContext, consoleErrors: string[], scripts: boolean): void {
+  context.on('weberror', (error) => consoleErrors.push(`uncaught: ${error.error().message}`));
   context.on('console', (message) => {
     const text = `${message.type()}: ${message.text()}`;
     // Without scripts, preloaded files remain unused.
     if (!scripts && text.includes('was preloaded using link preload')) return;
-    if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) complaints.push(text.startsWith('error: Failed to load') ? `${text} ${message.location().url.replace(/^\w+:\/\/[^/]*/, '')}` : text);
+    if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) consoleErrors.push(text.startsWith('error: Failed to load') ? `${text} ${message.location().url.replace(/^\w+:\/\/[^/]*/, '')}` : text);
   });
 }
 
-/** Removes messages of the browser about expected responses. */
-export function removeExpected(complaints: string[], what: RegExp): void {
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
+/** Removes messages of the browser that match the pattern, because a test expects them. */
+export function removeExpected(consoleErrors: string[], pattern: RegExp): void {
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !pattern.test(line)));
 }
 
 /** Removes the messages of pages that checked their session after signing out. */
-export function removeExpectedSignOut(complaints: string[]): void {
-  removeExpected(complaints, /status of 401 .* \/api\/session$/);
+export function removeExpectedSignOut(consoleErrors: string[]): void {
+  removeExpected(consoleErrors, /status of 401 .* \/api\/session$/);
 }
 
 export const test = base.extend<Fixtures>({
@@ -151,12 +151,12 @@ export const test = base.extend<Fixtures>({
     for (const program of started.reverse()) await program.stop();
   },
 
-  complaints: async ({}, use) => use([]),
+  consoleErrors: async ({}, use) => use([]),
 
-  context: async ({ context, complaints, javaScriptEnabled }, use) => {
-    listen(context, complaints, javaScriptEnabled ?? true);
+  context: async ({ context, consoleErrors, javaScriptEnabled }, use) => {
+    listen(context, consoleErrors, javaScriptEnabled ?? true);
     await use(context);
-    expect(complaints, 'the pages must not complain').toEqual([]);
+    expect(consoleErrors, 'no console errors').toEqual([]);
   },
 });
 
@@ -164,11 +164,11 @@ const copies = new WeakMap<BrowserContext, Page>();
 
 /** Returns a page with scripts for axe, in another context that closes together with `context`. */
 async function copyPage(context: BrowserContext): Promise<Page> {
-  const made = copies.get(context);
-  if (made) return made;
-  const beside = await context.browser()!.newContext({ javaScriptEnabled: true });
-  context.once('close', () => void beside.close());
-  const page = await beside.newPage();
+  const existing = copies.get(context);
+  if (existing) return existing;
+  const copyContext = await context.browser()!.newContext({ javaScriptEnabled: true });
+  context.once('close', () => void copyContext.close());
+  const page = await copyContext.newPage();
   copies.set(context, page);
   return page;
 }
@@ -190,13 +190,13 @@ async function copyForAxe(page: Page): Promise<Page> {
 /** Expects that axe finds no violation of WCAG 2.2 AA, and of these other rules. */
 export async function expectAccessible(page: Page, others: string[] = []): Promise<void> {
   const scripts = test.info().project.use.javaScriptEnabled ?? true;
-  const looked = scripts ? page : await copyForAxe(page);
+  const checkedPage = scripts ? page : await copyForAxe(page);
   // During a transition between themes colors are a mixture of both, and transitions never finish
   // in a page that is not painted.
-  await looked.evaluate(() => {
+  await checkedPage.evaluate(() => {
     for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
   });
-  const { violations } = await new AxeBuilder({ page: looked })
+  const { violations } = await new AxeBuilder({ page: checkedPage })
     .options({
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
       rules: Object.fromEntries(others.map((rule) => [rule, { enabled: true }])),

@@ -36,9 +36,9 @@ export class Host {
   static async connect(server: Server, name: string, options: HostOptions = {}): Promise<Host> {
     const { gpus = 4, model = 'NVIDIA A100-SXM4-80GB', vram = 80, labels = {}, reported = {}, version = '0.1.0' } = options;
     const body = JSON.stringify({ name, worker_type: 'persistent', labels });
-    const made = await server.api('/api/admin/workers', { method: 'POST', body });
-    expect(made.status).toBe(201);
-    const { worker_id: id, token } = await made.json();
+    const response = await server.api('/api/admin/workers', { method: 'POST', body });
+    expect(response.status).toBe(201);
+    const { worker_id: id, token } = await response.json();
     const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${name}-${index}`, name: model, vram_gb: vram }));
     const host = new Host(server, id, token, devices.map(({ uuid }) => uuid));
     await host.post('register', {
@@ -55,22 +55,22 @@ export class Host {
 
   private async listen(): Promise<void> {
     const headers = { 'x-worker-token': sessionOf(this.token) };
-    const answer = await fetch(`${this.server.url}/api/workers/stream`, { headers, signal: this.closing.signal });
-    expect(answer.status).toBe(200);
-    void this.hear(answer.body!).catch(() => {}); // closed by the test, or with the server
+    const response = await fetch(`${this.server.url}/api/workers/stream`, { headers, signal: this.closing.signal });
+    expect(response.status).toBe(200);
+    void this.readEvents(response.body!).catch(() => {}); // closed by the test, or with the server
   }
 
-  private async hear(stream: ReadableStream<Uint8Array>): Promise<void> {
+  private async readEvents(stream: ReadableStream<Uint8Array>): Promise<void> {
     let text = '';
     const decoder = new TextDecoder();
-    for await (const part of stream) {
-      text += decoder.decode(part, { stream: true });
-      const events = text.split('\n\n');
-      text = events.pop() ?? '';
-      for (const event of events) {
-        const data = event.split('\n').find((line) => line.startsWith('data:'));
-        const told = data && JSON.parse(data.slice('data:'.length));
-        if (told?.type === 'job_submit') this.offers.push(told);
+    for await (const chunk of stream) {
+      text += decoder.decode(chunk, { stream: true });
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const data = block.split('\n').find((line) => line.startsWith('data:'));
+        const event = data && JSON.parse(data.slice('data:'.length));
+        if (event?.type === 'job_submit') this.offers.push(event);
       }
     }
   }
@@ -103,7 +103,7 @@ export class Host {
   }
 
   /** Sends current GPU readings. */
-  tell(gpus: object[]): Promise<void> {
+  sendReadings(gpus: object[]): Promise<void> {
     return this.post('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
   }
 
@@ -111,36 +111,36 @@ export class Host {
    * Sends GPU readings of the past, given in seconds before now. A heartbeat holds few readings, and the server takes
    * the time of its last one as now, so each heartbeat ends with a current one.
    */
-  async recall(gpus: (ago: number) => object[], moments: number[]): Promise<void> {
+  async sendPastReadings(gpus: (ago: number) => object[], ages: number[]): Promise<void> {
     const now = Date.now();
-    const moment = (ago: number) => ({ at: new Date(now - ago * 1_000).toISOString(), gpus: gpus(ago) });
-    for (let first = 0; first < moments.length; first += 11) {
-      await this.post('heartbeat', { telemetry: [...moments.slice(first, first + 11), 0].map(moment) });
+    const readingsAt = (ago: number) => ({ at: new Date(now - ago * 1_000).toISOString(), gpus: gpus(ago) });
+    for (let first = 0; first < ages.length; first += 11) {
+      await this.post('heartbeat', { telemetry: [...ages.slice(first, first + 11), 0].map(readingsAt) });
     }
   }
 
   private async send(method: string, offer: Offer, path: string, body: Uint8Array | string, headers: Record<string, string> = {}): Promise<void> {
-    const answer = await fetch(`${this.server.url}/api/workers/job/${offer.job_id}/${path}`, {
+    const response = await fetch(`${this.server.url}/api/workers/job/${offer.job_id}/${path}`, {
       method, body: body as BodyInit, headers: { 'x-upload-token': offer.upload_token, ...headers },
     });
-    expect(answer.status, await answer.clone().text()).toBe(200);
+    expect(response.status, await response.clone().text()).toBe(200);
   }
 
   /** Sends a log from an offset, before which `dropped` bytes were lost; returns the next offset. */
   async log(offer: Offer, text: string, offset = 0, dropped = 0): Promise<number> {
     const bytes = Buffer.from(text);
-    const piece = 1_000_000; // the limit of the server is slightly higher
-    for (let at = 0; at < bytes.length; at += piece) {
-      const lost = dropped && at === 0 ? `&dropped=${dropped}` : '';
-      await this.send('PUT', offer, `logs?attempt=${offer.attempt}&offset=${offset + at}${lost}`, bytes.subarray(at, at + piece));
+    const chunkSize = 1_000_000; // the limit of the server is slightly higher
+    for (let at = 0; at < bytes.length; at += chunkSize) {
+      const droppedParameter = dropped && at === 0 ? `&dropped=${dropped}` : '';
+      await this.send('PUT', offer, `logs?attempt=${offer.attempt}&offset=${offset + at}${droppedParameter}`, bytes.subarray(at, at + chunkSize));
     }
     return offset + bytes.length;
   }
 
   file(offer: Offer, path: string, kind: string, bytes: Uint8Array): Promise<void> {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const way = path.split('/').map(encodeURIComponent).join('/');
-    return this.send('PUT', offer, `artifacts/${way}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
+    const encodedPath = path.split('/').map(encodeURIComponent).join('/');
+    return this.send('PUT', offer, `artifacts/${encodedPath}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
   }
 
   /** Closes the stream without disconnecting. */

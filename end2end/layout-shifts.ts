@@ -1,4 +1,4 @@
-// Layout shifts: visible elements that change their place without an action of the user.
+// Layout shifts: visible elements that move without an action of the user.
 import type { Page } from '@playwright/test';
 import { expect } from './fixtures';
 
@@ -13,10 +13,10 @@ export async function observeShifts(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const shifts: { value: number; moved: string[] }[] = [];
     Object.assign(window, { shifts });
-    const place = ({ x, y, width, height }: DOMRect) => `${Math.round(x)},${Math.round(y)} ${Math.round(width)}×${Math.round(height)}`;
+    const rectText = ({ x, y, width, height }: DOMRect) => `${Math.round(x)},${Math.round(y)} ${Math.round(width)}×${Math.round(height)}`;
     const describe = ({ node, previousRect, currentRect }: LayoutShift['sources'][number]) => {
       const element = node instanceof Element ? node : node?.parentElement;
-      return `<${element?.localName} class="${element?.className}"> from ${place(previousRect)} to ${place(currentRect)}`;
+      return `<${element?.localName} class="${element?.className}"> from ${rectText(previousRect)} to ${rectText(currentRect)}`;
     };
     new PerformanceObserver((list) => {
       for (const { value, hadRecentInput, sources } of list.getEntries() as LayoutShift[]) {

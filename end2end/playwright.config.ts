@@ -9,7 +9,7 @@ const system = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(ex
 const root = process.getuid?.() === 0;
 
 // Layout shifts during loading depend on the load of the machine, so these tests run alone.
-const ALONE = '**/matrix.spec.ts';
+const RUN_ALONE = '**/matrix.spec.ts';
 
 export default defineConfig({
   testDir: 'tests',
@@ -33,9 +33,9 @@ export default defineConfig({
     },
   },
   projects: [
-    { name: 'hydrated', testIgnore: ALONE },
-    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: ['**/*.hydrate.spec.ts', ALONE] },
-    { name: 'hydrated-alone', testMatch: ALONE, workers: 1, dependencies: ['hydrated', 'no-js'] },
-    { name: 'no-js-alone', testMatch: ALONE, workers: 1, dependencies: ['hydrated-alone'], use: { javaScriptEnabled: false } },
+    { name: 'hydrated', testIgnore: RUN_ALONE },
+    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: ['**/*.hydrate.spec.ts', RUN_ALONE] },
+    { name: 'hydrated-alone', testMatch: RUN_ALONE, workers: 1, dependencies: ['hydrated', 'no-js'] },
+    { name: 'no-js-alone', testMatch: RUN_ALONE, workers: 1, dependencies: ['hydrated-alone'], use: { javaScriptEnabled: false } },
   ],
 });

@@ -63,12 +63,12 @@ export class Program {
   }
 
   /** Waits until `ready` returns true; fails immediately if the program ends. */
-  async until(what: string, ready: () => Promise<boolean>, ms = 15_000): Promise<void> {
+  async until(state: string, ready: () => Promise<boolean>, ms = 15_000): Promise<void> {
     for (const end = Date.now() + ms; Date.now() < end; await new Promise((next) => setTimeout(next, 50))) {
       if (this.ending !== undefined) throw new Error(`${this.name} ended (${this.ending}):\n${this.log()}`);
       if (await ready()) return;
     }
-    throw new Error(`${this.name} was not ${what} in ${ms} ms:\n${this.log()}`);
+    throw new Error(`${this.name} was not ${state} in ${ms} ms:\n${this.log()}`);
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -78,8 +78,8 @@ export class Program {
   /** Returns how the program ended, or `undefined` if it still runs after `ms`. */
   async end(ms: number): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((done) => (timer = setTimeout(() => done(undefined), ms)));
-    const how = await Promise.race([this.ended, late]);
+    const timeout = new Promise<undefined>((done) => (timer = setTimeout(() => done(undefined), ms)));
+    const how = await Promise.race([this.ended, timeout]);
     clearTimeout(timer);
     return how;
   }

@@ -40,9 +40,9 @@ export async function live(page: Page): Promise<void> {
 
 /** Creates a worker through the API. */
 export async function makeWorker(server: Server, name: string, labels: Record<string, string> = {}): Promise<{ worker_id: string; token: string }> {
-  const answer = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent', labels }) });
-  expect(answer.status).toBe(201);
-  return answer.json();
+  const response = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent', labels }) });
+  expect(response.status).toBe(201);
+  return response.json();
 }
 
 /** The sessions of registered agents by worker token. */
@@ -55,9 +55,9 @@ export const sessionOf = (token: string): string => sessions.get(token) ?? token
 export async function sendAsAgent(server: Server, token: string, path: string, body: unknown): Promise<void> {
   const key = path === 'register' ? token : sessionOf(token);
   const headers = { 'x-worker-token': key, 'content-type': 'application/json' };
-  const answer = await fetch(`${server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(answer.status, await answer.clone().text()).toBe(200);
-  if (path === 'register') sessions.set(token, (await answer.json()).session);
+  const response = await fetch(`${server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(response.status, await response.clone().text()).toBe(200);
+  if (path === 'register') sessions.set(token, (await response.json()).session);
 }
 
 /** Registers a worker with `count` GPUs. */
@@ -73,13 +73,13 @@ export async function reportReadings(server: Server, token: string, gpus: object
 
 /** Submits a configuration through the API and returns the ID of the job. */
 export async function submit(server: Server, config: string): Promise<string> {
-  const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });
-  expect(answer.status).toBe(201);
-  return (await answer.json()).job_id;
+  const response = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });
+  expect(response.status).toBe(201);
+  return (await response.json()).job_id;
 }
 
 /** Waits until a job has this status. */
 export async function waitForJob(server: Server, job: string, status: string): Promise<void> {
-  const now = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
-  await expect.poll(now, { timeout: 60_000 }).toBe(status);
+  const currentStatus = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
+  await expect.poll(currentStatus, { timeout: 60_000 }).toBe(status);
 }

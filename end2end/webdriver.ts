@@ -13,7 +13,7 @@ interface Driver {
   needsDisplay: boolean;
   capabilities: object;
   /** Matches error messages of pages in the driver's output; undefined if the driver does not print them. */
-  complaint?: RegExp;
+  errorPattern?: RegExp;
 }
 
 const DRIVERS: Record<Engine, Driver> = {
@@ -26,7 +26,7 @@ const DRIVERS: Record<Engine, Driver> = {
     },
     // Firefox's own components also log warnings, with a name (`console.error: RSLoader: …`); messages of pages are
     // quoted. A module fails to load if its page was left before.
-    complaint: /^(console\.error: (?!\w+: ).*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
+    errorPattern: /^(console\.error: (?!\w+: ).*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
   },
   webkit: {
     command: (port) => ['WebKitWebDriver', `--port=${port}`, '--host=127.0.0.1'],
@@ -75,9 +75,9 @@ export class Browser {
   private async open(env: Record<string, string>): Promise<void> {
     const port = await freePort();
     const [name, ...args] = this.driver.command(port) as [string, ...string[]];
-    const started = this.program(name, args, { HOME: this.home, XDG_RUNTIME_DIR: this.home, LANG: 'C.UTF-8', ...env });
+    const driver = this.program(name, args, { HOME: this.home, XDG_RUNTIME_DIR: this.home, LANG: 'C.UTF-8', ...env });
     const address = `http://127.0.0.1:${port}`;
-    await started.until('ready', () => fetch(`${address}/status`).then((answer) => answer.ok, () => false));
+    await driver.until('ready', () => fetch(`${address}/status`).then((response) => response.ok, () => false));
     const capabilities = { alwaysMatch: this.driver.capabilities };
     const { sessionId } = await send<{ sessionId: string }>('POST', `${address}/session`, { capabilities });
     this.session = `${address}/session/${sessionId}`;
@@ -103,9 +103,9 @@ export class Browser {
   }
 
   /** Returns the error messages of all pages so far, or `undefined` if they are unknown. */
-  complaints(): string[] | undefined {
-    const { complaint } = this.driver;
-    return complaint && (this.programs[0]?.log().match(complaint) ?? []);
+  consoleErrors(): string[] | undefined {
+    const { errorPattern } = this.driver;
+    return errorPattern && (this.programs[0]?.log().match(errorPattern) ?? []);
   }
 
   /** Ends the browser, then its driver. */
@@ -123,8 +123,8 @@ export class Browser {
 
 async function send<T>(method: string, address: string, body?: object): Promise<T> {
   const headers = { 'content-type': 'application/json' };
-  const answer = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-  const { value } = (await answer.json()) as { value: T & { error?: string; message?: string } };
-  if (!answer.ok) throw new Error(`${method} ${address}: ${value.error}: ${value.message}`);
+  const response = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const { value } = (await response.json()) as { value: T & { error?: string; message?: string } };
+  if (!response.ok) throw new Error(`${method} ${address}: ${value.error}: ${value.message}`);
   return value;
 }

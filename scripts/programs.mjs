@@ -20,15 +20,15 @@ export function program(name, logs, file, args, env) {
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal ?? `exit status ${code}`));
   });
-  self.ended.then((how) => {
+  self.ended.then((outcome) => {
     running.splice(running.indexOf(self), 1);
-    if (!self.stopping) program.onDeath(name, how, lastLines());
+    if (!self.stopping) program.onUnexpectedEnd(name, outcome, lastLines());
   });
   running.push(self);
   return self;
 }
 /** Called when a program ends unexpectedly. */
-program.onDeath = () => {};
+program.onUnexpectedEnd = () => {};
 
 /** Stops all programs, the last one first: with SIGTERM, with a second one (stop immediately), then with SIGKILL. */
 export async function stopAll() {
@@ -37,10 +37,10 @@ export async function stopAll() {
     for (const [signal, patience] of [['SIGTERM', 10_000], ['SIGTERM', 5_000], ['SIGKILL', 5_000]]) {
       self.child.kill(signal);
       const timer = new AbortController();
-      const late = sleep(patience, 'late', { signal: timer.signal }).catch(() => 'late');
-      const how = await Promise.race([self.ended, late]);
+      const timeout = sleep(patience, 'timeout', { signal: timer.signal }).catch(() => 'timeout');
+      const outcome = await Promise.race([self.ended, timeout]);
       timer.abort();
-      if (how !== 'late') break;
+      if (outcome !== 'timeout') break;
     }
   }
 }

@@ -22,7 +22,7 @@ function duration(seconds) {
 }
 
 export function progressBar(out = process.stdout) {
-  let shown = ''; // without a terminal: the last reported state and tenth of the progress
+  let lastKey = ''; // without a terminal: the last reported state and tenth of the progress
   return {
     show(job) {
       if (out.isTTY) {
@@ -31,8 +31,8 @@ export function progressBar(out = process.stdout) {
         return;
       }
       const key = `${job.status} ${Math.floor((job.progress?.percent ?? 0) / 10)}`;
-      if (key !== shown) out.write(`${describe(job, 0)}\n`);
-      shown = key;
+      if (key !== lastKey) out.write(`${describe(job, 0)}\n`);
+      lastKey = key;
     },
     end() {
       if (out.isTTY) out.write('\n');

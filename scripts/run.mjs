@@ -40,11 +40,11 @@ async function api(method, path, body) {
     signal: AbortSignal.timeout(15_000),
   });
   const text = await response.text();
-  if (!response.ok) throw new Problem(`${method} ${path} was answered ${response.status}: ${text.slice(0, 500)}`);
+  if (!response.ok) throw new Problem(`${method} ${path} returned ${response.status}: ${text.slice(0, 500)}`);
   return JSON.parse(text);
 }
 
-async function portIsFree() {
+async function requireFreePort() {
   const probe = createServer();
   await new Promise((done, failed) => {
     probe.once('error', failed);
@@ -71,8 +71,8 @@ async function startServer() {
 async function enrolWorker() {
   const { workers } = await api('GET', '/api/admin/workers');
   if (existsSync(WORKER) && existsSync(WORKER_TOKEN)) {
-    const known = JSON.parse(readFileSync(WORKER, 'utf8'));
-    if (workers.some((worker) => worker.worker_id === known.worker_id)) return known.name;
+    const stored = JSON.parse(readFileSync(WORKER, 'utf8'));
+    if (workers.some((worker) => worker.worker_id === stored.worker_id)) return stored.name;
   }
   let name = `${hostname()}-demo`;
   for (let n = 2; workers.some((worker) => worker.name === name); n += 1) name = `${hostname()}-demo-${n}`;
@@ -91,7 +91,7 @@ function startAgent(name) {
     SIMPLETUNER_WORKER_NAME: name,
     SIMPLETUNER_WORKER_PERSISTENT: 'true',
     SIMPLETUNER_WORK_DIR: join(DATA, 'worker'),
-    SIMPLETUNER_LOG_FORMAT: 'text', // its last lines are shown if it dies
+    SIMPLETUNER_LOG_FORMAT: 'text', // its last lines are shown if it ends unexpectedly
     PYTHONPATH: join(ROOT, 'examples/trainer'),
   });
 }
@@ -111,7 +111,7 @@ async function trainDemo() {
     await sleep(250);
   }
   const { artifacts } = await api('GET', `/api/queue/${id}/artifacts`);
-  if (artifacts.length > 0) say('What it has made:');
+  if (artifacts.length > 0) say('Results:');
   for (const { path, kind, size_bytes: size, url } of artifacts) {
     say(`  ${path}  (${kind}, ${Math.ceil(size / 1024)} KiB)  ${url.startsWith('/') ? SERVER + url : url}`);
   }
@@ -119,7 +119,7 @@ async function trainDemo() {
 
 async function main() {
   mkdirSync(join(DATA, 'log'), { recursive: true, mode: 0o700 });
-  await portIsFree();
+  await requireFreePort();
   say(`Starting the server (data and logs in ${DATA})`);
   await startServer();
   const name = await enrolWorker();
@@ -128,16 +128,16 @@ async function main() {
   await trainDemo();
   say(`
 The dashboard:  ${SERVER}/
-Log in with:    ${readFileSync(ADMIN_TOKEN, 'utf8').trim()}
-                (an API token with all rights, kept in ${ADMIN_TOKEN})
+Sign in with:   ${readFileSync(ADMIN_TOKEN, 'utf8').trim()}
+                (an API token with all permissions, stored in ${ADMIN_TOKEN})
 
-Everything stays up until you press Ctrl-C.`);
+Everything runs until you press Ctrl-C.`);
 }
 
-let leaving = false;
-async function leave(code, message) {
-  if (leaving) return;
-  leaving = true;
+let isStopping = false;
+async function stop(code, message) {
+  if (isStopping) return;
+  isStopping = true;
   if (message) console.error(message);
   await stopAll();
   process.exit(code);
@@ -145,11 +145,11 @@ async function leave(code, message) {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    if (leaving) process.exit(130); // a second request: stop immediately
-    leave(0, '\nStopping the agent and the server');
+    if (isStopping) process.exit(130); // a second request: stop immediately
+    stop(0, '\nStopping the agent and the server');
   });
 }
-program.onDeath = (name, how, lines) =>
-  leave(1, `\nerror: the ${name} has ended by itself (${how}); its last lines, from ${DATA}/log/${name}.log:\n${lines}`);
+program.onUnexpectedEnd = (name, outcome, lines) =>
+  stop(1, `\nerror: the ${name} ended unexpectedly (${outcome}); its last lines, from ${DATA}/log/${name}.log:\n${lines}`);
 
-main().catch((error) => leave(1, `error: ${error instanceof Problem ? error.message : error.stack}`));
+main().catch((error) => stop(1, `error: ${error instanceof Problem ? error.message : error.stack}`));

@@ -1,4 +1,4 @@
-//! The architecture as a test: who may use whom, how long a file may be, and what must agree with what.
+//! The architecture as a test: which module may use which, how long a file may be, and which files must agree.
 //!
 //! It reads the sources as text. `use` lines and paths are enough, because every dependency is named by one.
 
@@ -24,7 +24,7 @@ mod supply;
 
 /// No file is longer, so that each stays one idea.
 const MAX_LINES: usize = 450;
-/// `main.rs` shows the parts and no more.
+/// `main.rs` only starts the parts.
 const MAX_MAIN_LINES: usize = 60;
 
 /// Below this path, none of these words may be named.
@@ -149,7 +149,7 @@ const WALLS: &[Wall] = &[
     },
 ];
 
-/// Named nowhere, or in one place only: what these do has one better way, which the message names.
+/// Words that code must not contain, or in one file only. The message names the alternative.
 const BANNED: &[(&str, &str)] = &[
     ("#[allow(", "say `#[expect(…, reason = \"…\")]`, which complains when it is no longer needed"),
     (
@@ -166,17 +166,17 @@ fn root() -> PathBuf {
 }
 
 fn sources(under: &str) -> Vec<(String, String)> {
-    let mut waiting = vec![root().join(under)];
+    let mut pending = vec![root().join(under)];
     let mut found = Vec::new();
-    while let Some(path) = waiting.pop() {
+    while let Some(path) = pending.pop() {
         if path.is_dir() {
-            waiting.extend(fs::read_dir(&path).expect("a readable directory").flatten().map(|entry| entry.path()));
+            pending.extend(fs::read_dir(&path).expect("a readable directory").flatten().map(|entry| entry.path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let name = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
             found.push((name, fs::read_to_string(&path).expect("readable text")));
         }
     }
-    assert!(!found.is_empty(), "{under} holds no sources; has it moved?");
+    assert!(!found.is_empty(), "{under} has no sources; has it moved?");
     found
 }
 
@@ -204,13 +204,13 @@ fn paths(text: &str) -> Vec<(usize, String)> {
         }
         if let Some((start, joined)) = statement.take_if(|(_, joined)| joined.ends_with(';')) {
             let tree = joined.split_once("use ").map_or("", |(_, tree)| tree).trim_end_matches(';');
-            found.extend(spread(tree).into_iter().map(|path| (start, path)));
+            found.extend(expand(tree).into_iter().map(|path| (start, path)));
         }
     }
     found
 }
 
-fn spread(tree: &str) -> Vec<String> {
+fn expand(tree: &str) -> Vec<String> {
     let Some((stem, rest)) = tree.split_once('{') else { return vec![tree.trim().to_owned()] };
     let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
@@ -227,17 +227,17 @@ fn spread(tree: &str) -> Vec<String> {
     }
     parts.push(&inner[start..]);
     let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
-    parts.flat_map(|part| spread(&format!("{}{}", stem.trim(), part.trim()))).collect()
+    parts.flat_map(|part| expand(&format!("{}{}", stem.trim(), part.trim()))).collect()
 }
 
-/// Whether `word` stands in `line` as whole segments of a path.
-fn names(line: &str, word: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
+/// Whether `line` contains `word` as complete segments of a path.
+fn contains_path(line: &str, word: &str) -> bool {
+    let is_segment_char = |c: char| c.is_alphanumeric() || c == '_';
     let path_like = word.contains("::");
     line.match_indices(word).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
-        let inside = before.chars().next_back().is_some_and(part);
-        let longer = !word.ends_with("::") && after.chars().next().is_some_and(part);
+        let inside = before.chars().next_back().is_some_and(is_segment_char);
+        let longer = !word.ends_with("::") && after.chars().next().is_some_and(is_segment_char);
         // A crate's name counts where a path starts with it.
         let is_at_start = path_like || (!before.ends_with("::") && (after.starts_with("::") || before.is_empty()));
         !inside && !longer && is_at_start
@@ -255,7 +255,7 @@ fn imports_respect_the_walls() {
         let inside = sources(wall.under).into_iter().filter(|(name, _)| !wall.except.contains(&name.as_str()));
         for (name, text) in inside {
             for (number, path) in paths(&text) {
-                for word in wall.never.iter().filter(|word| names(&path, word)) {
+                for word in wall.never.iter().filter(|word| contains_path(&path, word)) {
                     broken.push(format!("{name}:{number}: {} may not use {word}: {path}", wall.under));
                 }
             }
@@ -279,9 +279,9 @@ fn files_stay_short() {
 fn banned_words_are_absent() {
     let mut broken = Vec::new();
     for (name, text) in everything().into_iter().filter(|(name, _)| name != "tests/tidy.rs") {
-        let may = |word: &str| word == "AssertSqlSafe" && name == "src/server/store/sql/statement.rs";
+        let is_permitted = |word: &str| word == "AssertSqlSafe" && name == "src/server/store/sql/statement.rs";
         for (number, line) in text.lines().enumerate() {
-            for (word, instead) in BANNED.iter().filter(|(word, _)| code(line).contains(word) && !may(word)) {
+            for (word, instead) in BANNED.iter().filter(|(word, _)| code(line).contains(word) && !is_permitted(word)) {
                 broken.push(format!("{name}:{}: {word}…: {instead}", number + 1));
             }
         }
@@ -289,7 +289,7 @@ fn banned_words_are_absent() {
     report(&broken);
 }
 
-/// Every row of the threat model names a test that exists, or says with which work it comes.
+/// Every row of the threat model names a test that exists, or the work that adds it.
 #[test]
 fn the_threat_model_names_tests_that_exist() {
     let model = fs::read_to_string(root().join("docs/threat-model.md")).expect("the threat model");
@@ -304,10 +304,12 @@ fn the_threat_model_names_tests_that_exist() {
             broken.push(format!("T{row} has no row"));
             continue;
         };
-        let shown_by = line.trim_end_matches(" |").rsplit_once(" | ").map_or("", |(_, last)| last);
-        let named: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
-        broken.extend(named.iter().filter(|test| !exists(test)).map(|test| format!("T{row}: there is no test {test}")));
-        if named.is_empty() && !shown_by.contains("*comes with") {
+        let evidence = line.trim_end_matches(" |").rsplit_once(" | ").map_or("", |(_, last)| last);
+        let test_names: Vec<&str> = evidence.split('`').skip(1).step_by(2).collect();
+        broken.extend(
+            test_names.iter().filter(|test| !exists(test)).map(|test| format!("T{row}: there is no test {test}")),
+        );
+        if test_names.is_empty() && !evidence.contains("*comes with") {
             broken.push(format!("T{row} names no test"));
         }
     }
@@ -321,7 +323,7 @@ fn is_our_script(child: &str, text: &str) -> bool {
 
 #[test]
 fn raw_text_elements_have_no_children() {
-    // Leptos 0.8 does not escape what stands inside these when it renders on the server: only what is escaped already may.
+    // Leptos 0.8 does not escape the children of these when it renders on the server: they must be escaped already.
     let mut broken = Vec::new();
     for (name, text) in sources("app/ui") {
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -346,7 +348,7 @@ fn leptos_toml_agrees_with_cargo_toml() {
     let cargo = leptos_keys(&root().join("Cargo.toml"));
     let deployed = leptos_keys(&root().join("Leptos.toml"));
     assert!(!deployed.is_empty() && !cargo.is_empty());
-    // The build has no environment; everything else that is said twice is said alike.
+    // The build has no environment; all other keys have the same value in both.
     for (key, value) in deployed.iter().filter(|(key, _)| key != "env") {
         let other = cargo.iter().find(|(other, _)| other == key).map(|(_, value)| value);
         assert_eq!(Some(value), other, "`{key}` differs between Leptos.toml and Cargo.toml");
@@ -377,8 +379,11 @@ fn paths_are_found_wherever_they_are_named() {
         "6 let x = sqlx::query(q);",
     ];
     assert_eq!(found, expected);
-    assert!(names("app::domain::job::Job", "domain::job") && names("axum::Router", "axum"));
-    assert!(names("let x = sqlx::query(q);", "sqlx") && names("inner_html", "inner_html"));
-    assert!(!names("leptos_axum::ResponseOptions", "axum") && !names("crate::storefront::x", "crate::store"));
-    assert!(!names("let axum = 1;", "axum") && !names("crate::axum::x", "axum"));
+    assert!(contains_path("app::domain::job::Job", "domain::job") && contains_path("axum::Router", "axum"));
+    assert!(contains_path("let x = sqlx::query(q);", "sqlx") && contains_path("inner_html", "inner_html"));
+    assert!(
+        !contains_path("leptos_axum::ResponseOptions", "axum")
+            && !contains_path("crate::storefront::x", "crate::store")
+    );
+    assert!(!contains_path("let axum = 1;", "axum") && !contains_path("crate::axum::x", "axum"));
 }

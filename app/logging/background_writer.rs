@@ -90,11 +90,11 @@ struct QueueCounters {
 
 impl LogQueue {
     fn spawn(out: impl Write + Send + 'static) -> Self {
-        let (messages, received) = channel();
+        let (messages, receiver) = channel();
         let queue = Self { messages, counters: Arc::default() };
-        let state = Arc::clone(&queue.counters);
+        let counters = Arc::clone(&queue.counters);
         // If the thread cannot be started, lines are lost but the program runs.
-        let _ = thread::Builder::new().name("log".to_owned()).spawn(move || run_writer(out, &received, &state));
+        let _ = thread::Builder::new().name("log".to_owned()).spawn(move || run_writer(out, &receiver, &counters));
         queue
     }
 
@@ -109,22 +109,22 @@ impl LogQueue {
     }
 
     fn flush(&self, timeout: Duration) {
-        let (flushed, written) = sync_channel(1);
-        if self.messages.send(QueueMessage::Flush(flushed)).is_ok() {
+        let (sender, receiver) = sync_channel(1);
+        if self.messages.send(QueueMessage::Flush(sender)).is_ok() {
             // After the timeout, unwritten lines are lost.
-            let _ = written.recv_timeout(timeout);
+            let _ = receiver.recv_timeout(timeout);
         }
     }
 }
 
-fn run_writer(mut out: impl Write, messages: &Receiver<QueueMessage>, state: &QueueCounters) {
+fn run_writer(mut out: impl Write, messages: &Receiver<QueueMessage>, counters: &QueueCounters) {
     for message in messages {
         match message {
             QueueMessage::Line(line) => {
                 // A failure to write to stderr cannot be reported anywhere.
                 let _ = out.write_all(&line);
-                state.queued_bytes.fetch_sub(line.len(), Ordering::Relaxed);
-                let lines = state.dropped_lines.swap(0, Ordering::Relaxed);
+                counters.queued_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                let lines = counters.dropped_lines.swap(0, Ordering::Relaxed);
                 if lines > 0 {
                     tracing::warn!(lines, "logging: dropped lines because stderr was not read");
                 }

@@ -8,17 +8,20 @@ use rustls::CertificateError;
 
 use super::server_trust::FingerprintMismatch;
 
-/// Returns a description if the error was caused by a certificate.
-pub fn describe(error: &(dyn Error + 'static), base: &Url) -> Option<String> {
-    let why = find_certificate_error(error)?;
-    Some(format!("SSL certificate verify failed: the orchestrator at {base} {}", describe_certificate_error(why)))
+/// Describes why the certificate of `base` is not trusted; none if the error has another cause.
+pub fn untrusted_certificate_text(error: &(dyn Error + 'static), base: &Url) -> Option<String> {
+    let certificate_error = find_certificate_error(error)?;
+    Some(format!(
+        "SSL certificate verify failed: the orchestrator at {base} {}",
+        describe_certificate_error(certificate_error)
+    ))
 }
 
-fn describe_certificate_error(why: &CertificateError) -> String {
-    if let CertificateError::Other(other) = why {
-        if let Some(FingerprintMismatch { presented: shown }) = other.0.downcast_ref() {
+fn describe_certificate_error(error: &CertificateError) -> String {
+    if let CertificateError::Other(other) = error {
+        if let Some(FingerprintMismatch { presented }) = other.0.downcast_ref() {
             return format!(
-                "has a different key than --orchestrator-fingerprint: its fingerprint is {shown}. If the orchestrator has a \
+                "has a different key than --orchestrator-fingerprint: its fingerprint is {presented}. If the orchestrator has a \
                  new key, copy the new fingerprint from its dashboard or log; otherwise this may be an attack"
             );
         }
@@ -29,7 +32,7 @@ fn describe_certificate_error(why: &CertificateError) -> String {
                 .to_owned();
         }
     }
-    match why {
+    match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "has an expired certificate. Renew it on the orchestrator, or check this machine's clock".to_owned()
         }
@@ -53,8 +56,8 @@ fn describe_certificate_error(why: &CertificateError) -> String {
 fn find_certificate_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e CertificateError> {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if let Some(rustls::Error::InvalidCertificate(why)) = cause.downcast_ref() {
-            return Some(why);
+        if let Some(rustls::Error::InvalidCertificate(certificate_error)) = cause.downcast_ref() {
+            return Some(certificate_error);
         }
         // `io::Error::source` skips the wrapped error itself.
         let wrapped =
@@ -88,12 +91,12 @@ mod tests {
     #[test]
     fn each_reason_suggests_a_remedy() {
         let base = Url::parse("https://h:8001/").expect("a URL");
-        let sentence_for = |why: CertificateError| {
-            let wrapped = io::Error::other(io::Error::other(rustls::Error::InvalidCertificate(why)));
-            describe(&wrapped, &base).expect("a sentence")
+        let sentence_for = |error: CertificateError| {
+            let wrapped = io::Error::other(io::Error::other(rustls::Error::InvalidCertificate(error)));
+            untrusted_certificate_text(&wrapped, &base).expect("a sentence")
         };
         let wrong_key = FingerprintMismatch { presented: Fingerprint([0xab; 32]) };
-        for (why, part) in [
+        for (error, part) in [
             (CertificateError::UnknownIssuer, "--orchestrator-fingerprint sha256:…"),
             (CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity))), "--orchestrator-fingerprint sha256:…"),
             (CertificateError::Expired, "expired"),
@@ -101,12 +104,12 @@ mod tests {
             (CertificateError::NotValidForName, "other names"),
             (CertificateError::Other(OtherError(Arc::new(wrong_key))), "its fingerprint is sha256:abab"),
         ] {
-            let sentence = sentence_for(why);
+            let sentence = sentence_for(error);
             let start = "SSL certificate verify failed: the orchestrator at https://h:8001/ ";
             assert!(sentence.starts_with(start) && sentence.contains(part), "{sentence}");
         }
-        assert_eq!(describe(&io::Error::other("refused"), &base), None);
+        assert_eq!(untrusted_certificate_text(&io::Error::other("refused"), &base), None);
         let other = io::Error::other(rustls::Error::HandshakeNotComplete);
-        assert_eq!(describe(&other, &base), None);
+        assert_eq!(untrusted_certificate_text(&other, &base), None);
     }
 }

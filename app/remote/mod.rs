@@ -5,7 +5,7 @@ mod server_trust;
 
 use std::error::Error;
 
-pub use describe_tls_error::describe as distrust;
+pub use describe_tls_error::untrusted_certificate_text;
 pub use server_trust::{ServerTrust, ServerTrustError};
 
 /// Returns the text of the innermost cause of an error, which is the most specific.

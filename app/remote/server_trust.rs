@@ -81,7 +81,8 @@ impl ServerTrust {
             Self::SystemRoots if !https => client.tls_certs_only([]),
             Self::SystemRoots => client,
             Self::CaFile(file) => {
-                let unusable = |why: String| ServerTrustError::Unusable(format!("--ca-file {}: {why}", file.display()));
+                let unusable =
+                    |reason: String| ServerTrustError::Unusable(format!("--ca-file {}: {reason}", file.display()));
                 let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
                 let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
                 if certificates.is_empty() {
@@ -139,11 +140,11 @@ impl ServerCertVerifier for PinnedKeyVerifier {
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
-        let shown = Fingerprint(Sha256::digest(key).into());
-        if shown == self.fingerprint {
+        let presented = Fingerprint(Sha256::digest(key).into());
+        if presented == self.fingerprint {
             Ok(ServerCertVerified::assertion())
         } else {
-            Err(CertificateError::Other(OtherError(Arc::new(FingerprintMismatch { presented: shown }))).into())
+            Err(CertificateError::Other(OtherError(Arc::new(FingerprintMismatch { presented }))).into())
         }
     }
 

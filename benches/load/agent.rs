@@ -1,4 +1,4 @@
-//! An agent that trains nothing: it registers, listens, and reports what it is told to.
+//! An agent without a trainer: it registers, listens, and sends the given reports.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::server::Server;
 
-/// See the module.
+/// A registered worker and its session.
 #[derive(Clone)]
 pub struct Agent {
     http: Client,
@@ -19,7 +19,7 @@ pub struct Agent {
     session: Arc<Mutex<String>>,
 }
 
-/// An offer, and when its bytes came.
+/// An offer, with the time of its arrival.
 #[derive(Clone)]
 pub struct Offer {
     pub job: String,
@@ -28,7 +28,7 @@ pub struct Offer {
 }
 
 impl Agent {
-    /// Of a new worker, registered.
+    /// Creates a worker and registers its agent.
     pub async fn new(server: &Server, name: &str) -> Self {
         let body = json!({"name": name, "worker_type": "persistent"});
         let created = server.api(Method::POST, "/api/admin/workers", Some(&body)).await;
@@ -40,9 +40,9 @@ impl Agent {
 
     async fn post(&self, path: &str, body: &Value) -> reqwest::Result<StatusCode> {
         let request = self.http.post(format!("{}{path}", self.url)).header("x-worker-token", self.session()).json(body);
-        let answer = request.send().await?;
-        let status = answer.status();
-        answer.bytes().await?;
+        let response = request.send().await?;
+        let status = response.status();
+        response.bytes().await?;
         Ok(status)
     }
 
@@ -52,9 +52,9 @@ impl Agent {
 
     async fn register_with(&self, body: &Value) -> reqwest::Result<StatusCode> {
         let url = format!("{}/api/workers/register", self.url);
-        let answer = self.http.post(url).header("x-worker-token", &self.token).json(body).send().await?;
-        let status = answer.status();
-        let registered: Value = answer.json().await?;
+        let response = self.http.post(url).header("x-worker-token", &self.token).json(body).send().await?;
+        let status = response.status();
+        let registered: Value = response.json().await?;
         if let Some(session) = registered["session"].as_str() {
             session.clone_into(&mut self.session.lock().expect("no panic while it is held"));
         }
@@ -66,12 +66,12 @@ impl Agent {
         self.register_with(&body).await
     }
 
-    /// A heartbeat that says this of GPUs.
+    /// Sends a heartbeat with this telemetry.
     pub async fn heartbeat(&self, telemetry: &Value) -> reqwest::Result<StatusCode> {
         self.post("/api/workers/heartbeat", &json!({"attempts": [], "telemetry": telemetry})).await
     }
 
-    /// Registers anew, with so many GPUs.
+    /// Registers again, with `gpus` GPUs.
     pub async fn register_gpus(&self, gpus: usize) -> reqwest::Result<StatusCode> {
         let gpu = |n: usize| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "NVIDIA A100-SXM4-80GB", "vram_gb": 80.0});
         let gpus: Vec<Value> = (0..gpus).map(gpu).collect();
@@ -84,7 +84,7 @@ impl Agent {
         self.post(&path, &json!({"status": status, "attempt": offer.attempt})).await
     }
 
-    /// Listens in a task of its own until the server ends.
+    /// Listens in a separate task until the server ends.
     pub fn offers(&self) -> UnboundedReceiver<Offer> {
         let (offers, receiver) = unbounded_channel();
         let agent = self.clone();
@@ -92,7 +92,7 @@ impl Agent {
         receiver
     }
 
-    /// Opens the stream, and passes offers on until it ends.
+    /// Opens the stream, and forwards offers until it ends.
     pub async fn listen(&self, offers: &UnboundedSender<Offer>) -> reqwest::Result<()> {
         let stream = self.http.get(format!("{}/api/workers/stream", self.url)).header("x-worker-token", self.session());
         let mut bytes = stream.send().await?.error_for_status()?.bytes_stream();
@@ -106,7 +106,7 @@ impl Agent {
                 text = rest.to_owned();
                 if message["type"] == "job_submit" {
                     let job = message["job_id"].as_str().unwrap_or_default().to_owned();
-                    // The receiver has ended.
+                    // An error means that the receiver has ended.
                     let _ = offers.send(Offer { job, attempt: message["attempt"].as_u64().unwrap_or_default(), at });
                 }
             }

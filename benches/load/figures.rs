@@ -1,4 +1,4 @@
-//! The figures, one line each: what, measured, target, and how.
+//! The figures. Each is printed as one line: name, value, target, method.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio::sync::{Notify, mpsc};
 use super::agent::{Agent, Offer};
 use super::server::Server;
 
-/// In milliseconds.
-pub fn quantile(times: &mut [Duration], part: f64) -> f64 {
+/// Returns a quantile in milliseconds.
+pub fn quantile(times: &mut [Duration], fraction: f64) -> f64 {
     times.sort();
     #[expect(
         clippy::cast_possible_truncation,
@@ -23,17 +23,17 @@ pub fn quantile(times: &mut [Duration], part: f64) -> f64 {
         clippy::cast_precision_loss,
         reason = "an index"
     )]
-    let at = ((times.len() as f64 * part).ceil() as usize).clamp(1, times.len()) - 1;
-    times[at].as_secs_f64() * 1_000.0
+    let index = ((times.len() as f64 * fraction).ceil() as usize).clamp(1, times.len()) - 1;
+    times[index].as_secs_f64() * 1_000.0
 }
 
-/// So many agents, made 32 at a time.
+/// Creates `number` agents, 32 at a time.
 pub async fn agents(server: &Server, number: usize) -> Vec<Agent> {
     let names: Vec<String> = (0..number).map(|n| format!("load-{n:05}")).collect();
     iter(names.iter().map(|name| Agent::new(server, name))).buffered(32).collect().await
 }
 
-/// Waits until so many agents listen and do nothing.
+/// Waits until `number` agents listen and are idle.
 pub async fn until_idle(server: &Server, number: usize) {
     loop {
         let page = server.api(Method::GET, "/api/admin/workers?limit=1", None).await;
@@ -44,7 +44,7 @@ pub async fn until_idle(server: &Server, number: usize) {
     }
 }
 
-/// Submits at random gaps while a thousand agents listen; the agent that gets one ends it at once.
+/// Submits at random intervals while a thousand agents listen; an agent completes its job immediately.
 pub async fn dispatch(server: &Server) {
     const AGENTS: usize = 1_000;
     const SUBMITS: usize = 1_000;
@@ -61,17 +61,17 @@ pub async fn dispatch(server: &Server) {
         });
     }
     until_idle(server, AGENTS).await;
-    let (mut began, mut times, mut gap) = (HashMap::new(), Vec::new(), 7_u64);
+    let (mut submitted, mut times, mut random) = (HashMap::new(), Vec::new(), 7_u64);
     for _ in 0..SUBMITS {
-        // Gaps of 0 to 40 ms: 50 a second.
-        gap = gap.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        tokio::time::sleep(Duration::from_micros((gap >> 33) % 40_000)).await;
+        // Intervals of 0 to 40 ms: 50 submits per second.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        tokio::time::sleep(Duration::from_micros((random >> 33) % 40_000)).await;
         let at = Instant::now();
-        began.insert(server.submit().await, at);
+        submitted.insert(server.submit().await, at);
     }
     for _ in 0..SUBMITS {
         let (job, at) = offers.recv().await.expect("an offer for every submit");
-        times.push(at - began[&job]);
+        times.push(at - submitted[&job]);
     }
     println!(
         "submit to job_submit bytes, {AGENTS} streams, 50 submits/s: p50 {:.2} ms (target <= 2), p99 {:.2} ms (target <= 10), max {:.2} ms; {SUBMITS} submits",
@@ -81,32 +81,32 @@ pub async fn dispatch(server: &Server) {
     );
 }
 
-/// Whole lives over HTTP: submit, offer, start, complete.
+/// Complete jobs over HTTP: submit, offer, start, completion.
 pub async fn lives(server: &Server) {
     const AGENTS: usize = 64;
     const JOBS: usize = 10_000;
-    let (done, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (done, all_done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     for agent in agents(server, AGENTS).await {
-        let (done, all) = (Arc::clone(&done), Arc::clone(&all));
+        let (done, all_done) = (Arc::clone(&done), Arc::clone(&all_done));
         tokio::spawn(async move {
             let mut offers = agent.offers();
             while let Some(offer) = offers.recv().await {
                 let _ = agent.report(&offer, "starting").await;
                 let _ = agent.report(&offer, "completed").await;
                 if done.fetch_add(1, Ordering::SeqCst) + 1 == JOBS {
-                    all.notify_one();
+                    all_done.notify_one();
                 }
             }
         });
     }
     until_idle(server, AGENTS).await;
-    let began = Instant::now();
+    let started = Instant::now();
     let submitting = iter((0..JOBS).map(|_| server.submit())).buffer_unordered(128).for_each(async |_| {});
-    let finished = async { tokio::time::timeout(Duration::from_mins(5), all.notified()).await };
+    let finished = async { tokio::time::timeout(Duration::from_mins(5), all_done.notified()).await };
     let (submitted, finished) = tokio::join!(
         async {
             submitting.await;
-            began.elapsed()
+            started.elapsed()
         },
         finished
     );
@@ -114,19 +114,19 @@ pub async fn lives(server: &Server) {
     #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
     let rate = |number: usize, span: Duration| number as f64 / span.as_secs_f64();
     println!(
-        "full lives over HTTP, {AGENTS} agents: {:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {:.0}/s",
-        rate(done, began.elapsed()),
+        "complete jobs over HTTP, {AGENTS} agents: {:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {:.0}/s",
+        rate(done, started.elapsed()),
         if finished.is_ok() { "" } else { ", NOT ALL DONE" },
         rate(JOBS, submitted)
     );
 }
 
-/// Heartbeats as fast as they go, without a word of GPUs and with readings of eight.
+/// Heartbeats as fast as possible, without telemetry and with readings of eight GPUs.
 pub async fn heartbeats(server: &Server) {
     const AGENTS: usize = 64;
     const GPUS: usize = 8;
     let agents = agents(server, AGENTS).await;
-    let rate = beats_per_second(&agents, &json!([])).await;
+    let rate = heartbeats_per_second(&agents, &json!([])).await;
     println!("heartbeats: {rate}/s (target >= 20000); {AGENTS} connections, 5 s");
     for agent in &agents {
         agent.register_gpus(GPUS).await.expect("registered");
@@ -135,14 +135,14 @@ pub async fn heartbeats(server: &Server) {
         json!({"uuid": format!("GPU-{n}"), "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
             "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 0})
     };
-    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": (0..GPUS).map(gpu).collect::<Vec<_>>()});
-    let rate = beats_per_second(&agents, &json!(vec![moment; 6])).await;
-    println!("heartbeats with telemetry: {rate}/s; {AGENTS} connections, 6 moments of {GPUS} GPUs each, 5 s");
+    let reading = json!({"at": "2024-01-15T10:30:00Z", "gpus": (0..GPUS).map(gpu).collect::<Vec<_>>()});
+    let rate = heartbeats_per_second(&agents, &json!(vec![reading; 6])).await;
+    println!("heartbeats with telemetry: {rate}/s; {AGENTS} connections, 6 readings of {GPUS} GPUs each, 5 s");
 }
 
-async fn beats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
+async fn heartbeats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
     let (count, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(5));
-    let beats = agents.iter().map(async |agent| {
+    let loops = agents.iter().map(async |agent| {
         while Instant::now() < end {
             assert!(
                 agent.heartbeat(telemetry).await.is_ok_and(|status| status.is_success()),
@@ -151,15 +151,15 @@ async fn beats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
             count.fetch_add(1, Ordering::Relaxed);
         }
     });
-    futures_util::future::join_all(beats).await;
+    futures_util::future::join_all(loops).await;
     count.load(Ordering::Relaxed) / 5
 }
 
-/// Streams on which nothing happens.
+/// Idle streams.
 pub async fn streams(server: &Server) {
     const AGENTS: usize = 10_000;
     let agents = agents(server, AGENTS).await;
-    let (before, _) = server.used();
+    let (before, _) = server.resource_usage();
     for agent in agents {
         tokio::spawn(async move {
             let mut offers = agent.offers();
@@ -167,13 +167,13 @@ pub async fn streams(server: &Server) {
         });
     }
     until_idle(server, AGENTS).await;
-    let (memory, cpu) = server.used();
-    let began = Instant::now();
+    let (memory, cpu) = server.resource_usage();
+    let started = Instant::now();
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let busy = (server.used().1 - cpu) / began.elapsed().as_secs_f64() * 100.0;
+    let cpu_share = (server.resource_usage().1 - cpu) / started.elapsed().as_secs_f64() * 100.0;
     let mib = |bytes: u64| bytes / (1 << 20);
     println!(
-        "{AGENTS} idle streams: {} MiB resident (target <= 350), {busy:.1} % of a core (target <= 10); before them {} MiB, over 20 s",
+        "{AGENTS} idle streams: {} MiB resident (target <= 350), {cpu_share:.1} % of a core (target <= 10); before them {} MiB, over 20 s",
         mib(memory),
         mib(before)
     );
@@ -187,15 +187,15 @@ pub async fn recovery(mut server: Server) {
     for (n, agent) in agents.iter().cloned().enumerate() {
         let sender = sender.clone();
         tokio::spawn(async move {
-            let mut held: Option<Offer> = None;
+            let mut current_offer: Option<Offer> = None;
             loop {
                 let mut offers = agent.offers();
                 while let Some(offer) = offers.recv().await {
                     let _ = agent.report(&offer, "running").await;
-                    held = Some(offer.clone());
+                    current_offer = Some(offer.clone());
                     let _ = sender.send((n, offer));
                 }
-                let attempts = match &held {
+                let attempts = match &current_offer {
                     Some(offer) => json!([{"job_id": offer.job, "attempt": offer.attempt}]),
                     None => json!([]),
                 };
@@ -215,10 +215,10 @@ pub async fn recovery(mut server: Server) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let started = server.kill_and_restart().await;
-    let next = server.submit().await;
+    let next_job = server.submit().await;
     let dispatched = loop {
         let (_, offer) = offers.recv().await.expect("an offer");
-        if offer.job == next {
+        if offer.job == next_job {
             break offer.at - started;
         }
     };
@@ -230,7 +230,7 @@ pub async fn recovery(mut server: Server) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     println!(
-        "kill -9 with {AGENTS} workers and jobs: first dispatch {:.2} s after the start (target <= 2), all back after {:.2} s (target <= 15); {:?} run",
+        "kill -9 with {AGENTS} workers and jobs: first dispatch {:.2} s after the start (target <= 2), all recovered after {:.2} s (target <= 15); {:?} run",
         dispatched.as_secs_f64(),
         started.elapsed().as_secs_f64(),
         running(&server).await

@@ -1,4 +1,4 @@
-//! What an operator waits for.
+//! Operations that an operator waits for.
 
 use std::time::{Duration, Instant};
 
@@ -7,19 +7,19 @@ use super::figures::{agents, quantile, until_idle};
 use super::server::{ADMIN, Server};
 use reqwest::Method;
 
-/// The metrics of a server on which ten thousand workers listen.
+/// Measures the response time of the metrics with ten thousand connected workers.
 pub async fn metrics(server: &Server) {
     const AGENTS: usize = 10_000;
     const TIMES: usize = 50;
-    listening(server, AGENTS).await;
+    start_listeners(server, AGENTS).await;
     let (mut times, mut size) = (Vec::new(), 0);
     for _ in 0..TIMES {
-        let began = Instant::now();
-        let answer =
-            server.http.get(format!("{}/metrics", server.url)).bearer_auth(ADMIN).send().await.expect("an answer");
-        assert!(answer.status().is_success(), "/metrics was answered {}", answer.status());
-        size = answer.bytes().await.expect("a body").len();
-        times.push(began.elapsed());
+        let started = Instant::now();
+        let response =
+            server.http.get(format!("{}/metrics", server.url)).bearer_auth(ADMIN).send().await.expect("a response");
+        assert!(response.status().is_success(), "/metrics returned {}", response.status());
+        size = response.bytes().await.expect("a body").len();
+        times.push(started.elapsed());
     }
     println!(
         "/metrics with {AGENTS} workers: p50 {:.1} ms, max {:.1} ms (target <= 50); {size} bytes, {TIMES} times",
@@ -28,8 +28,8 @@ pub async fn metrics(server: &Server) {
     );
 }
 
-/// The cost of authentication beside a thousand API tokens: an authenticated response against a public one, each
-/// after the other. The first says who it is as well, so this is no less than it costs.
+/// Measures the cost of authentication with a thousand API tokens: alternates between an authenticated and a public
+/// response. The authenticated one also contains the user, so the difference is an upper bound.
 pub async fn access(server: &Server) {
     const TOKENS: usize = 1_000;
     const TIMES: usize = 20_000;
@@ -40,31 +40,31 @@ pub async fn access(server: &Server) {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..TIMES {
         for (path, times) in ["/healthz", "/api/session"].iter().zip(&mut times) {
-            let began = Instant::now();
+            let started = Instant::now();
             let request = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN);
-            let answer = request.send().await.expect("an answer");
-            assert!(answer.status().is_success(), "{path} was answered {}", answer.status());
-            answer.bytes().await.expect("a body");
-            times.push(began.elapsed());
+            let response = request.send().await.expect("a response");
+            assert!(response.status().is_success(), "{path} returned {}", response.status());
+            response.bytes().await.expect("a body");
+            times.push(started.elapsed());
         }
     }
-    let [anybody, somebody] = times.map(|mut times| quantile(&mut times, 0.5) * 1_000.0);
+    let [public_time, authenticated_time] = times.map(|mut times| quantile(&mut times, 0.5) * 1_000.0);
     println!(
-        "authentication with {TOKENS} tokens: {:.0} us (target <= 50): an answer for somebody {somebody:.0} us, for anybody {anybody:.0} us",
-        somebody - anybody
+        "authentication with {TOKENS} tokens: {:.0} us (target <= 50): authenticated response {authenticated_time:.0} us, public response {public_time:.0} us",
+        authenticated_time - public_time
     );
 }
 
-/// From SIGTERM to the end of a server with a thousand open streams.
+/// Measures from SIGTERM to the end of a server with a thousand open streams.
 pub async fn stop(mut server: Server) {
     const AGENTS: usize = 1_000;
-    listening(&server, AGENTS).await;
-    let took: Duration = server.stop().await;
-    println!("SIGTERM to exit with {AGENTS} open streams: {:.2} s (target <= 2)", took.as_secs_f64());
+    start_listeners(&server, AGENTS).await;
+    let duration: Duration = server.stop().await;
+    println!("SIGTERM to exit with {AGENTS} open streams: {:.2} s (target <= 2)", duration.as_secs_f64());
 }
 
-/// So many agents that listen, until the server ends.
-async fn listening(server: &Server, number: usize) {
+/// Connects `number` agents that listen until the server ends.
+async fn start_listeners(server: &Server, number: usize) {
     for agent in agents(server, number).await {
         tokio::spawn(listen(agent));
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// The API token of the admin.
 pub const ADMIN: &str = "st_load-load-load-load-load-load";
 
-/// A server and its API, as its administrator.
+/// A server, with an API client of its admin.
 pub struct Server {
     pub http: Client,
     pub url: String,
@@ -25,7 +25,7 @@ pub struct Server {
 impl Server {
     pub async fn start(postgres: bool) -> Self {
         let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
-        let database = if postgres { Some(fresh_database()) } else { None };
+        let database = if postgres { Some(create_database()) } else { None };
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let child = spawn(dir.path(), port, database.as_deref());
@@ -38,7 +38,7 @@ impl Server {
         server
     }
 
-    /// As a power cut, and then the power again; returns when the new one was started.
+    /// Kills the server as a power cut would, and starts it again; returns the time of the start.
     pub async fn kill_and_restart(&mut self) -> Instant {
         self.child.kill().expect("a running server");
         self.child.wait().expect("a child");
@@ -48,16 +48,16 @@ impl Server {
         started
     }
 
-    /// Asks it to end; returns how long that took.
+    /// Stops the server; returns the duration.
     pub async fn stop(&mut self) -> Duration {
-        let began = Instant::now();
+        let started = Instant::now();
         let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
-        assert!(status.success(), "the server is gone already");
+        let status = Command::new("kill").args(["-TERM", &pid]).status().expect("the program kill");
+        assert!(status.success(), "the server has already ended");
         while self.child.try_wait().expect("a child").is_none() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        began.elapsed()
+        started.elapsed()
     }
 
     async fn until_ready(&self) {
@@ -68,24 +68,24 @@ impl Server {
         }
     }
 
-    /// Asks; the answer must be a success.
+    /// Sends a request; the response must have a successful status.
     pub async fn api(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
         let request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(ADMIN);
         let request = if let Some(body) = body { request.json(body) } else { request };
-        let answer = request.send().await.expect("an answer");
-        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
-        assert!(status.is_success(), "{path} was answered {status}: {text}");
+        let response = request.send().await.expect("a response");
+        let (status, text) = (response.status(), response.text().await.expect("a body"));
+        assert!(status.is_success(), "{path} returned {status}: {text}");
         serde_json::from_str(&text).expect("JSON")
     }
 
     pub async fn submit(&self) -> String {
         let body = json!({"config_name": "load", "target": "worker"});
-        let answer = self.api(Method::POST, "/api/queue/submit", Some(&body)).await;
-        answer["job_id"].as_str().expect("a job id").to_owned()
+        let response = self.api(Method::POST, "/api/queue/submit", Some(&body)).await;
+        response["job_id"].as_str().expect("a job id").to_owned()
     }
 
-    /// Resident memory in bytes, and seconds of processor time so far.
-    pub fn used(&self) -> (u64, f64) {
+    /// Returns the resident memory in bytes and the CPU time in seconds.
+    pub fn resource_usage(&self) -> (u64, f64) {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).expect("proc(5)");
         let status = read("status");
         let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
@@ -93,7 +93,7 @@ impl Server {
         let stat = read("stat");
         let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
         // User and system time in ticks, of which Linux has 100 a second.
-        let ticks = |at: usize| fields[at].parse::<f64>().expect("a number");
+        let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
         (kib * 1_024, (ticks(11) + ticks(12)) / 100.0)
     }
 }
@@ -111,7 +111,7 @@ fn spawn(dir: &Path, port: u16, database: Option<&str>) -> Child {
     let mut command = Command::new(dist.join("simpletuner"));
     command.args(["server", "--port", &port.to_string(), "--data-dir"]).arg(dir.join("data"));
     command.env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN).env("SIMPLETUNER_LOCAL", "off");
-    // What is measured is what it bears, not what it allows; looking whether it is allowed is part of it.
+    // The limits are too high to be reached, but they are still checked.
     for limit in ["RATE_LIMIT", "MAX_WAITING_JOBS_PER_USER", "MAX_API_TOKENS_PER_USER"] {
         command.env(format!("SIMPLETUNER_{limit}"), "1000000");
     }
@@ -121,11 +121,12 @@ fn spawn(dir: &Path, port: u16, database: Option<&str>) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("dist/simpletuner; run make build")
 }
 
-fn fresh_database() -> String {
+fn create_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL");
+    let server =
+        std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server");
     let name = format!("load_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
     let create = Command::new("psql").args(["-q", &server, "-c", &format!("CREATE DATABASE {name}")]).status();
-    assert!(create.is_ok_and(|status| status.success()), "psql could not make a database");
+    assert!(create.is_ok_and(|status| status.success()), "psql could not create a database");
     server.replacen("/postgres?", &format!("/{name}?"), 1)
 }

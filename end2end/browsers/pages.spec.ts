@@ -4,35 +4,35 @@ import { makeWorker, submit } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
 import { Browser, type Engine } from '../webdriver';
 
-const HEARD = 'this is heard';
+const LAST_MESSAGE = 'the last message';
 
-const test = base.extend<{ engine: Engine; window: Browser }>({
+const test = base.extend<{ engine: Engine; otherBrowser: Browser }>({
   engine: ['firefox', { option: true }],
-  window: async ({ engine }, use) => {
+  otherBrowser: async ({ engine }, use) => {
     const browser = await Browser.start(engine);
     try {
       await use(browser);
-      await expectNoComplaints(browser);
+      await expectNoConsoleErrors(browser);
     } finally {
       await browser.stop();
     }
   },
 });
 
-/** Logs a last message of our own and waits for it, so that no earlier one is missed; there must be no others. */
-async function expectNoComplaints(browser: Browser): Promise<void> {
-  if (browser.complaints() === undefined) return;
-  await browser.run(`console.error(${JSON.stringify(HEARD)})`);
-  await expect.poll(() => browser.complaints()?.some((line) => line.includes(HEARD))).toBe(true);
-  const others = browser.complaints()?.filter((line) => !line.includes(HEARD));
-  expect.soft(others, 'the pages must not complain').toEqual([]);
+/** Expects no console errors: logs a last message and waits for it, so that no earlier one is missed. */
+async function expectNoConsoleErrors(browser: Browser): Promise<void> {
+  if (browser.consoleErrors() === undefined) return;
+  await browser.run(`console.error(${JSON.stringify(LAST_MESSAGE)})`);
+  await expect.poll(() => browser.consoleErrors()?.some((line) => line.includes(LAST_MESSAGE))).toBe(true);
+  const others = browser.consoleErrors()?.filter((line) => !line.includes(LAST_MESSAGE));
+  expect.soft(others, 'no console errors').toEqual([]);
 }
 
 const VISIBLE = 'return [...document.querySelectorAll(arguments[0])].some((element) => element.checkVisibility())';
 
 /** Waits until an element that matches the selector is visible. */
 async function waitForElement(browser: Browser, selector: string): Promise<void> {
-  await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be seen`, timeout: 20_000 }).toBe(true);
+  await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be visible`, timeout: 20_000 }).toBe(true);
 }
 
 /** Waits until the page contains a text. */
@@ -48,22 +48,22 @@ async function signIn(browser: Browser, url: string, token: string): Promise<voi
   await waitForElement(browser, '.is-live'); // leaving a page while it loads logs errors
 }
 
-test('every page loads and hydrates', async ({ window: browser, server }) => {
-  const here = await demoFleet(server);
+test('every page loads and hydrates', async ({ otherBrowser: browser, server }) => {
+  const fleet = await demoFleet(server);
   await signIn(browser, server.url, server.adminToken);
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {
-      await browser.goto(server.url + path(here));
+      await browser.goto(server.url + path(fleet));
       await waitForElement(browser, 'h1');
       await waitForElement(browser, '.is-live, .is-plain');
       // WebKit reports a load that the next navigation interrupts as an error of that navigation.
       await expect.poll(() => browser.run<string>('return document.readyState')).toBe('complete');
     });
   }
-  here.close();
+  fleet.close();
 });
 
-test('lists update without a reload', async ({ window: browser, server }) => {
+test('lists update without a reload', async ({ otherBrowser: browser, server }) => {
   await signIn(browser, server.url, server.adminToken);
   await browser.goto(`${server.url}/admin/workers`);
   await waitForElement(browser, '.is-live');
@@ -76,7 +76,7 @@ test('lists update without a reload', async ({ window: browser, server }) => {
   expect(await browser.run('return window.stayed')).toBe(true);
 });
 
-test('forms can be submitted', async ({ window: browser, server }) => {
+test('forms can be submitted', async ({ otherBrowser: browser, server }) => {
   await signIn(browser, server.url, server.adminToken);
   await browser.goto(`${server.url}/admin/workers/new`);
   await waitForElement(browser, '.is-live, .is-plain');
@@ -87,5 +87,5 @@ test('forms can be submitted', async ({ window: browser, server }) => {
   await browser.goto(`${server.url}/jobs/${job}/cancel`);
   await waitForElement(browser, '.is-live, .is-plain');
   await browser.click('main form button');
-  await expect.poll(() => server.api(`/api/queue/${job}`).then((answer) => answer.json()).then(({ status }) => status)).toBe('cancelled');
+  await expect.poll(() => server.api(`/api/queue/${job}`).then((response) => response.json()).then(({ status }) => status)).toBe('cancelled');
 });

@@ -85,7 +85,7 @@ async function report(host: Host, chance: () => number, isDraining = false): Pro
       const load = 60 + 40 * chance();
       return { uuid, utilization_percent: load, memory_used_gb: load * 0.6, temperature_celsius: 40 + load * 0.4, power_watts: load * 4, power_limit_watts: 450 };
     };
-    await host.tell(isDraining ? [] : host.gpus.map(reading));
+    await host.sendReadings(isDraining ? [] : host.gpus.map(reading));
     await sleep(10_000);
   }
 }

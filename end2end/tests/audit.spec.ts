@@ -19,8 +19,8 @@ test('the audit log is filtered and paged, and links to the targets of its entri
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
-    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(overflow, 'wider than its window').toBeLessThanOrEqual(0);
     await expect(rows.nth(1).locator('pre')).toBeVisible();
     await expect(rows.nth(1).getByRole('link', { name: /^Request ID/ })).toBeVisible();
     await picture(page, `audit-${scheme}-${width}`);
@@ -47,7 +47,7 @@ test('the audit log is filtered and paged, and links to the targets of its entri
   await expect(rows).toHaveCount(50);
 });
 
-test('the chain is verified; users without permission get no audit log', async ({ page, server, complaints }) => {
+test('the chain is verified; users without permission get no audit log', async ({ page, server, consoleErrors }) => {
   await signIn(page, server);
   await page.goto('/admin/audit');
   await page.getByRole('link', { name: 'Verify integrity' }).click();
@@ -60,5 +60,5 @@ test('the chain is verified; users without permission get no audit log', async (
   await expect(page.getByRole('link', { name: 'Audit log' })).toHaveCount(0);
   await page.goto('/admin/audit');
   await expect(page.getByText('admin.audit')).toBeVisible();
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/status of 403/.test(line)));
 });

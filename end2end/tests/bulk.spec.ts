@@ -48,7 +48,7 @@ test('selected workers are listed before they drain, and Undo resumes them', asy
   await expect(page.getByRole('row').filter({ hasText: 'atlas' })).toContainText('Finishes digits and accepts no new jobs');
   await expect(page.getByRole('row').filter({ hasText: HOSTILE })).toContainText('Offline; drains when reconnected');
   await expect(page.getByRole('main')).not.toContainText('ceres');
-  expect(await draining(server, borea), 'an address asks only').toBe(false);
+  expect(await draining(server, borea), 'opening the address changes nothing').toBe(false);
   await expectAccessible(page);
   for (const [width, height] of [[1280, 800], [380, 800]] as const) {
     await page.setViewportSize({ width, height });
@@ -63,9 +63,9 @@ test('selected workers are listed before they drain, and Undo resumes them', asy
   await expect(page).toHaveURL(`${server.url}/admin/workers`);
   await expect(page.locator('#content').getByText('2 workers are draining.')).toBeVisible();
   expect([await draining(server, atlas.id), await draining(server, borea), await draining(server, ceres)]).toEqual([true, true, false]);
-  const told = await (await server.api(`/api/admin/workers/${borea}`)).json();
-  expect(told.drain_reason).toBe('new switch');
-  expect((Date.parse(told.drain_deadline) - Date.now()) / 60_000).toBeCloseTo(30, 0);
+  const worker = await (await server.api(`/api/admin/workers/${borea}`)).json();
+  expect(worker.drain_reason).toBe('new switch');
+  expect((Date.parse(worker.drain_deadline) - Date.now()) / 60_000).toBeCloseTo(30, 0);
   await picture(page, 'workers-drained');
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect(page.locator('#content').getByText('2 workers resumed.')).toBeVisible();
@@ -74,8 +74,8 @@ test('selected workers are listed before they drain, and Undo resumes them', asy
 });
 
 test('offline workers are deleted, and the list keeps its filter', async ({ page, server }) => {
-  const here = await Host.connect(server, 'gpu-here', { gpus: 1 });
-  const { worker_id: gone } = await makeWorker(server, 'gpu-gone');
+  const connected = await Host.connect(server, 'gpu-here', { gpus: 1 });
+  const { worker_id: deletedId } = await makeWorker(server, 'gpu-gone');
   await signIn(page, server);
   await list(page, '/admin/workers?q=gpu-');
   await box(page, 'gpu-here').check();
@@ -87,9 +87,9 @@ test('offline workers are deleted, and the list keeps its filter', async ({ page
   await expect(page.locator('#content').getByText('1 worker deleted.')).toBeVisible();
   await expect(page).toHaveURL(`${server.url}/admin/workers?q=gpu-`);
   await expect(page.getByRole('button', { name: 'Undo' })).toHaveCount(0);
-  expect((await server.api(`/api/admin/workers/${gone}`)).status).toBe(404);
-  expect((await server.api(`/api/admin/workers/${here.id}`)).status).toBe(200);
-  here.close();
+  expect((await server.api(`/api/admin/workers/${deletedId}`)).status).toBe(404);
+  expect((await server.api(`/api/admin/workers/${connected.id}`)).status).toBe(200);
+  connected.close();
 });
 
 test('items that changed meanwhile are listed with the reason', async ({ page, server }) => {
@@ -103,9 +103,9 @@ test('items that changed meanwhile are listed with the reason', async ({ page, s
   const registered = await fetch(`${server.url}/api/workers/register`, { method: 'POST', headers, body: JSON.stringify({ protocol: 1, persistent: true }) });
   expect(registered.status).toBe(200);
   await page.getByRole('button', { name: 'Delete 2 workers' }).click();
-  const said = page.locator('#content .notice');
-  await expect(said).toContainText('1 worker deleted.');
-  await expect(said).toContainText('gpu-1: The worker is connected.');
+  const notice = page.locator('#content .notice');
+  await expect(notice).toContainText('1 worker deleted.');
+  await expect(notice).toContainText('gpu-1: The worker is connected.');
   await picture(page, 'workers-rejected');
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(200);
 });
@@ -163,7 +163,7 @@ test('read-only users see no checkboxes', async ({ page, server }) => {
   await expect(page.getByRole('checkbox')).toHaveCount(0);
 });
 
-test('an unknown bulk action is not found', async ({ page, server, complaints }) => {
+test('an unknown bulk action is not found', async ({ page, server, consoleErrors }) => {
   await signIn(page, server);
   for (const path of ['/admin/workers/bulk', '/admin/workers/bulk?action=cancel&id=x', '/jobs/bulk?action=drain']) {
     expect((await page.request.get(path)).status(), path).toBe(404);
@@ -171,5 +171,5 @@ test('an unknown bulk action is not found', async ({ page, server, complaints })
   await page.goto('/admin/workers/bulk?action=drain&id=w_1');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Nothing to do');
   await expect(page.getByRole('button', { name: /^Drain/ })).toHaveCount(0);
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
 });

@@ -7,34 +7,34 @@ import type { Page } from '@playwright/test';
 /** Sends readings of the last hour, one per minute, with a gap of ten minutes. */
 async function reportHour(server: Server, token: string, count: number, uuid = (index: number) => `GPU-${index}`): Promise<void> {
   const now = Date.now();
-  const moment = (back: number) => {
-    const turn = back / 7;
+  const readingsAt = (minutesAgo: number) => {
+    const phase = minutesAgo / 7;
     const gpu = (index: number) => ({
       uuid: uuid(index),
-      utilization_percent: 60 + 35 * Math.sin(turn + index * 2),
-      memory_used_gb: 40 + 12 * index + 3 * Math.cos(turn),
-      temperature_celsius: 55 + 12 * Math.sin(turn + index) + index,
-      power_watts: 250 + 120 * Math.sin(turn + index * 2),
+      utilization_percent: 60 + 35 * Math.sin(phase + index * 2),
+      memory_used_gb: 40 + 12 * index + 3 * Math.cos(phase),
+      temperature_celsius: 55 + 12 * Math.sin(phase + index) + index,
+      power_watts: 250 + 120 * Math.sin(phase + index * 2),
       power_limit_watts: 400,
     });
-    return { at: new Date(now - back * 60_000).toISOString(), gpus: Array.from({ length: count }, (_, index) => gpu(index)) };
+    return { at: new Date(now - minutesAgo * 60_000).toISOString(), gpus: Array.from({ length: count }, (_, index) => gpu(index)) };
   };
-  const backs = Array.from({ length: 58 }, (_, place) => 58 - place).filter((back) => back < 25 || back > 35);
+  const minutes = Array.from({ length: 58 }, (_, index) => 58 - index).filter((minutesAgo) => minutesAgo < 25 || minutesAgo > 35);
   // The last reading of a heartbeat is the current one.
-  for (let first = 0; first < backs.length; first += 11) {
-    const telemetry = [...backs.slice(first, first + 11), 0].map(moment);
+  for (let first = 0; first < minutes.length; first += 11) {
+    const telemetry = [...minutes.slice(first, first + 11), 0].map(readingsAt);
     await sendAsAgent(server, token, 'heartbeat', { telemetry });
   }
 }
 
 /** Returns the points of a training with this many steps, one per second, that ends now. */
 function training(steps: number): object[] {
-  const began = Date.now() - steps * 1_000;
+  const startedAt = Date.now() - steps * 1_000;
   const noise = (step: number) => Math.sin(step * 12.9898) * 0.5;
   return Array.from({ length: steps }, (_, step) => ({
     step,
     total_steps: steps * 2,
-    at: new Date(began + step * 1_000).toISOString(),
+    at: new Date(startedAt + step * 1_000).toISOString(),
     loss: step === 137 ? 9 : 2 * Math.exp(-step / 120) + 0.1 + Math.abs(noise(step)) * 0.2,
     learning_rate: 0.001 * (1 - step / steps / 2),
     epoch: Math.floor(step / 60),
@@ -94,8 +94,8 @@ test('each metric of a trainer has a chart, and so have its GPUs', async ({ page
   }
   // A single spike among 300 points is drawn.
   await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
-  const told = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
-  expect(Math.max(...told.metrics[0].values)).toBe(9);
+  const metrics = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
+  expect(Math.max(...metrics.metrics[0].values)).toBe(9);
   await expect(page.getByRole('heading', { name: 'GPU metrics' })).toBeVisible();
   await expectFits(page, 'job-charts');
   await page.getByRole('link', { name: 'Log', exact: true }).click();

@@ -8,32 +8,32 @@ import { waitForJob, live, makeWorker, PASSWORD, registerGpus, sendAsAgent, sign
 
 /** Counts clicks from now on, in all documents of the tab. */
 async function countClicks(page: Page): Promise<() => Promise<number>> {
-  let pressed = 0;
-  await page.exposeFunction('pressed', () => void pressed++);
+  let clicks = 0;
+  await page.exposeFunction('pressed', () => void clicks++);
   const listen = () => addEventListener('pointerdown', () => (window as unknown as { pressed(): void }).pressed(), true);
   await page.addInitScript(listen);
   await page.evaluate(listen);
-  return async () => pressed;
+  return async () => clicks;
 }
 
 /** Creates a registered worker with two GPUs. */
 async function createRegisteredWorker(server: Server): Promise<{ worker_id: string; token: string }> {
-  const made = await makeWorker(server, 'rack-1');
-  await registerGpus(server, made.token, 2);
-  return made;
+  const worker = await makeWorker(server, 'rack-1');
+  await registerGpus(server, worker.token, 2);
+  return worker;
 }
 
 /** Submits jobs and cancels them, 500 at a time, because a user can have only 1,000 queued jobs. */
 async function createCancelledJobs(server: Server, count: number): Promise<void> {
   for (let before = 0; before < count; before += 500) {
-    const some = async () => {
+    const submitSome = async () => {
       const ids: string[] = [];
       for (let n = 0; n < 25; n++) ids.push(await submit(server, 'digits'));
       return ids;
     };
-    const ids = (await Promise.all(Array.from({ length: 20 }, some))).flat();
-    const answer = await server.api('/api/queue/bulk/cancel', { method: 'POST', body: JSON.stringify({ ids }) });
-    expect(answer.status, await answer.text()).toBe(200);
+    const ids = (await Promise.all(Array.from({ length: 20 }, submitSome))).flat();
+    const response = await server.api('/api/queue/bulk/cancel', { method: 'POST', body: JSON.stringify({ ids }) });
+    expect(response.status, await response.text()).toBe(200);
   }
   const { counts } = await (await server.api('/api/queue?limit=1')).json();
   expect(counts.cancelled).toBe(count);
@@ -239,11 +239,11 @@ test('see why a job is pending: 1 click; the reason appears once, and the closes
   await live(page);
   const clicks = await countClicks(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
-  const why = page.getByRole('region', { name: 'Pending reasons' });
-  await expect(why.getByRole('rowheader')).toHaveText([/^c-gpus/, /^b-label-and-gpus/, /^a-never-connected/]);
-  const said = await page.getByRole('main').locator('p:visible').allInnerTexts();
-  expect(said.filter((text) => text.includes('No worker meets the requirements.'))).toHaveLength(1);
-  expect(said.filter((text, at) => text.trim() && said.indexOf(text) < at), 'said twice').toEqual([]);
+  const reasons = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(reasons.getByRole('rowheader')).toHaveText([/^c-gpus/, /^b-label-and-gpus/, /^a-never-connected/]);
+  const paragraphs = await page.getByRole('main').locator('p:visible').allInnerTexts();
+  expect(paragraphs.filter((text) => text.includes('No worker meets the requirements.'))).toHaveLength(1);
+  expect(paragraphs.filter((text, at) => text.trim() && paragraphs.indexOf(text) < at), 'shown twice').toEqual([]);
   expect(await clicks()).toBe(1);
 });
 

@@ -4,8 +4,8 @@ import { signIn, signInAs } from '../steps';
 import type { Server } from '../fixtures';
 
 async function put(server: Server, name: string, files: Record<string, string>): Promise<void> {
-  const answer = await server.api(`/api/configs/${encodeURIComponent(name)}`, { method: 'PUT', body: JSON.stringify({ files }) });
-  expect(answer.status).toBe(200);
+  const response = await server.api(`/api/configs/${encodeURIComponent(name)}`, { method: 'PUT', body: JSON.stringify({ files }) });
+  expect(response.status).toBe(200);
 }
 
 const FIRST = { model_type: 'lora', learning_rate: 0.005, hub_token: 'hf_0123456789', steps: 100 };
@@ -42,8 +42,8 @@ test('a configuration is read, and two revisions are compared in both views', as
   await expectAccessible(page);
   await picture(page, 'config-diff');
   await page.getByRole('link', { name: 'Split' }).click();
-  const pair = page.getByRole('table', { name: 'Changes in notes.toml' }).getByRole('row').filter({ hasText: 'b = 2' });
-  await expect(pair).toContainText('b = 3');
+  const pairedRow = page.getByRole('table', { name: 'Changes in notes.toml' }).getByRole('row').filter({ hasText: 'b = 2' });
+  await expect(pairedRow).toContainText('b = 3');
   await expectAccessible(page);
   await picture(page, 'config-split');
 
@@ -67,7 +67,7 @@ test('names and contents of configurations are escaped', async ({ page, server }
   await expect(page.getByRole('radio', { name })).toBeChecked();
 });
 
-test('a viewer can read configurations but not submit them', async ({ page, server, complaints }) => {
+test('a viewer can read configurations but not submit them', async ({ page, server, consoleErrors }) => {
   await signInAs(page, server, 'vic', 'viewer');
   await page.getByRole('link', { name: 'Configurations' }).first().click();
   await page.getByRole('link', { name: 'digits', exact: true }).click();
@@ -75,7 +75,7 @@ test('a viewer can read configurations but not submit them', async ({ page, serv
   await expect(page.getByRole('link', { name: 'New job' })).toHaveCount(0);
   await expect(page.getByRole('link', { name: 'Edit', exact: true })).toHaveCount(0);
   expect((await page.goto('/configs/nowhere'))?.status()).toBe(404);
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !line.includes('404')));
 });
 
 test('a deleted configuration can be read through the links of its jobs', async ({ page, server }) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
-const WAYS = ['Shell', 'systemd', 'Docker', 'RunPod', 'Vast.ai', 'Environment file'];
+const START_METHODS = ['Shell', 'systemd', 'Docker', 'RunPod', 'Vast.ai', 'Environment file'];
 
 test('labels of the fleet are suggested, and each start command is shown once', async ({ page, server }) => {
   const body = JSON.stringify({ name: 'old', labels: { team: 'nlp' } });
@@ -24,21 +24,21 @@ test('labels of the fleet are suggested, and each start command is shown once', 
   const token = await page.getByLabel('Worker token', { exact: true }).innerText();
   await picture(page, 'created');
   await expectAccessible(page);
-  const places = mkdtempSync(join(tmpdir(), 'simpletuner-ways-'));
-  for (const way of WAYS) {
-    const fold = page.locator('details.start-method').filter({ has: page.locator('summary', { hasText: way }) });
+  const directory = mkdtempSync(join(tmpdir(), 'simpletuner-ways-'));
+  for (const method of START_METHODS) {
+    const fold = page.locator('details.start-method').filter({ has: page.locator('summary', { hasText: method }) });
     if ((await fold.getAttribute('open')) === null) await fold.locator('summary').click();
     const text = await fold.locator('pre').innerText();
     execFileSync('bash', ['-n'], { input: text });
-    expect(text.includes(token), `${way} has the token`).toBe(!['RunPod', 'Vast.ai'].includes(way));
-    if (way === 'systemd' && existsSync('/usr/bin/systemd-analyze')) {
-      const unit = join(places, 'simpletuner-worker.service');
+    expect(text.includes(token), `${method} has the token`).toBe(!['RunPod', 'Vast.ai'].includes(method));
+    if (method === 'systemd' && existsSync('/usr/bin/systemd-analyze')) {
+      const unit = join(directory, 'simpletuner-worker.service');
       // The program is not installed here, so `/bin/true` replaces it.
       writeFileSync(unit, /<<'END'\n(# The agent[\s\S]*?)\nEND/.exec(text)![1]!.replace('/usr/local/bin/simpletuner-worker', '/bin/true'));
       execFileSync('systemd-analyze', ['verify', '--man=no', unit]);
     }
   }
-  rmSync(places, { recursive: true });
+  rmSync(directory, { recursive: true });
   const listed = await (await server.api('/api/admin/workers')).json();
   expect(listed.workers.find((worker: { name: string }) => worker.name === "it's new").labels).toEqual({ team: 'nlp', zone: 'a' });
   await page.reload();
@@ -61,9 +61,9 @@ test('the page of a new worker shows the agent that was started with the environ
   await expect.poll(async () => (await worker()).status, { timeout: 30_000 }).toBe('idle');
   if (!test.info().project.use.javaScriptEnabled && test.info().project.name === 'no-js') {
     // Without scripts this page keeps the token; another tab shows whether the agent has connected.
-    const again = page.waitForEvent('popup');
+    const secondTab = page.waitForEvent('popup');
     await page.getByRole('link', { name: 'Check in a new tab' }).click();
-    await expect((await again).getByText('Idle').first()).toBeVisible();
+    await expect((await secondTab).getByText('Idle').first()).toBeVisible();
     return;
   }
   const contact = page.locator('.contact');

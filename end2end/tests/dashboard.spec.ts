@@ -70,11 +70,11 @@ test('a worker shows readings of its GPUs, and why one is unavailable', async ({
     await page.goto(path);
     const badges = page.locator('.status:visible', { hasText: '2 GPUs unavailable' });
     const gap = await badges.first().evaluate((badge) => {
-      const before = badge.previousElementSibling?.getBoundingClientRect();
-      const own = badge.getBoundingClientRect();
-      return before && before.top === own.top ? own.left - before.right : 99;
+      const previousBox = badge.previousElementSibling?.getBoundingClientRect();
+      const badgeBox = badge.getBoundingClientRect();
+      return previousBox && previousBox.top === badgeBox.top ? badgeBox.left - previousBox.right : 99;
     });
-    expect(gap, `${path}: the badges stand apart`).toBeGreaterThanOrEqual(4);
+    expect(gap, `${path}: there is a gap between the badges`).toBeGreaterThanOrEqual(4);
   }
   await page.goto(`/admin/workers/${id}?show=gpus`);
   const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
@@ -129,15 +129,15 @@ test('the theme is remembered', async ({ page, server }) => {
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
 });
 
-test('unknown pages, jobs and workers are not found', async ({ page, server, complaints }) => {
+test('unknown pages, jobs and workers are not found', async ({ page, server, consoleErrors }) => {
   await signIn(page, server);
   for (const path of ['/nowhere', '/jobs/j_none', '/admin/workers/w_none']) {
-    const answer = await page.goto(path);
-    expect(answer?.status()).toBe(404);
+    const response = await page.goto(path);
+    expect(response?.status()).toBe(404);
     await expect(page.getByRole('heading').first()).toBeVisible();
   }
   // The browser logs a document with status 404 as an error.
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !line.includes('404')));
 });
 
 for (const theme of ['light', 'dark']) {
@@ -156,13 +156,13 @@ for (const theme of ['light', 'dark']) {
         await picture(page, `${name}-${theme}-${width}`);
       }
       await expectAccessible(page);
-      const wide = (await page.locator('html').evaluate((html) => html.scrollWidth)) > 380;
-      expect(wide, `${path} fits 380 px`).toBe(false);
+      const isTooWide = (await page.locator('html').evaluate((html) => html.scrollWidth)) > 380;
+      expect(isTooWide, `${path} fits 380 px`).toBe(false);
     }
   });
 }
 
-test('a form that was opened before a crash of the server can be submitted after its restart', async ({ page, server, complaints }) => {
+test('a form that was opened before a crash of the server can be submitted after its restart', async ({ page, server, consoleErrors }) => {
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name', { exact: true }).fill('after-the-crash');
@@ -172,5 +172,5 @@ test('a form that was opened before a crash of the server can be submitted after
   await page.goto('/admin/workers');
   await expect(page.getByRole('link', { name: 'after-the-crash' })).toBeVisible();
   // While the server is down, the browser logs refused connections.
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });

@@ -9,9 +9,9 @@ const LABELS = { cluster: 'frankfurt-production', site: 'frankfurt-am-main', tea
 
 async function submit(server: Server, more: object): Promise<string> {
   const body = JSON.stringify({ config_name: 'digits', ...more });
-  const answer = await server.api('/api/queue/submit', { method: 'POST', body });
-  expect(answer.status).toBe(201);
-  return (await answer.json()).job_id;
+  const response = await server.api('/api/queue/submit', { method: 'POST', body });
+  expect(response.status).toBe(201);
+  return (await response.json()).job_id;
 }
 
 /** Submits fifty jobs, of which one failed and one runs on a worker with a long name. */
@@ -51,13 +51,13 @@ test('all rows have the same height, also with long names', async ({ page, serve
   await page.setViewportSize({ width: 1280, height: 900 });
   const tables = ['/jobs', '/', '/admin/workers', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`];
   // Without scripts a time is shown in full, on two small lines.
-  for (const [density, most] of [['comfortable', 40], ['compact', 33]] as const) {
+  for (const [density, maxHeight] of [['comfortable', 40], ['compact', 33]] as const) {
     await context.addCookies([{ name: 'density', value: density, url: server.url }]);
     for (const path of tables) {
       await page.goto(path);
       const rows = await heights(page);
       expect(rows.length, path).toBeGreaterThan(0);
-      expect(Math.max(...rows), `${density} ${path}`).toBeLessThanOrEqual(most);
+      expect(Math.max(...rows), `${density} ${path}`).toBeLessThanOrEqual(maxHeight);
       await picture(page, `density-${density}-${tables.indexOf(path)}`);
     }
   }
@@ -66,7 +66,7 @@ test('all rows have the same height, also with long names', async ({ page, serve
   expect(await heights(page)).toHaveLength(50);
   expect(await page.locator('main .is-fixed').evaluate((table) => table.scrollHeight)).toBeLessThanOrEqual(2_200);
   const name = await page.locator('main tbody th').first().evaluate((cell) => cell.getBoundingClientRect().width);
-  expect(name, 'the names have their room').toBeGreaterThan(180);
+  expect(name, 'the names have enough width').toBeGreaterThan(180);
   await expect(page.getByRole('link', { name: LONG }).first()).toHaveAttribute('title', LONG);
   await expect(page.getByText('+2').first()).toHaveAttribute('title', /tier=preemptible-spot-instances/);
   await expectAccessible(page);
@@ -122,7 +122,7 @@ test('fifty attempts of a worker take at most 2,200 px, also with long names', a
   expect(Math.max(...rows)).toBeLessThanOrEqual(40);
   expect(await page.locator('main .is-fixed').evaluate((table) => table.scrollHeight)).toBeLessThanOrEqual(2_200);
   const name = page.locator('main tbody').getByRole('link', { name: config }).first();
-  expect((await name.boundingBox())!.width, 'the names have their room').toBeGreaterThan(180);
+  expect((await name.boundingBox())!.width, 'the names have enough width').toBeGreaterThan(180);
   await expect(name).toHaveAttribute('title', config);
   expect(await pageWidth(page)).toBeLessThanOrEqual(1_280);
   await picture(page, 'density-attempts');

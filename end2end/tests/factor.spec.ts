@@ -39,29 +39,29 @@ test('an authenticator app is set up, required at the next sign-in, and removed'
   await page.reload();
   await expect(page.getByText(recovery[0]!)).toHaveCount(0);
 
-  const elsewhere = await browser.newContext({ javaScriptEnabled: test.info().project.use.javaScriptEnabled ?? true });
-  const there = await elsewhere.newPage();
-  const password = async () => {
-    await there.goto(`${server.url}/login?next=/jobs`);
-    await there.getByLabel('Name').fill('ada');
-    await there.getByLabel('Password').fill(PASSWORD);
-    await there.getByRole('button', { name: 'Sign in' }).click();
-    await expect(there.getByRole('heading', { level: 1 })).toHaveText('Enter code');
+  const otherContext = await browser.newContext({ javaScriptEnabled: test.info().project.use.javaScriptEnabled ?? true });
+  const otherPage = await otherContext.newPage();
+  const enterPassword = async () => {
+    await otherPage.goto(`${server.url}/login?next=/jobs`);
+    await otherPage.getByLabel('Name').fill('ada');
+    await otherPage.getByLabel('Password').fill(PASSWORD);
+    await otherPage.getByRole('button', { name: 'Sign in' }).click();
+    await expect(otherPage.getByRole('heading', { level: 1 })).toHaveText('Enter code');
   };
-  await password();
-  await expectAccessible(there);
-  await there.getByLabel('Code').fill('000000');
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there.getByText('This code is not valid')).toBeVisible();
-  await there.getByLabel('Code').fill(code(secret, 1));
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there).toHaveURL(`${server.url}/jobs`);
-  await elsewhere.clearCookies();
-  await password();
-  await there.getByLabel('Code').fill(recovery[0]!);
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there).toHaveURL(`${server.url}/jobs`);
-  await elsewhere.close();
+  await enterPassword();
+  await expectAccessible(otherPage);
+  await otherPage.getByLabel('Code').fill('000000');
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage.getByText('This code is not valid')).toBeVisible();
+  await otherPage.getByLabel('Code').fill(code(secret, 1));
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage).toHaveURL(`${server.url}/jobs`);
+  await otherContext.clearCookies();
+  await enterPassword();
+  await otherPage.getByLabel('Code').fill(recovery[0]!);
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage).toHaveURL(`${server.url}/jobs`);
+  await otherContext.close();
 
   await page.goto('/account');
   await expect(page.getByText('9 recovery codes left')).toBeVisible();
@@ -72,13 +72,13 @@ test('an authenticator app is set up, required at the next sign-in, and removed'
 
 test('every page shows a sign-in from a new browser, and the account page ends its session', async ({ page, server, browser }) => {
   await signInAs(page, server, 'ada', 'viewer');
-  const elsewhere = await browser.newContext({ javaScriptEnabled: false, userAgent: 'Strange/1' });
-  const there = await elsewhere.newPage();
-  await there.goto(`${server.url}/login`);
-  await there.getByLabel('Name').fill('ada');
-  await there.getByLabel('Password').fill(PASSWORD);
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there).toHaveURL(`${server.url}/`);
+  const otherContext = await browser.newContext({ javaScriptEnabled: false, userAgent: 'Strange/1' });
+  const otherPage = await otherContext.newPage();
+  await otherPage.goto(`${server.url}/login`);
+  await otherPage.getByLabel('Name').fill('ada');
+  await otherPage.getByLabel('Password').fill(PASSWORD);
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage).toHaveURL(`${server.url}/`);
 
   await page.goto('/jobs');
   await page.getByRole('link', { name: 'Check your account activity' }).click();
@@ -89,12 +89,12 @@ test('every page shows a sign-in from a new browser, and the account page ends i
   await picture(page, 'account-activity');
   await activity.locator('summary', { hasText: 'Not me' }).click();
   await activity.getByRole('button', { name: 'End this session' }).click();
-  await there.goto(`${server.url}/jobs`);
-  await expect(there).toHaveURL(/\/login/);
+  await otherPage.goto(`${server.url}/jobs`);
+  await expect(otherPage).toHaveURL(/\/login/);
   await page.goto('/account');
   await page.getByRole('button', { name: 'Mark as read' }).click();
   await expect(activity).toHaveCount(0);
   await page.goto('/jobs');
   await expect(page.getByRole('link', { name: 'Check your account activity' })).toHaveCount(0);
-  await elsewhere.close();
+  await otherContext.close();
 });

@@ -22,7 +22,7 @@ async function live(page: Page): Promise<void> {
 const connectionStatus = (page: Page) => page.locator('.link-state:visible').first();
 const sessionEnded = (page: Page) => page.getByRole('alert').filter({ hasText: 'Your session has ended' });
 
-test('a session that ends elsewhere ends in all tabs; after sign-in each tab returns to its page', async ({ page, context, server, browser, complaints }) => {
+test('a session that ends elsewhere ends in all tabs; after sign-in each tab returns to its page', async ({ page, context, server, browser, consoleErrors }) => {
   await signInAs(page, server, 'ada', 'lead');
   await page.goto('/jobs?status=running&user=ada');
   await live(page);
@@ -30,17 +30,17 @@ test('a session that ends elsewhere ends in all tabs; after sign-in each tab ret
   await second.goto('/');
   await live(second);
 
-  const elsewhere = await browser.newContext({ baseURL: server.url });
-  const other = await elsewhere.newPage();
-  await other.goto('/login');
-  await other.getByLabel('Name').fill('ada');
-  await other.getByLabel('Password').fill(PASSWORD);
-  await other.getByRole('button', { name: 'Sign in' }).click();
-  await expect(other).toHaveURL(`${server.url}/`);
-  const { sessions } = await (await other.request.get('/api/account/sessions')).json();
+  const otherContext = await browser.newContext({ baseURL: server.url });
+  const otherPage = await otherContext.newPage();
+  await otherPage.goto('/login');
+  await otherPage.getByLabel('Name').fill('ada');
+  await otherPage.getByLabel('Password').fill(PASSWORD);
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage).toHaveURL(`${server.url}/`);
+  const { sessions } = await (await otherPage.request.get('/api/account/sessions')).json();
   const first = sessions.find(({ current }: { current: boolean }) => !current);
-  expect((await other.request.delete(`/api/account/sessions/${first.id}`)).ok()).toBe(true);
-  await elsewhere.close();
+  expect((await otherPage.request.delete(`/api/account/sessions/${first.id}`)).ok()).toBe(true);
+  await otherContext.close();
 
   for (const tab of [page, second]) {
     await expect(sessionEnded(tab)).toBeVisible();
@@ -63,39 +63,39 @@ test('a session that ends elsewhere ends in all tabs; after sign-in each tab ret
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page).toHaveURL(`${server.url}/jobs?status=running&user=ada`);
   await live(page);
-  // As when the user comes back to its window.
+  // As when the user returns to its window.
   await second.evaluate(() => window.dispatchEvent(new Event('focus')));
   await expect(sessionEnded(second), 'the other tab continues without a reload').toHaveCount(0);
   await live(second);
-  removeExpected(complaints, /status of 401|ERR_INCOMPLETE|MIME type/);
+  removeExpected(consoleErrors, /status of 401|ERR_INCOMPLETE|MIME type/);
 });
 
-test('data that cannot be refreshed is marked as stale until a refresh succeeds', async ({ page, server, complaints }) => {
+test('data that cannot be refreshed is marked as stale until a refresh succeeds', async ({ page, server, consoleErrors }) => {
   await makeWorker(server, 'gpu-1');
   await page.setViewportSize({ width: 380, height: 800 });
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  let asked = 0;
+  let requestCount = 0;
   await page.route('**/api/admin/workers?*', (route) => {
-    asked += 1;
+    requestCount += 1;
     return route.fulfill(problem(503, 'The database does not answer.'));
   });
   await makeWorker(server, 'came-later');
   await expect(connectionStatus(page)).toHaveText(/^Updated \d\d:\d\d UTC$/);
   await expect(page.locator('.frame')).toHaveClass(/is-stale/);
-  await expect(page.getByRole('link', { name: 'gpu-1' }), 'what was known stays').toBeVisible();
+  await expect(page.getByRole('link', { name: 'gpu-1' }), 'known values stay').toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
   await picture(page, 'refetch-failed-380');
-  await expect.poll(() => asked, { timeout: 15_000 }).toBeGreaterThan(2);
+  await expect.poll(() => requestCount, { timeout: 15_000 }).toBeGreaterThan(2);
   await page.unroute('**/api/admin/workers?*');
   await expect(page.getByRole('link', { name: 'came-later' })).toBeVisible({ timeout: 20_000 });
   await live(page);
   await expect(page.locator('.frame')).not.toHaveClass(/is-stale/);
-  removeExpected(complaints, /status of 503/);
+  removeExpected(consoleErrors, /status of 503/);
 });
 
-test('a page says that its worker was deleted', async ({ page, server, complaints }) => {
+test('a page says that its worker was deleted', async ({ page, server, consoleErrors }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -104,10 +104,10 @@ test('a page says that its worker was deleted', async ({ page, server, complaint
   await expect(connectionStatus(page)).toHaveText('Not found');
   await page.locator('.sidebar').getByRole('link', { name: 'Workers' }).click();
   await live(page);
-  removeExpected(complaints, /status of 404/);
+  removeExpected(consoleErrors, /status of 404/);
 });
 
-test('a page says when it will reconnect', async ({ page, server, complaints }) => {
+test('a page says when it will reconnect', async ({ page, server, consoleErrors }) => {
   await signIn(page, server);
   await page.goto('/jobs');
   await live(page);
@@ -116,13 +116,13 @@ test('a page says when it will reconnect', async ({ page, server, complaints }) 
   await expect(connectionStatus(page)).toHaveText(/^Reconnecting\d+\ss$/, { timeout: 15_000 });
   await page.unroute('**/api/events*');
   await live(page);
-  removeExpected(complaints, /ERR_/);
+  removeExpected(consoleErrors, /ERR_/);
 });
 
 test.describe('in another time zone', () => {
   test.use({ timezoneId: 'Asia/Kolkata' });
 
-  test('“offline since” uses and names the reader’s time zone', async ({ page, context, server, complaints }) => {
+  test('“offline since” uses and names the reader’s time zone', async ({ page, context, server, consoleErrors }) => {
     await page.clock.install();
     await signIn(page, server);
     for (const [zone, ahead, name] of [['local', 330, 'UTC+05:30'], ['utc', 0, 'UTC']] as const) {
@@ -143,15 +143,15 @@ test.describe('in another time zone', () => {
       expect(times.map((time) => `Offline since ${time} ${name}`)).toContain(await connectionStatus(page).innerText());
       await page.unroute('**/api/events*');
     }
-    removeExpected(complaints, /ERR_/);
+    removeExpected(consoleErrors, /ERR_/);
   });
 });
 
-test('log lines that cannot be fetched are requested again, automatically and by a button', async ({ page, server, complaints }) => {
+test('log lines that cannot be fetched are requested again, automatically and by a button', async ({ page, server, consoleErrors }) => {
   // While only the button may fetch them again, the delays of automatic retries do not end.
   await page.addInitScript(() => {
     const set = window.setTimeout;
-    window.setTimeout = ((act: TimerHandler, delay?: number) => set(act, 'holdRetries' in window && (delay ?? 0) >= 1_000 ? 2 ** 30 : delay)) as typeof set;
+    window.setTimeout = ((handler: TimerHandler, delay?: number) => set(handler, 'holdRetries' in window && (delay ?? 0) >= 1_000 ? 2 ** 30 : delay)) as typeof set;
   });
   const { host, offer } = await startJob(server);
   let offset = await host.log(offer, Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join(''));
@@ -181,7 +181,7 @@ test('log lines that cannot be fetched are requested again, automatically and by
   await page.unroute('**/logs/lines*');
   await expect(page.locator('#L5001')).toContainText('another', { timeout: 15_000 });
   await expect(missing).toHaveCount(0);
-  removeExpected(complaints, /status of 500|ERR_FAILED/);
+  removeExpected(consoleErrors, /status of 500|ERR_FAILED/);
 });
 
 test('matches in a log can be visited by keyboard', async ({ page, server }) => {
@@ -225,7 +225,7 @@ test('selected lines and their address are copied', async ({ page, server, conte
   host.close();
 });
 
-test('a chart without data because of an error says so', async ({ page, server, complaints }) => {
+test('a chart without data because of an error says so', async ({ page, server, consoleErrors }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/jobs');
@@ -235,13 +235,13 @@ test('a chart without data because of an error says so', async ({ page, server, 
   await expect(page.getByRole('alert').filter({ hasText: 'It failed.' })).toContainText('Request ID: req_42');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await picture(page, 'chart-failed');
-  removeExpected(complaints, /status of 500/);
+  removeExpected(consoleErrors, /status of 500/);
 });
 
 test.describe('in another language', () => {
   test.use({ locale: 'es' });
 
-  test('errors of the API are shown in that language', async ({ page, server, complaints }) => {
+  test('errors of the API are shown in that language', async ({ page, server, consoleErrors }) => {
     await makeWorker(server, 'gpu-1');
     await signIn(page, server);
     await page.goto('/admin/workers');
@@ -251,11 +251,11 @@ test.describe('in another language', () => {
     await search.press('Enter');
     await expect(page).toHaveURL(/q=nope/);
     await expect(page.getByRole('alert').filter({ hasText: '«nope:1»' })).toBeVisible();
-    removeExpected(complaints, /status of 422/);
+    removeExpected(consoleErrors, /status of 422/);
   });
 });
 
-test('a followed log and a job page continue after a restart of the server', async ({ page, context, server, complaints }) => {
+test('a followed log and a job page continue after a restart of the server', async ({ page, context, server, consoleErrors }) => {
   const { host, offer } = await startJob(server);
   const offset = await host.log(offer, 'before\n');
   await signIn(page, server);
@@ -274,7 +274,7 @@ test('a followed log and a job page continue after a restart of the server', asy
   await expect(second.getByRole('progressbar').first()).toHaveAttribute('aria-valuenow', '70');
   await live(second);
   host.close();
-  removeExpected(complaints, /ERR_/);
+  removeExpected(consoleErrors, /ERR_/);
 });
 
 test('a page that missed too many notifications fetches everything', async ({ page, server }) => {
@@ -300,20 +300,20 @@ test('a page that missed too many notifications fetches everything', async ({ pa
 test('charts are distinguishable in forced colors', async ({ page, server }) => {
   const { host, offer } = await startJob(server);
   await host.progress(offer, [{ step: 4, total_steps: 10, at: new Date().toISOString(), loss: 1 }]);
-  await host.tell(host.gpus.map((uuid, index) => ({ uuid, utilization_percent: 20 * index, memory_used_gb: 20 })));
+  await host.sendReadings(host.gpus.map((uuid, index) => ({ uuid, utilization_percent: 20 * index, memory_used_gb: 20 })));
   await host.log(offer, '\u001b[41mred\u001b[0m \u001b[1;38;5;31mcyan\u001b[0m \u001b[3;4mslanted\u001b[0m \u001b[7minverse\n');
   await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
   await signIn(page, server);
   for (const [name, path] of [['job', `/jobs/${offer.job_id}`], ['log', `/jobs/${offer.job_id}/log?line=1`], ['gpus', '/gpus'], ['usage', '/usage'], ['workers', '/admin/workers']] as const) {
     await page.goto(path);
     await picture(page, `forced-${name}`);
-    const alike = await page.evaluate(() => [...document.querySelectorAll('.scale-fill')].filter((fill) => {
+    const indistinguishable = await page.evaluate(() => [...document.querySelectorAll('.scale-fill')].filter((fill) => {
       const track = fill.previousElementSibling;
       return track && getComputedStyle(fill).fill === getComputedStyle(track).fill;
     }).length);
-    expect(alike, `${path}: a bar is as its ground`).toBe(0);
-    const moving = await page.evaluate(() => document.getAnimations().length);
-    expect(moving, `${path} moves`).toBe(0);
+    expect(indistinguishable, `${path}: bars with the color of their track`).toBe(0);
+    const animations = await page.evaluate(() => document.getAnimations().length);
+    expect(animations, `${path} has animations`).toBe(0);
   }
   host.close();
 });

@@ -4,7 +4,7 @@ import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
 /** Expects that the control is marked as invalid and described by the error. */
-async function expectWrong(page: Page, control: Locator, text: string): Promise<void> {
+async function expectInvalid(page: Page, control: Locator, text: string): Promise<void> {
   await expect(control).toHaveAttribute('aria-invalid', 'true');
   await expect(control).toHaveAccessibleDescription(new RegExp(text));
   const error = page.locator('main .field-error').filter({ hasText: text });
@@ -22,11 +22,11 @@ test('the worker form shows each error at its field', async ({ page, server }) =
   await page.getByLabel('Allowed networks').fill('10.0.0.0/33');
   await page.getByRole('button', { name: 'Create worker' }).click();
   await expect(page.locator('main .field-error')).toHaveCount(2);
-  await expectWrong(page, page.getByLabel('Label 2'), 'nonsense');
-  await expectWrong(page, page.getByLabel('Allowed networks'), '10.0.0.0/33');
+  await expectInvalid(page, page.getByLabel('Label 2'), 'nonsense');
+  await expectInvalid(page, page.getByLabel('Allowed networks'), '10.0.0.0/33');
   await expect(page.getByLabel('Label 1')).not.toHaveAttribute('aria-invalid');
-  await expect(page.getByLabel('Label 2'), 'the first that is wrong').toBeFocused();
-  await expect(page.getByLabel('Label 2'), 'what was typed is kept').toHaveValue('nonsense');
+  await expect(page.getByLabel('Label 2'), 'the first invalid field has the focus').toBeFocused();
+  await expect(page.getByLabel('Label 2'), 'the typed text stays').toHaveValue('nonsense');
   await picture(page, 'errors-worker');
   await expectAccessible(page);
   await page.getByLabel('Label 2').fill('zone=a');
@@ -43,8 +43,8 @@ test('the job form shows each error at its field', async ({ page, server }) => {
   await page.getByLabel('Time limit').fill('soon');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page.locator('main .field-error')).toHaveCount(2);
-  await expectWrong(page, page.getByLabel('Label 1'), 'nonsense');
-  await expectWrong(page, page.getByLabel('Time limit'), 'Time limit must be');
+  await expectInvalid(page, page.getByLabel('Label 1'), 'nonsense');
+  await expectInvalid(page, page.getByLabel('Time limit'), 'Time limit must be');
   await expect(page.getByLabel('Label 1')).toBeFocused();
   await picture(page, 'errors-job');
   await expectAccessible(page);
@@ -61,9 +61,9 @@ test('the configuration form shows each error at its field', async ({ page, serv
   await page.locator('[id="text.1"]').fill('{}');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.locator('main .field-error')).toHaveCount(3);
-  await expectWrong(page, page.getByLabel('Name', { exact: true }), 'a/b');
-  await expectWrong(page, page.locator('[id="text.0"]'), 'not a JSON object');
-  await expectWrong(page, page.locator('[id="file.1"]'), 'up.json');
+  await expectInvalid(page, page.getByLabel('Name', { exact: true }), 'a/b');
+  await expectInvalid(page, page.locator('[id="text.0"]'), 'not a JSON object');
+  await expectInvalid(page, page.locator('[id="file.1"]'), 'up.json');
   await expect(page.getByLabel('Name', { exact: true })).toBeFocused();
   await expectAccessible(page);
 });
@@ -78,8 +78,8 @@ test('the token form shows each error at its field', async ({ page, server }) =>
   await form.evaluate((form: HTMLFormElement) => (form.noValidate = true));
   await form.getByRole('button').click();
   await expect(page.locator('main .field-error')).toHaveCount(2);
-  await expectWrong(page, form.locator('#name'), 'lower-case');
-  await expectWrong(page, form.locator('#days'), '3660');
+  await expectInvalid(page, form.locator('#name'), 'lower-case');
+  await expectInvalid(page, form.locator('#days'), '3660');
   await expect(form.locator('#name')).toBeFocused();
   await expectAccessible(page);
 });

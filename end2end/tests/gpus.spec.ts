@@ -39,15 +39,15 @@ test('GPUs of the fleet are shown as tiles or tables, filtered by state', async 
   await expect(rows).toHaveCount(2);
   await expect(rows.last()).toContainText('Quarantined');
   await expectAccessible(page);
-  const question = page.getByRole('searchbox', { name: 'Search' });
-  await question.fill('name:rack-2*');
-  await question.press('Enter');
+  const search = page.getByRole('searchbox', { name: 'Search' });
+  await search.fill('name:rack-2*');
+  await search.press('Enter');
   await expect(page).toHaveURL(/state=quarantined&view=table&q=name%3Arack-2/);
   await expect(page.getByText('No matching workers')).toBeVisible();
   await page.goto('/gpus?q=name:rack-1&state=busy');
   await expect(page.getByText('No matching GPUs')).toBeVisible();
-  await question.fill('colour:red');
-  await question.press('Enter');
+  await search.fill('colour:red');
+  await search.press('Enter');
   await expect(page.getByRole('alert').filter({ hasText: 'colour:red' })).toBeVisible();
   await page.goto('/gpus?state=busy');
   await page.getByRole('link', { name: 'Clear filter' }).click();
@@ -134,7 +134,7 @@ for (const role of ['viewer', 'researcher']) {
     const host = await Host.connect(server, 'atlas', { gpus: 2 });
     const job = await submit(server, 'digits');
     await host.run();
-    await host.tell([
+    await host.sendReadings([
       { uuid: host.gpus[0], utilization_percent: 97 },
       { uuid: host.gpus[1], unavailable: { reason: 'quarantined', detail: 'XID 79' } },
     ]);
@@ -152,7 +152,7 @@ for (const role of ['viewer', 'researcher']) {
     await page.getByRole('link', { name: 'Tables' }).click();
     await expect(page.getByRole('table').getByRole('link', { name: 'digits' }).first()).toHaveAttribute('href', `/jobs/${job}`);
 
-    // The worker behind it shows its GPUs too, without the actions that an admin has there.
+    // Its worker shows its GPUs too, without the actions that an admin has there.
     await page.getByRole('main').getByRole('link', { name: 'atlas' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('atlas');
     await expect(page.getByRole('main')).toContainText('XID 79');

@@ -16,7 +16,7 @@ test('markup, URLs and control characters in names, labels, logs and errors are 
   const offer = await host.run();
   await host.log(offer, `${MARKUP}\n${ADDRESS}\n${TURNED}\n${ESCAPES}\n`);
   await host.progress(offer, [{ step: 1, total_steps: 10, at: new Date().toISOString(), loss: 1, stage: MARKUP, metrics: { [MARKUP.slice(0, 40)]: 1, [ADDRESS]: 2 } }]);
-  await host.tell([{ uuid: host.gpus[0], unavailable: { reason: 'quarantined', detail: `${MARKUP} ${TURNED}` } }]);
+  await host.sendReadings([{ uuid: host.gpus[0], unavailable: { reason: 'quarantined', detail: `${MARKUP} ${TURNED}` } }]);
   await host.file(offer, 'out/<i>x</i>.txt', 'other', Buffer.from(MARKUP));
   await host.report(offer, 'failed', { error: `${MARKUP} ${ADDRESS} ${TURNED}`, exit_code: 1 });
   await signIn(page, server);

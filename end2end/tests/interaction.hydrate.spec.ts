@@ -11,7 +11,7 @@ test('sign in, submit, cancel, drain and undo work by keyboard', async ({ page, 
   /** Presses Tab until an element that matches the selector has the focus. */
   const tabTo = async (selector: string) => {
     for (let steps = 0; steps < 60; steps += 1) {
-      if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return;
+      if (await page.evaluate((selector) => document.activeElement?.matches(selector) ?? false, selector)) return;
       await keys.press('Tab');
     }
     throw new Error(`${selector} is not reached by Tab`);
@@ -57,11 +57,11 @@ test('sign in, submit, cancel, drain and undo work by keyboard', async ({ page, 
 
   await keys.press('d');
   await expect(page.getByRole('button', { name: 'Drain worker' })).toBeVisible();
-  expect(await draining(), 'the key only asks').toBe(false);
+  expect(await draining(), 'the key only opens the confirmation').toBe(false);
   await tabTo('.confirm-body form button');
   await keys.press('Enter');
   await expect.poll(draining).toBe(true);
-  await expect(page.getByRole('button', { name: 'Resume' }), 'the focus goes to what is there now').toBeFocused();
+  await expect(page.getByRole('button', { name: 'Resume' }), 'the focus moves to the new button').toBeFocused();
   await expect(page.getByRole('button', { name: 'Undo' })).toBeVisible();
   await keys.press('u');
   await expect(page.getByRole('button', { name: 'Undo' })).toBeFocused();
@@ -178,13 +178,13 @@ test('a click outside closes an open confirmation', async ({ page, server }) => 
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   await live(page);
-  const question = page.locator('details.confirm').first();
-  await question.locator('summary').click();
-  await expect(question).toHaveAttribute('open');
-  await question.locator('p').first().click();
-  await expect(question, 'a click inside leaves it open').toHaveAttribute('open');
+  const confirmation = page.locator('details.confirm').first();
+  await confirmation.locator('summary').click();
+  await expect(confirmation).toHaveAttribute('open');
+  await confirmation.locator('p').first().click();
+  await expect(confirmation, 'a click inside leaves it open').toHaveAttribute('open');
   await page.getByRole('heading', { level: 1 }).click();
-  await expect(question).not.toHaveAttribute('open');
+  await expect(confirmation).not.toHaveAttribute('open');
 });
 
 test('the filter shortcut focuses the search field of the job list', async ({ page, server }) => {
@@ -217,7 +217,7 @@ test('shortcuts are text in input fields, and can be turned off', async ({ page,
   await expect(page.getByRole('combobox')).toBeFocused();
 });
 
-test('the message of a rejected action stays, has its request ID, and can be read on other pages', async ({ page, server, complaints }) => {
+test('the message of a rejected action stays, has its request ID, and can be read on other pages', async ({ page, server, consoleErrors }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -232,7 +232,7 @@ test('the message of a rejected action stays, has its request ID, and can be rea
   const toast = page.locator('[role=alert] .toast');
   await expect(toast).toContainText('The <b>database</b> is away.');
   await expect(toast).toContainText('req_42');
-  await expect(page.locator('.confirm summary'), 'what was shown at once is taken back').toHaveText('Drain');
+  await expect(page.locator('.confirm summary'), 'the optimistic update is reverted').toHaveText('Drain');
   await expectAccessible(page);
   await picture(page, 'toast-rejected');
   await toast.getByRole('button', { name: 'Dismiss' }).click();
@@ -246,7 +246,7 @@ test('the message of a rejected action stays, has its request ID, and can be rea
   await expect(notes).toContainText('req_42');
   await expectAccessible(page);
   await picture(page, 'notes');
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('503')));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !line.includes('503')));
 });
 
 test.describe('in the reader’s time zone', () => {
@@ -277,8 +277,8 @@ test.describe('in the reader’s time zone', () => {
     await page.goto('/jobs');
     await live(page);
     await page.keyboard.press('j');
-    const shown = page.getByRole('row').filter({ hasText: 'digits' }).locator('th .moment');
-    expect(await shown.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
+    const tableAge = page.getByRole('row').filter({ hasText: 'digits' }).locator('th .moment');
+    expect(await tableAge.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
   });
 
   test('a page that was rendered without the time zone uses it after hydration', async ({ page, server, context }) => {
@@ -289,13 +289,13 @@ test.describe('in the reader’s time zone', () => {
     await page.goto('/jobs');
     await live(page);
     await expect(page.getByRole('row').filter({ hasText: 'digits' }).locator('.moment').first()).toHaveAttribute('title', /UTC\+05:30$/);
-    const kept = (await context.cookies()).find(({ name }) => name === 'time_zone');
-    expect(kept?.value).toBe(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone));
-    expect(kept).toMatchObject({ path: '/', sameSite: 'Lax', secure: false });
+    const cookie = (await context.cookies()).find(({ name }) => name === 'time_zone');
+    expect(cookie?.value).toBe(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone));
+    expect(cookie).toMatchObject({ path: '/', sameSite: 'Lax', secure: false });
   });
 });
 
-test('stale data is marked with its age, also on a phone', async ({ page, server, complaints }) => {
+test('stale data is marked with its age, also on a phone', async ({ page, server, consoleErrors }) => {
   test.setTimeout(90_000);
   await makeWorker(server, 'gpu-1');
   await page.setViewportSize({ width: 380, height: 800 });
@@ -309,5 +309,5 @@ test('stale data is marked with its age, also on a phone', async ({ page, server
   await picture(page, 'stale-380');
   await server.restart();
   await expect(page.locator('.frame')).not.toHaveClass(/is-stale/, { timeout: 45_000 });
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });

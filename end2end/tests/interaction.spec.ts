@@ -74,9 +74,9 @@ test('the search finds items by a few letters, and escapes their names', async (
   const job = await submit(server, 'digits-quick');
   await signIn(page, server);
   const lines = page.getByRole('main').locator('.palette-option');
-  const search = async (question: string) => {
+  const search = async (query: string) => {
     await page.goto('/search');
-    await page.getByRole('searchbox').fill(question);
+    await page.getByRole('searchbox').fill(query);
     await page.getByRole('button', { name: 'Search' }).click();
   };
   await search('r4b');
@@ -117,12 +117,12 @@ test('Undo resumes a drained worker', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}?confirm=drain`);
   await page.getByRole('button', { name: 'Drain worker' }).click();
-  const said = page.locator('.toast, .notice');
-  await expect(said.filter({ hasText: 'Worker draining. Running jobs finish; no new jobs start.' })).toBeVisible();
+  const messages = page.locator('.toast, .notice');
+  await expect(messages.filter({ hasText: 'Worker draining. Running jobs finish; no new jobs start.' })).toBeVisible();
   expect(await draining(server, id)).toBe(true);
   await picture(page, 'drained');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Undo' }).click();
-  await expect(said.filter({ hasText: 'Worker resumed.' })).toBeVisible();
+  await expect(messages.filter({ hasText: 'Worker resumed.' })).toBeVisible();
   expect(await draining(server, id)).toBe(false);
 });

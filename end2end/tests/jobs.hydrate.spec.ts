@@ -7,12 +7,12 @@ test('the pending reason updates when workers connect and disconnect', async ({ 
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   await live(page);
-  const why = page.getByRole('region', { name: 'Pending reasons' });
-  await expect(why).toContainText('No workers registered');
+  const reasons = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(reasons).toContainText('No workers registered');
   const { token } = await makeWorker(server, 'rack-1');
-  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('The agent has never connected');
+  await expect(reasons.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('The agent has never connected');
   await registerGpus(server, token, 1);
-  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('is connecting');
+  await expect(reasons.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('is connecting');
 });
 
 test('an open menu stays with its job when other jobs arrive', async ({ page, server }) => {

@@ -11,9 +11,9 @@ const EXAMPLE = JSON.parse(readFileSync(`${__dirname}/../submit-example.json`, '
 const HOSTILE = `<img src=x onerror=alert(1)>`;
 
 async function submitWith(server: Server, more: object): Promise<string> {
-  const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: 'digits', ...more }) });
-  expect(answer.status, await answer.clone().text()).toBe(201);
-  return (await answer.json()).job_id;
+  const response = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: 'digits', ...more }) });
+  expect(response.status, await response.clone().text()).toBe(201);
+  return (await response.json()).job_id;
 }
 
 test('the list shows the requirements of each job, and only the permitted actions', async ({ page, server }) => {
@@ -75,16 +75,16 @@ test('a pending job shows the blockers of each worker, and what would help', asy
   const job = await submitWith(server, { gpu_count: 2, worker_labels: { team: 'nlp' } });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
-  const why = page.getByRole('region', { name: 'Pending reasons' });
-  await expect(why).toContainText('No worker meets the requirements.');
-  await expect(why).toContainText('The job requires team=nlp, and this worker has no label team.');
-  await expect(why).toContainText('Add the label team=nlp to the worker');
+  const reasons = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(reasons).toContainText('No worker meets the requirements.');
+  await expect(reasons).toContainText('The job requires team=nlp, and this worker has no label team.');
+  await expect(reasons).toContainText('Add the label team=nlp to the worker');
   await picture(page, 'job-why-1280');
-  await why.getByRole('link', { name: '2 more workers' }).click();
+  await reasons.getByRole('link', { name: '2 more workers' }).click();
   await expect(page).toHaveURL(/workers=all/);
-  await expect(why).toContainText('<img src=x onerror=alert(1)>');
-  await expect(why).toContainText('The job requires 2 GPUs, and this worker has 1.');
-  await expect(why).toContainText('Request at most 1 GPU.');
+  await expect(reasons).toContainText('<img src=x onerror=alert(1)>');
+  await expect(reasons).toContainText('The job requires 2 GPUs, and this worker has 1.');
+  await expect(reasons).toContainText('Request at most 1 GPU.');
   await page.setViewportSize({ width: 380, height: 900 });
   await picture(page, 'job-why-380');
   await expectAccessible(page);
@@ -153,9 +153,9 @@ test('“edit and submit” keeps all values of a job', async ({ page, server })
   expect(page.url()).not.toContain('hf_0123456789');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page).toHaveURL(/\/jobs\/j_/);
-  const again = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
-  const before = await (await server.api(`/api/queue/${job}`)).json();
-  for (const field of [...Object.keys(EXAMPLE), 'max_attempts']) expect(again[field], field).toEqual(before[field]);
+  const resubmitted = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
+  const original = await (await server.api(`/api/queue/${job}`)).json();
+  for (const field of [...Object.keys(EXAMPLE), 'max_attempts']) expect(resubmitted[field], field).toEqual(original[field]);
 });
 
 test('a job is submitted again with one changed value, and the changes of a newer revision are shown', async ({ page, server }) => {
@@ -178,9 +178,9 @@ test('a job is submitted again with one changed value, and the changes of a newe
   await expect(page).toHaveURL(/\/jobs\/j_/);
   await expect(page.getByText('Overrides', { exact: true })).toBeVisible();
   await picture(page, 'job-changed');
-  const again = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
-  expect(again.config_revision).toBe(1);
-  expect(again.overrides.learning_rate.to).toBe(0.25);
+  const resubmitted = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
+  expect(resubmitted.config_revision).toBe(1);
+  expect(resubmitted.overrides.learning_rate.to).toBe(0.25);
 });
 
 test('the list is paged, and pending jobs are in the order of the queue', async ({ page, server }) => {
@@ -311,22 +311,22 @@ test('a lost attempt has its own lane, linked to the attempt that resumes from i
 test('the log of a running job shows its newest lines', async ({ page, server, javaScriptEnabled }) => {
   const { host, offer } = await startJob(server);
   const lines = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `line ${from + n}\n`).join('');
-  const shown = () => page.getByRole('log').evaluate((log) => {
+  const visibleTexts = () => page.getByRole('log').evaluate((log) => {
     const view = log.getBoundingClientRect();
-    const within = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
-    return [...log.querySelectorAll('.log-line')].filter((line) => within(line.getBoundingClientRect())).map((line) => line.textContent);
+    const isInView = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
+    return [...log.querySelectorAll('.log-line')].filter((line) => isInView(line.getBoundingClientRect())).map((line) => line.textContent);
   });
-  const ends = async (number: number) => {
-    await expect.poll(async () => (await shown()).at(-1)).toBe(`line ${number}`);
-    expect(await shown()).not.toContain('line 1');
+  const expectLastLine = async (number: number) => {
+    await expect.poll(async () => (await visibleTexts()).at(-1)).toBe(`line ${number}`);
+    expect(await visibleTexts()).not.toContain('line 1');
   };
   const offset = await host.log(offer, lines(1, 400));
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}`);
-  await ends(400);
+  await expectLastLine(400);
   await host.log(offer, lines(401, 450), offset);
   if (!javaScriptEnabled) await page.reload();
-  await ends(450);
+  await expectLastLine(450);
   host.close();
 });
 
@@ -358,8 +358,8 @@ test('a finished job shows its timeline, samples, files, configuration and event
   await expect(timeline).toContainText('gpu-1');
   await expect(page.getByText('model.safetensors', { exact: true })).toBeVisible();
   // The newest lines of the log are visible, with and without scripts.
-  const below = () => page.getByRole('log').evaluate((log) => [...log.querySelectorAll('.log-line')].pop()!.getBoundingClientRect().bottom - log.getBoundingClientRect().bottom);
-  await expect.poll(below).toBeLessThanOrEqual(1);
+  const distanceToEnd = () => page.getByRole('log').evaluate((log) => [...log.querySelectorAll('.log-line')].pop()!.getBoundingClientRect().bottom - log.getBoundingClientRect().bottom);
+  await expect.poll(distanceToEnd).toBeLessThanOrEqual(1);
   await picture(page, 'job-done-1280');
   await expectAccessible(page);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

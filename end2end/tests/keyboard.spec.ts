@@ -6,8 +6,8 @@ import { PAGES, demoFleet } from '../demo-fleet';
 
 interface Stop {
   /** The element's HTML, for the failure message. */
-  what: string;
-  seen: boolean;
+  html: string;
+  hasFocusStyle: boolean;
   covered: boolean;
 }
 
@@ -15,37 +15,37 @@ interface Stop {
 async function markReachable(page: Page, within: string): Promise<string[]> {
   return page.evaluate((within) => {
     const all = [...document.querySelectorAll<HTMLElement>('a[href], button, input, select, textarea, summary, [tabindex]')];
-    const radios = (one: HTMLInputElement) => all.filter((other): other is HTMLInputElement => other instanceof HTMLInputElement && other.name === one.name && other.form === one.form);
-    const reachable = all.filter((one) => {
-      if (!one.closest(within) || one.tabIndex < 0 || one.matches(':disabled, [type=hidden]') || !one.checkVisibility({ visibilityProperty: true })) return false;
+    const radios = (element: HTMLInputElement) => all.filter((other): other is HTMLInputElement => other instanceof HTMLInputElement && other.name === element.name && other.form === element.form);
+    const reachable = all.filter((element) => {
+      if (!element.closest(within) || element.tabIndex < 0 || element.matches(':disabled, [type=hidden]') || !element.checkVisibility({ visibilityProperty: true })) return false;
       // Of a radio group, Tab reaches only the selected button; arrow keys reach the others.
-      return !(one instanceof HTMLInputElement && one.type === 'radio') || one.checked || !radios(one).some(({ checked }) => checked);
+      return !(element instanceof HTMLInputElement && element.type === 'radio') || element.checked || !radios(element).some(({ checked }) => checked);
     });
-    reachable.forEach((one, at) => one.setAttribute('data-stop', `${at}`));
-    return reachable.map((one) => one.outerHTML.slice(0, 120));
+    reachable.forEach((element, index) => element.setAttribute('data-stop', `${index}`));
+    return reachable.map((element) => element.outerHTML.slice(0, 120));
   }, within);
 }
 
 /** Returns the focused element, or `null` if it is the document itself. */
 async function focusedStop(page: Page): Promise<(Stop & { at: number }) | null> {
   return page.evaluate(() => {
-    const one = document.activeElement;
-    if (!one || one === document.body) return null;
-    const outlined = (element: Element | null) => {
+    const focused = document.activeElement;
+    if (!focused || focused === document.body) return null;
+    const hasOutline = (element: Element | null) => {
       const style = element && getComputedStyle(element);
       return !!style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
     };
-    const { left, top, width, height } = one.getBoundingClientRect();
+    const { left, top, width, height } = focused.getBoundingClientRect();
     const points = [top + 4, top + height / 2, top + height - 4].map((y) => document.elementFromPoint(left + width / 2, y));
-    const label = (one as HTMLInputElement).labels?.[0] ?? null;
-    const own = points.some((above) => [one, label, one.closest('label')].some((element) => element && above && (element.contains(above) || above.contains(element))));
+    const label = (focused as HTMLInputElement).labels?.[0] ?? null;
+    const isUncovered = points.some((hit) => [focused, label, focused.closest('label')].some((element) => element && hit && (element.contains(hit) || hit.contains(element))));
     // The focus outline of an SVG shape is its stroke.
-    const lined = one instanceof SVGElement && !!one.firstElementChild && parseFloat(getComputedStyle(one.firstElementChild).strokeWidth) >= 2;
+    const hasStroke = focused instanceof SVGElement && !!focused.firstElementChild && parseFloat(getComputedStyle(focused.firstElementChild).strokeWidth) >= 2;
     return {
-      at: Number(one.getAttribute('data-stop') ?? -1),
-      what: one.outerHTML.slice(0, 120),
-      seen: lined || outlined(one) || outlined(label) || outlined(one.parentElement) || outlined(one.nextElementSibling),
-      covered: !own,
+      at: Number(focused.getAttribute('data-stop') ?? -1),
+      html: focused.outerHTML.slice(0, 120),
+      hasFocusStyle: hasStroke || hasOutline(focused) || hasOutline(label) || hasOutline(focused.parentElement) || hasOutline(focused.nextElementSibling),
+      covered: !isUncovered,
     };
   });
 }
@@ -60,20 +60,20 @@ test('Tab reaches every control of each page, with a visible focus', async ({ pa
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
       // Skip the header of other pages, which is tested once.
       if (name !== 'overview') await page.locator('.skip-link').press('Enter');
-      const wanted = await markReachable(page, name === 'overview' ? 'body' : 'main');
+      const reachable = await markReachable(page, name === 'overview' ? 'body' : 'main');
       const reached = new Set<number>();
-      const unseen: string[] = [];
+      const invisible: string[] = [];
       let ended = false;
-      for (let pressed = 0; pressed < wanted.length * 8 + 20 && !ended; pressed += 1) {
+      for (let pressed = 0; pressed < reachable.length * 8 + 20 && !ended; pressed += 1) {
         await page.keyboard.press('Tab');
         const stop = await focusedStop(page);
         ended = stop === null;
         if (!stop || reached.has(stop.at)) continue;
         reached.add(stop.at);
-        if (!stop.seen || stop.covered) unseen.push(`${stop.seen ? 'covered' : 'without outline'}: ${stop.what}`);
+        if (!stop.hasFocusStyle || stop.covered) invisible.push(`${stop.hasFocusStyle ? 'covered' : 'without outline'}: ${stop.html}`);
       }
-      const missed = wanted.filter((_, at) => !reached.has(at));
-      expect.soft({ unseen, missed, ended }, name).toEqual({ unseen: [], missed: [], ended: true });
+      const missed = reachable.filter((_, at) => !reached.has(at));
+      expect.soft({ invisible, missed, ended }, name).toEqual({ invisible: [], missed: [], ended: true });
     });
   }
   fleet.close();

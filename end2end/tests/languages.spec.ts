@@ -25,8 +25,8 @@ for (const { tag, workers, total } of LANGUAGES) {
         await page.setViewportSize({ width, height: 800 });
         await page.goto(path);
         await expect(page.locator('html')).toHaveAttribute('lang', tag);
-        const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        expect(beyond, `${path} is wider than its window`).toBeLessThanOrEqual(0);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        expect(overflow, `${path} is wider than its window`).toBeLessThanOrEqual(0);
         await picture(page, `${tag}-${path.replace(job, 'one').slice(1).replaceAll('/', '-') || 'overview'}-${width}`);
       }
       await page.goto('/admin/workers');
@@ -59,7 +59,7 @@ test('server and browser use the same plural forms', async ({ page }) => {
       ({ tag, numbers }) => numbers.map((number) => new Intl.PluralRules(tag).select(number)),
       { tag, numbers },
     );
-    const wanted = numbers.map((number) => Object.keys(forms).find((form) => forms[form]?.includes(number)) ?? 'other');
-    expect(selected, tag).toEqual(wanted);
+    const expectedForms = numbers.map((number) => Object.keys(forms).find((form) => forms[form]?.includes(number)) ?? 'other');
+    expect(selected, tag).toEqual(expectedForms);
   }
 });

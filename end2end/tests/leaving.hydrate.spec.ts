@@ -34,9 +34,9 @@ test('a list stays usable while the next one is fetched', async ({ page, server 
 
 test('work for the next frame is dropped when the page is left', async ({ page, server }) => {
   await page.addInitScript(() => {
-    const planned: FrameRequestCallback[] = [];
-    window.requestAnimationFrame = (callback) => planned.push(callback);
-    Object.assign(window, { runFrames: () => planned.splice(0).forEach((callback) => callback(performance.now())) });
+    const callbacks: FrameRequestCallback[] = [];
+    window.requestAnimationFrame = (callback) => callbacks.push(callback);
+    Object.assign(window, { runFrames: () => callbacks.splice(0).forEach((callback) => callback(performance.now())) });
   });
   const { worker_id: id } = await makeWorker(server, 'ada');
   await signIn(page, server);

@@ -53,18 +53,18 @@ test('tiles show readings without a reload', async ({ page, server }) => {
   await expect(page.getByText('42%')).toBeVisible();
 });
 
-test('a page reconnects after a restart and a crash of the server', async ({ page, server, complaints }) => {
+test('a page reconnects after a restart and a crash of the server', async ({ page, server, consoleErrors }) => {
   test.setTimeout(60_000);
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  for (const [how, name] of [['restart', 'after-the-restart'], ['crash', 'after-the-crash']] as const) {
-    await server[how]();
+  for (const [stop, name] of [['restart', 'after-the-restart'], ['crash', 'after-the-crash']] as const) {
+    await server[stop]();
     await makeWorker(server, name);
     await expect(page.getByRole('link', { name })).toBeVisible({ timeout: 20_000 });
   }
   // While the server is down, the browser logs refused connections.
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });
 
 test('ages are shown in words, and exactly', async ({ page, server }) => {
@@ -148,11 +148,11 @@ test('a rerendered row keeps the focus', async ({ page, server }) => {
   await page.goto('/jobs?status=running');
   await page.locator('tbody').getByRole('link').first().click();
   await live(page);
-  const part = page.locator('.lane-part[aria-label^=Running]:visible');
-  await part.focus();
-  const before = await part.getAttribute('aria-label');
-  await expect(part).not.toHaveAttribute('aria-label', before!, { timeout: 15_000 });
-  await expect(part).toBeFocused();
+  const bar = page.locator('.lane-part[aria-label^=Running]:visible');
+  await bar.focus();
+  const before = await bar.getAttribute('aria-label');
+  await expect(bar).not.toHaveAttribute('aria-label', before!, { timeout: 15_000 });
+  await expect(bar).toBeFocused();
   host.close();
 });
 
@@ -173,13 +173,13 @@ test('the page of a running job changes little and sends few requests', async ({
   await page.evaluate(() => {
     const counted = window as unknown as { changes: number };
     counted.changes = 0;
-    const watched = { subtree: true, childList: true, attributes: true, characterData: true };
-    new MutationObserver((records) => (counted.changes += records.length)).observe(document, watched);
+    const options = { subtree: true, childList: true, attributes: true, characterData: true };
+    new MutationObserver((records) => (counted.changes += records.length)).observe(document, options);
   });
-  const began = Date.now();
+  const startedAt = Date.now();
   for (let step = 101; step <= 140; step += 1) {
     await train(step);
-    await expect.poll(() => Date.now() - began, { intervals: [50] }).toBeGreaterThan((step - 100) * 500);
+    await expect.poll(() => Date.now() - startedAt, { intervals: [50] }).toBeGreaterThan((step - 100) * 500);
   }
   const changes = await page.evaluate(() => (window as unknown as { changes: number }).changes);
   expect(requests).toBeGreaterThan(0);

@@ -16,13 +16,13 @@ const row = (page: Page, line: number) => page.locator(`#L${line}`);
 async function visibleLines(page: Page): Promise<number[]> {
   return page.getByRole('log').evaluate((sheet) => {
     const view = sheet.getBoundingClientRect();
-    const within = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
-    return [...sheet.querySelectorAll('.log-row')].filter((line) => within(line.getBoundingClientRect())).map((line) => Number(line.id.slice(1)));
+    const isInView = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
+    return [...sheet.querySelectorAll('.log-row')].filter((line) => isInView(line.getBoundingClientRect())).map((line) => Number(line.id.slice(1)));
   });
 }
 
 /** Expects that all visible lines are loaded and consecutive. */
-async function expectWhole(page: Page): Promise<void> {
+async function expectComplete(page: Page): Promise<void> {
   await expect.poll(async () => rows(page).filter({ hasNot: page.locator('.log-said') }).count()).toBe(0);
   const lines = await visibleLines(page);
   expect(lines.length).toBeGreaterThan(20);
@@ -40,21 +40,21 @@ test('a log of a million lines is read with few lines in memory', async ({ page,
     offset = await host.log(offer, `${lines.join('\n')}\n`, offset);
   }
   const measureRequest = async (query: string): Promise<number> => {
-    const asked = Date.now();
+    const startedAt = Date.now();
     expect((await server.api(`/api/queue/${job}/logs/${query}`)).status).toBe(200);
-    return Date.now() - asked;
+    return Date.now() - startedAt;
   };
-  console.log(`first told after ${await measureRequest('lines?from=999900')} ms, then after ${await measureRequest('lines?from=999900')} and ${await measureRequest('lines?from=500000')} ms`);
+  console.log(`first request took ${await measureRequest('lines?from=999900')} ms, the next ${await measureRequest('lines?from=999900')} and ${await measureRequest('lines?from=500000')} ms`);
   await signIn(page, server);
   // Logged without a limit, because the test machine is shared.
-  const began = Date.now();
+  const startedAt = Date.now();
   await page.goto(`/jobs/${job}/log?attempt=1&line=500000`);
   await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
   await expect(row(page, 500_000)).toBeInViewport();
-  const opened = Date.now() - began;
+  const opened = Date.now() - startedAt;
   await expect(row(page, 500_000)).toHaveClass(/is-chosen/);
   await expect(row(page, 500_000)).toContainText('step 500000 ');
-  await expectWhole(page);
+  await expectComplete(page);
 
   const sheet = page.getByRole('log');
   await sheet.focus();
@@ -63,43 +63,43 @@ test('a log of a million lines is read with few lines in memory', async ({ page,
   await expect(row(page, MILLION)).toContainText('step 1000000 ');
   await page.keyboard.press('Home');
   await expect(row(page, 1)).toBeInViewport();
-  await expectWhole(page);
+  await expectComplete(page);
 
   // Paging skips no line.
   const before = await visibleLines(page);
   await page.keyboard.press('PageDown');
   await expect(row(page, before.at(-1)!)).toBeInViewport();
   await expect(row(page, before[0]!)).not.toBeInViewport();
-  await expectWhole(page);
+  await expectComplete(page);
 
   // Scroll through the whole log; the document contains few lines at any time.
-  const { most, longest } = await sheet.evaluate(async (element) => {
+  const { maxRows, longest } = await sheet.evaluate(async (element) => {
     let longest = 0;
     const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ duration }) => { longest = Math.max(longest, duration); }));
     observer.observe({ entryTypes: ['longtask'] });
     const frame = () => new Promise(requestAnimationFrame);
-    let most = 0;
+    let maxRows = 0;
     for (let step = 0; step <= 300; step += 1) {
       element.scrollTop = ((element.scrollHeight - element.clientHeight) * step) / 300;
       await frame();
       await frame();
-      most = Math.max(most, document.querySelectorAll('.log-row').length);
+      maxRows = Math.max(maxRows, document.querySelectorAll('.log-row').length);
     }
     observer.disconnect();
-    return { most, longest };
+    return { maxRows, longest };
   });
-  expect(most, 'lines in the document').toBeLessThan(80);
+  expect(maxRows, 'lines in the document').toBeLessThan(80);
   await expect(row(page, MILLION)).toBeInViewport();
-  await expectWhole(page);
+  await expectComplete(page);
 
   const search = page.getByRole('searchbox', { name: 'Search the log' });
   await search.fill('out of memory');
-  const sought = Date.now();
+  const searchedAt = Date.now();
   await search.press('Enter');
   await expect(row(page, 741_234)).toBeInViewport({ timeout: 30_000 });
   await expect(row(page, 741_234).locator('mark')).toHaveText('out of memory');
   await expect(page.getByText('1 of 1', { exact: true })).toBeVisible({ timeout: 30_000 });
-  console.log(`a million lines: line 500,000 after ${opened} ms, ${most} rows at most, longest task ${Math.round(longest)} ms, searched in ${Date.now() - sought} ms`);
+  console.log(`a million lines: line 500,000 after ${opened} ms, ${maxRows} rows at most, longest task ${Math.round(longest)} ms, searched in ${Date.now() - searchedAt} ms`);
   await search.fill('step 1000000');
   await search.press('Enter');
   await expect(row(page, MILLION)).toHaveClass(/is-chosen/);
@@ -152,7 +152,7 @@ test('lines are selected with the mouse, and shortcuts open the search', async (
   await row(page, 11).getByRole('link').click({ modifiers: ['Shift'] });
   await expect(page).toHaveURL(/line=11-14$/);
   await expect(page.locator('.log-row.is-chosen')).toHaveCount(4);
-  expect(await page.getByRole('log').evaluate((sheet) => sheet.scrollTop), 'what is in view stays where it is').toBe(top);
+  expect(await page.getByRole('log').evaluate((sheet) => sheet.scrollTop), 'the scroll position stays').toBe(top);
   await page.goBack();
   await expect(page.locator('.log-row.is-chosen')).toHaveCount(1);
 
@@ -179,10 +179,10 @@ test('lines are selected with the mouse, and shortcuts open the search', async (
 async function slowProxy(server: Server, page: Page): Promise<HttpServer> {
   const proxy = createServer(async (request, response) => {
     if (request.url!.endsWith('.js') || request.url!.endsWith('.wasm')) return response.writeHead(404).end();
-    const answer = await fetch(server.url + request.url, { headers: { cookie: request.headers.cookie ?? '' } });
-    const type = answer.headers.get('content-type') ?? '';
-    const body = Buffer.from(await answer.arrayBuffer());
-    response.writeHead(answer.status, { 'content-type': type });
+    const upstream = await fetch(server.url + request.url, { headers: { cookie: request.headers.cookie ?? '' } });
+    const type = upstream.headers.get('content-type') ?? '';
+    const body = Buffer.from(await upstream.arrayBuffer());
+    response.writeHead(upstream.status, { 'content-type': type });
     if (!type.startsWith('text/html')) return response.end(body);
     const half = body.indexOf('id="L', body.length / 2);
     response.write(body.subarray(0, half));
@@ -193,7 +193,7 @@ async function slowProxy(server: Server, page: Page): Promise<HttpServer> {
   return proxy;
 }
 
-test('lines do not move while the page is still loading', async ({ page, server, complaints }) => {
+test('lines do not move while the page is still loading', async ({ page, server, consoleErrors }) => {
   const { host, offer } = await startJob(server);
   await host.log(offer, Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join(''));
   await signIn(page, server);
@@ -203,5 +203,5 @@ test('lines do not move while the page is still loading', async ({ page, server,
   await expect(row(page, 600)).toBeInViewport();
   await expectNoShift(page, 'log');
   proxy.close();
-  removeExpected(complaints, /Failed to (load resource|fetch dynamically imported module)/);
+  removeExpected(consoleErrors, /Failed to (load resource|fetch dynamically imported module)/);
 });

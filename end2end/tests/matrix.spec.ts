@@ -21,29 +21,29 @@ for (const [number, language] of LANGUAGES.entries()) {
         await observeShifts(page);
         await holdScriptsUntilPaint(page);
       }
-      const here = await demoFleet(server);
+      const fleet = await demoFleet(server);
       await signIn(page, server);
-      for (const [place, [name, path]] of Object.entries(PAGES).entries()) {
-        if ((place + number + Number(scripts)) % 2) continue; // covered by the other project
-        const theme = THEMES[((place >> 1) + (number >> 1)) % 2]!;
-        const width = WIDTHS[((place >> 2) + WIDE_FIRST[number]!) % 2]!;
+      for (const [index, [name, path]] of Object.entries(PAGES).entries()) {
+        if ((index + number + Number(scripts)) % 2) continue; // covered by the other project
+        const theme = THEMES[((index >> 1) + (number >> 1)) % 2]!;
+        const width = WIDTHS[((index >> 2) + WIDE_FIRST[number]!) % 2]!;
         await test.step(`${name}, ${theme}, ${width}`, async () => {
           await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
           await page.setViewportSize({ width, height: 800 });
-          await page.goto(path(here));
+          await page.goto(path(fleet));
           await expect(page.locator('html')).toHaveAttribute('lang', language);
           await expect(page.locator('html')).toHaveAttribute('data-theme', theme);
           await expect(page.getByRole('heading', { level: 1 })).toHaveCount(1);
           if (scripts && !(await page.locator('.is-plain').count())) await expect(page.locator('.is-live:visible').first()).toBeVisible();
-          const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-          expect.soft(beyond, `${name} is wider than ${width}`).toBeLessThanOrEqual(0);
+          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+          expect.soft(overflow, `${name} is wider than ${width}`).toBeLessThanOrEqual(0);
           if (scripts) await expectNoShift(page, name);
           await picture(page, `matrix/${name}-${language}-${theme}-${width}`);
           await expectAccessible(page);
         });
       }
       await page.unrouteAll({ behavior: 'ignoreErrors' });
-      here.close();
+      fleet.close();
     });
   });
 }

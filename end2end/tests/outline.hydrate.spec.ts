@@ -33,15 +33,15 @@ function normalize(outline: string, dataDir: string): string {
 
 test('the outlines of the main pages match the reviewed ones', async ({ page, server }) => {
   test.setTimeout(120_000);
-  const here = await demoFleet(server);
+  const fleet = await demoFleet(server);
   await signIn(page, server);
   for (const name of OUTLINED) {
     await test.step(name, async () => {
-      await page.goto(PAGES[name]!(here));
+      await page.goto(PAGES[name]!(fleet));
       if (!(await page.locator('.is-plain').count())) await live(page);
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
       expect.soft(normalize(await page.getByRole('main').ariaSnapshot(), server.dataDir)).toMatchSnapshot(`${name}.txt`);
     });
   }
-  here.close();
+  fleet.close();
 });

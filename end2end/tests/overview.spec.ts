@@ -58,8 +58,8 @@ test('the first steps say that no worker has connected until one has; the longes
   const start = page.getByRole('region', { name: 'Get started' });
   await expect(start.getByRole('listitem')).toHaveCount(4);
   await expect(start.getByRole('link', { name: 'Add a configuration' })).toHaveAttribute('href', '/configs/new');
-  const left = async (name: string) => (await page.getByRole('region', { name }).boundingBox())!.x;
-  expect(await left('Fleet')).toBeCloseTo(await left('Get started'), 0);
+  const leftEdge = async (name: string) => (await page.getByRole('region', { name }).boundingBox())!.x;
+  expect(await leftEdge('Fleet')).toBeCloseTo(await leftEdge('Get started'), 0);
   const job = await submit(server, 'digits');
   await page.reload();
   const wait = page.locator('.tiles').getByRole('link', { name: /^oldest/ });
@@ -68,7 +68,7 @@ test('the first steps say that no worker has connected until one has; the longes
     await picture(page, `overview-wait-${width}`);
     await expectAccessible(page);
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
-    const beyond = await wait.evaluate((link) => {
+    const overflow = await wait.evaluate((link) => {
       const text = link.cloneNode(true) as Element;
       text.textContent = 'oldest 20 min 18 s';
       link.after(text);
@@ -76,7 +76,7 @@ test('the first steps say that no worker has connected until one has; the longes
       text.remove();
       return right;
     });
-    expect(beyond, 'the longest wait stays in its tile').toBeLessThanOrEqual(0);
+    expect(overflow, 'the longest wait stays in its tile').toBeLessThanOrEqual(0);
   }
   await wait.click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
@@ -154,7 +154,7 @@ test('the notes of the tiles are not cut off, in any language', async ({ page, s
   test.setTimeout(60_000);
   const host = await Host.connect(server, 'atlas', { gpus: 25 });
   const unavailable = { reason: 'quarantined', detail: 'XID 79' };
-  await host.tell(host.gpus.slice(23).map((uuid) => ({ uuid, unavailable })));
+  await host.sendReadings(host.gpus.slice(23).map((uuid) => ({ uuid, unavailable })));
   const body = JSON.stringify({ config_name: 'digits', gpu_count: 23 });
   expect((await server.api('/api/queue/submit', { method: 'POST', body })).status).toBe(201);
   await host.run();
@@ -167,12 +167,12 @@ test('the notes of the tiles are not cut off, in any language', async ({ page, s
       await page.setViewportSize({ width, height: 900 });
       await page.reload();
       await expect(page.locator('html')).toHaveAttribute('lang', new RegExp(`^${language}`));
-      const beyond = await notes.evaluateAll((all) => all.map((note) => {
+      const overflows = await notes.evaluateAll((all) => all.map((note) => {
         const text = document.createRange();
         text.selectNodeContents(note);
         return text.getBoundingClientRect().right - note.getBoundingClientRect().right;
       }));
-      expect(Math.max(...beyond), `${language}, ${width} px`).toBeLessThanOrEqual(0.5);
+      expect(Math.max(...overflows), `${language}, ${width} px`).toBeLessThanOrEqual(0.5);
       await picture(page, `overview-tiles-${language}-${width}`);
     }
   }

@@ -22,10 +22,10 @@ async function enterPassword(page: Page, server: Server): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-async function signOut(page: Page, complaints: string[]): Promise<void> {
+async function signOut(page: Page, consoleErrors: string[]): Promise<void> {
   await page.locator('form[action="/ui/logout"] button:visible').first().click();
   await expect(page).toHaveURL(/\/login/);
-  removeExpectedSignOut(complaints);
+  removeExpectedSignOut(consoleErrors);
 }
 
 /** Tests the same page on a phone in the dark theme. */
@@ -44,12 +44,12 @@ async function addUser(server: Server): Promise<void> {
   expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
 }
 
-test('a passkey is added, required at the next sign-in, and removed', async ({ page, server, javaScriptEnabled, complaints }) => {
-  test.skip(!javaScriptEnabled, 'passkeys need it: the next test');
+test('a passkey is added, required at the next sign-in, and removed', async ({ page, server, javaScriptEnabled, consoleErrors }) => {
+  test.skip(!javaScriptEnabled, 'passkeys need JavaScript; the next test covers pages without it');
   test.setTimeout(60_000);
   await addUser(server);
   const { cdp, authenticatorId } = await addAuthenticator(page);
-  const said = page.locator('[data-passkey-said]');
+  const message = page.locator('[data-passkey-said]');
   await enterPassword(page, server);
   await page.goto(`${localhostUrl(server)}/account`);
   await page.getByRole('button', { name: 'Add passkey' }).click();
@@ -72,9 +72,9 @@ test('a passkey is added, required at the next sign-in, and removed', async ({ p
   await page.getByRole('button', { name: 'Add passkey' }).click();
   await page.getByLabel('Name').fill('Again');
   await page.getByRole('button', { name: 'Create passkey' }).click();
-  await expect(said).toHaveText('This passkey is set up already.');
+  await expect(message).toHaveText('This passkey is set up already.');
 
-  await signOut(page, complaints);
+  await signOut(page, consoleErrors);
   await enterPassword(page, server);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Second factor');
   await expectAccessible(page);
@@ -83,12 +83,12 @@ test('a passkey is added, required at the next sign-in, and removed', async ({ p
   // The user does not confirm, or uses another passkey.
   await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await expect(said).toContainText('No passkey was used');
+  await expect(message).toContainText('No passkey was used');
   await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await expect(page).toHaveURL(`${localhostUrl(server)}/jobs`);
 
-  await signOut(page, complaints);
+  await signOut(page, consoleErrors);
   await enterPassword(page, server);
   await page.getByLabel('Code').fill(recovery[0]!);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -99,7 +99,7 @@ test('a passkey is added, required at the next sign-in, and removed', async ({ p
   await factor.locator('summary', { hasText: 'Remove' }).click();
   await factor.getByRole('button', { name: 'Remove second factor' }).click();
   await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
-  await signOut(page, complaints);
+  await signOut(page, consoleErrors);
   await enterPassword(page, server);
   await expect(page).toHaveURL(`${localhostUrl(server)}/jobs`);
 });
@@ -118,8 +118,8 @@ test('pages say so if passkeys are unavailable', async ({ page, server, javaScri
   await page.goto(`${localhostUrl(server)}/account`);
   if (javaScriptEnabled) await page.addInitScript('delete window.PublicKeyCredential');
   await page.getByRole('button', { name: 'Add passkey' }).click();
-  const why = javaScriptEnabled ? 'This browser does not support passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';
-  await expect(page.getByText(why)).toBeVisible();
+  const reason = javaScriptEnabled ? 'This browser does not support passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';
+  await expect(page.getByText(reason)).toBeVisible();
   await expect(page.getByRole('button', { name: 'Create passkey' })).toBeHidden();
   await expectAccessible(page);
 });

@@ -55,7 +55,7 @@ test('a server-rendered page updates, except a part that the user is working wit
   await form.getByLabel('Name').fill('half-typed');
   await add('ada');
   await expect(page.getByRole('link', { name: 'ada' })).toBeVisible();
-  await expect(form.getByLabel('Name'), 'what was typed is still there').toHaveValue('half-typed');
+  await expect(form.getByLabel('Name'), 'the typed text stays').toHaveValue('half-typed');
   const list = page.locator('[data-part=users]');
   await list.getByRole('link', { name: 'ada' }).focus();
   await add('bob');
@@ -72,20 +72,20 @@ test('a part in use does not delay other parts, and both are complete in the end
   const tokens = page.locator('[data-part=tokens]');
   const sessions = page.locator('[data-part=sessions]').getByRole('listitem');
   await tokens.getByRole('link').focus();
-  const made = await page.request.post('/api/account/tokens', { data: { name: 'ci' }, headers: { origin: server.url } });
-  expect(made.status()).toBe(201);
-  const other = await browser.newContext({ baseURL: server.url });
-  const there = await other.newPage();
-  await there.goto('/login');
-  await there.getByLabel('Name').fill('ada');
-  await there.getByLabel('Password').fill(PASSWORD);
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  const response = await page.request.post('/api/account/tokens', { data: { name: 'ci' }, headers: { origin: server.url } });
+  expect(response.status()).toBe(201);
+  const otherContext = await browser.newContext({ baseURL: server.url });
+  const otherPage = await otherContext.newPage();
+  await otherPage.goto('/login');
+  await otherPage.getByLabel('Name').fill('ada');
+  await otherPage.getByLabel('Password').fill(PASSWORD);
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await expect(tokens).not.toContainText('ci');
   await page.locator('#old').focus();
   await expect(tokens).toContainText('ci');
   await expect(sessions).toHaveCount(2);
-  await other.close();
+  await otherContext.close();
 });
 
 test('ages update and show the exact time; the audit log shows times', async ({ page, server }) => {
@@ -110,9 +110,9 @@ test('a new API token is copied by its button', async ({ page, server, context }
   await live(page);
   await page.locator('form[action="/ui/account/tokens"]').getByLabel('Token name').fill('ci');
   await page.locator('form[action="/ui/account/tokens"]').getByRole('button').click();
-  const made = page.locator('section[aria-labelledby=made]');
+  const newToken = page.locator('section[aria-labelledby=made]');
   await live(page);
-  await made.getByRole('button', { name: /^Copy/ }).click();
-  await expect(made.getByText('Copied')).toBeVisible();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await made.locator('pre').innerText());
+  await newToken.getByRole('button', { name: /^Copy/ }).click();
+  await expect(newToken.getByText('Copied')).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await newToken.locator('pre').innerText());
 });

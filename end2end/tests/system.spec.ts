@@ -19,8 +19,8 @@ test('the system page shows each setting and its source', async ({ page, server 
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
-    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(overflow, 'wider than its window').toBeLessThanOrEqual(0);
     await picture(page, `system-${scheme}-${width}`);
     await expectAccessible(page);
   }

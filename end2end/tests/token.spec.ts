@@ -19,7 +19,7 @@ test('the token of a new worker expires, and is valid from the listed networks o
   await page.getByLabel('Allowed networks').fill('10.0.0.0/33');
   await page.getByRole('button', { name: 'Create worker' }).click();
   await expect(page.getByRole('main').getByRole('alert')).toContainText('10.0.0.0/33');
-  await expect(page.getByLabel('Expires in (days)'), 'what was typed is there, and to be seen').toHaveValue('30');
+  await expect(page.getByLabel('Expires in (days)'), 'the typed value stays visible').toHaveValue('30');
   await page.getByLabel('Allowed networks').fill('10.0.0.0/8, ::1');
   await picture(page, 'create-limited');
   await expectAccessible(page);
@@ -27,9 +27,9 @@ test('the token of a new worker expires, and is valid from the listed networks o
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
   const token = page.getByRole('region', { name: 'Token', exact: true });
   await expect(token).toContainText('10.0.0.0/8, ::1/128');
-  const made = (await (await server.api('/api/admin/workers')).json()).workers[0];
-  expect(made.allowed_networks).toEqual(['10.0.0.0/8', '::1/128']);
-  expect((Date.parse(made.token_expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
+  const created = (await (await server.api('/api/admin/workers')).json()).workers[0];
+  expect(created.allowed_networks).toEqual(['10.0.0.0/8', '::1/128']);
+  expect((Date.parse(created.token_expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
 });
 
 test('a rotated token stays valid until the agent uses the new one', async ({ page, server }) => {
@@ -42,18 +42,18 @@ test('a rotated token stays valid until the agent uses the new one', async ({ pa
   await picture(page, 'token-rotate');
   await expectAccessible(page);
   await token.getByRole('button', { name: 'Rotate token' }).click();
-  const fresh = await page.getByLabel('Worker token', { exact: true }).innerText();
-  expect(fresh).not.toBe(host.token);
+  const newToken = await page.getByLabel('Worker token', { exact: true }).innerText();
+  expect(newToken).not.toBe(host.token);
   await expect(token).toContainText('Previous token expires');
-  await host.tell([]);
+  await host.sendReadings([]);
   const end = (await worker(server, host.id)).old_token_ends_at;
   expect((Date.parse(end) - Date.now()) / 60_000).toBeCloseTo(60, 0);
 
-  expect((await register(server, fresh, { boot_id: 'gpu-1' })).status).toBe(200);
+  expect((await register(server, newToken, { boot_id: 'gpu-1' })).status).toBe(200);
   expect((await register(server, host.token, { boot_id: 'gpu-1' })).status).toBe(401);
   await page.goto(`/admin/workers/${host.id}`);
   await expect(token).not.toContainText('Previous token expires');
-  expect(await page.content()).not.toContain(fresh);
+  expect(await page.content()).not.toContain(newToken);
   host.close();
 });
 
@@ -65,15 +65,15 @@ test('two agents with one token raise an alert that stays until a user dismisses
   await page.goto('/admin/workers');
   await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('Token used by two agents');
   await page.goto(`/admin/workers/${id}`);
-  const alarm = page.getByRole('main').getByRole('alert');
-  await expect(alarm).toContainText('Token used by two agents');
-  await expect(alarm).toContainText('A second agent on rack-<b>2</b> tried to use this worker’s token and was rejected.');
+  const alert = page.getByRole('main').getByRole('alert');
+  await expect(alert).toContainText('Token used by two agents');
+  await expect(alert).toContainText('A second agent on rack-<b>2</b> tried to use this worker’s token and was rejected.');
   await picture(page, 'token-alarm');
   await expectAccessible(page);
   await page.reload();
-  await alarm.getByRole('button', { name: 'This was me' }).click();
+  await alert.getByRole('button', { name: 'This was me' }).click();
   await expect(page.locator('#content').getByText('Alert dismissed.')).toBeVisible();
-  await expect(alarm).toHaveCount(0);
+  await expect(alert).toHaveCount(0);
   expect((await worker(server, id)).token_conflict).toBe(null);
 });
 
@@ -82,7 +82,7 @@ test('the page that waits for the first contact shows a rejected agent', async (
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   const contact = page.locator('.contact');
-  await expect(contact.getByRole('listitem'), 'who comes back later is told the causes at once').toHaveCount(5);
+  await expect(contact.getByRole('listitem'), 'a later visit shows the causes at once').toHaveCount(5);
   await expect(contact).not.toContainText('Agent rejected');
   expect((await register(server, 'wt_cut', { name: 'gpu-1' })).status).toBe(401);
   if (!(test.info().project.use.javaScriptEnabled ?? true)) await page.reload();

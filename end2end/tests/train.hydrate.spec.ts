@@ -2,7 +2,7 @@
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, registerGpus, signIn } from '../steps';
 
-test('the preview and the address follow the input', async ({ page, server, complaints }) => {
+test('the preview and the address follow the input', async ({ page, server, consoleErrors }) => {
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 2);
   await signIn(page, server);
@@ -18,9 +18,9 @@ test('the preview and the address follow the input', async ({ page, server, comp
   await expect(page.getByLabel('GPUs', { exact: true })).toBeFocused();
   // A delayed older response does not replace a newer one.
   let release = () => {};
-  const held = new Promise<void>((done) => (release = done));
+  const released = new Promise<void>((done) => (release = done));
   await page.route(/gpus=64/, async (route) => {
-    await held;
+    await released;
     await route.continue();
   });
   const slow = page.waitForRequest(/gpus=64/);
@@ -28,9 +28,9 @@ test('the preview and the address follow the input', async ({ page, server, comp
   await slow;
   await page.getByLabel('GPUs', { exact: true }).fill('2');
   await expect(summary).toContainText('1 of them has 2 GPUs');
-  const answered = page.waitForResponse(/gpus=64/);
+  const delayedResponse = page.waitForResponse(/gpus=64/);
   release();
-  await answered;
+  await delayedResponse;
   await expect(summary).toContainText('1 of them has 2 GPUs');
   await expect(page).toHaveURL(/gpus=2/);
   // The content of another configuration is shown.
@@ -45,7 +45,7 @@ test('the preview and the address follow the input', async ({ page, server, comp
   await expect(page.getByText('The server did not respond')).toBeVisible();
   await page.getByLabel('GPUs', { exact: true }).fill('2');
   await expect(page.getByText('The server did not respond')).toBeHidden();
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('ERR_FAILED')));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !line.includes('ERR_FAILED')));
 });
 
 test('the full command is copied', async ({ page, server, context }) => {

@@ -53,13 +53,13 @@ test('results of many workers scroll in their panel, also by keyboard', async ({
   await page.goto('/train?config=digits&labels=team%3Dnlp');
   const box = page.getByRole('region', { name: 'Results by worker' });
   await expect(box.locator('tbody tr')).toHaveCount(12);
-  const beyond = await box.evaluate((element) => element.scrollHeight - element.clientHeight);
-  expect(beyond, 'the box overflows').toBeGreaterThan(0);
+  const overflow = await box.evaluate((element) => element.scrollHeight - element.clientHeight);
+  expect(overflow, 'the box overflows').toBeGreaterThan(0);
   await expectAccessible(page);
   await box.focus();
   await expect(box).toBeFocused();
   await page.keyboard.press('End');
-  await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBeGreaterThanOrEqual(beyond - 1);
+  await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBeGreaterThanOrEqual(overflow - 1);
 });
 
 test('the shown curl command submits the same job', async ({ page, server }) => {

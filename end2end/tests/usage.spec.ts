@@ -5,8 +5,8 @@ import { signIn, signInWith } from '../steps';
 import type { Page } from '@playwright/test';
 
 async function expectFits(page: Page): Promise<void> {
-  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overflow, 'wider than its window').toBeLessThanOrEqual(0);
 }
 
 test('the page says that nothing has run yet', async ({ page, server }) => {

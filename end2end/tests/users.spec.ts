@@ -5,7 +5,7 @@ import { PASSWORD, signInAs, submit } from '../steps';
 test.describe('a server without users', () => {
   test.use({ claimed: false });
 
-  test('the setup code creates the first admin, who then signs in with a password', async ({ page, server, complaints }) => {
+  test('the setup code creates the first admin, who then signs in with a password', async ({ page, server, consoleErrors }) => {
     const [, address, code] = /(http\S+\/login\?setup=(\S+))/.exec(server.program.log()) ?? ['', '', ''];
     expect(code).toMatch(/^\w{4}(-\w{4}){3}$/);
     await page.goto('/jobs');
@@ -28,7 +28,7 @@ test.describe('a server without users', () => {
 
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
-    removeExpectedSignOut(complaints);
+    removeExpectedSignOut(consoleErrors);
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill('not-the-password');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -40,8 +40,8 @@ test.describe('a server without users', () => {
   });
 });
 
-test('a researcher sees all jobs and workers, cancels only their own jobs, and sees no administration', async ({ page, server, complaints }) => {
-  const others = await submit(server, 'digits');
+test('a researcher sees all jobs and workers, cancels only their own jobs, and sees no administration', async ({ page, server, consoleErrors }) => {
+  const othersJob = await submit(server, 'digits');
   await signInAs(page, server, 'eve', 'researcher');
   await expect(page.getByRole('link', { name: 'Workers' }).first()).toBeVisible();
   await expect(page.getByText('Administration')).toHaveCount(0);
@@ -51,7 +51,7 @@ test('a researcher sees all jobs and workers, cancels only their own jobs, and s
   await page.goto('/train');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page.locator('#content').getByText('by eve')).toBeVisible();
-  await page.goto(`/jobs/${others}`);
+  await page.goto(`/jobs/${othersJob}`);
   await expect(page.getByRole('heading', { level: 1 })).toContainText('digits');
   await expect(page.getByText('Cancel job')).toHaveCount(0);
   await page.goto('/admin/workers');
@@ -61,7 +61,7 @@ test('a researcher sees all jobs and workers, cancels only their own jobs, and s
   await expect(page.getByText('Access denied')).toBeVisible();
   await expect(page.getByText('admin.workers')).toBeVisible();
   // The browser logs these responses itself.
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 40[34]/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/status of 40[34]/.test(line)));
 });
 
 test('a token is created, shown once, used and revoked', async ({ page, server }) => {
@@ -95,9 +95,9 @@ test('a token is created, shown once, used and revoked', async ({ page, server }
 test('a password change requires the current password', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'viewer');
   await page.goto('/account');
-  const change = async (old: string, now: string) => {
-    await page.getByLabel('Current password').fill(old);
-    await page.getByLabel('New password').fill(now);
+  const change = async (currentPassword: string, newPassword: string) => {
+    await page.getByLabel('Current password').fill(currentPassword);
+    await page.getByLabel('New password').fill(newPassword);
     await page.getByRole('button', { name: 'Change password' }).click();
   };
   await change('not-the-password', 'another-good-one');
@@ -190,13 +190,13 @@ test('a secret is stored, never shown, and deleted', async ({ page, server }) =>
 
 test('another browser is signed out after confirmation', async ({ page, server, browser }) => {
   await signInAs(page, server, 'ada', 'viewer');
-  const other = await browser.newContext({ baseURL: server.url });
-  const there = await other.newPage();
-  await there.goto('/login');
-  await there.getByLabel('Name').fill('ada');
-  await there.getByLabel('Password').fill(PASSWORD);
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await expect(there.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  const otherContext = await browser.newContext({ baseURL: server.url });
+  const otherPage = await otherContext.newPage();
+  await otherPage.goto('/login');
+  await otherPage.getByLabel('Name').fill('ada');
+  await otherPage.getByLabel('Password').fill(PASSWORD);
+  await otherPage.getByRole('button', { name: 'Sign in' }).click();
+  await expect(otherPage.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await page.goto('/account');
   const sessions = page.getByRole('region', { name: 'Sessions' });
   await expect(sessions.getByRole('listitem')).toHaveCount(2);
@@ -204,8 +204,8 @@ test('another browser is signed out after confirmation', async ({ page, server, 
   await expect(sessions.getByText('has to sign in again')).toBeVisible();
   await page.getByRole('button', { name: 'End session' }).click();
   await expect(sessions.getByRole('listitem')).toHaveCount(1);
-  expect((await there.request.get('/api/session')).status()).toBe(401);
-  await other.close();
+  expect((await otherPage.request.get('/api/session')).status()).toBe(401);
+  await otherContext.close();
 });
 
 test('sensitive actions require the password again', async ({ page, server }) => {

@@ -10,14 +10,14 @@ const figure = (page: Page, name: string) => page.locator('.tile').filter({ hasT
 
 test('each view of a worker has an address', async ({ page, server, context }) => {
   test.setTimeout(120_000);
-  const here = await demoFleet(server);
+  const fleet = await demoFleet(server);
   await signIn(page, server);
-  await page.goto(`/admin/workers/${here.worker}`);
+  await page.goto(`/admin/workers/${fleet.worker}`);
   const views = [['GPUs', '?show=gpus'], ['Jobs', '/jobs'], ['Events', '/events'], ['Overview', '']] as const;
   for (const [name, rest] of views) {
     await test.step(name, async () => {
       await tab(page, name).click();
-      await expect(page).toHaveURL(`${server.url}/admin/workers/${here.worker}${rest}`);
+      await expect(page).toHaveURL(`${server.url}/admin/workers/${fleet.worker}${rest}`);
       await expect(tab(page, name)).toHaveAttribute('aria-current', 'page');
       await expect(page.getByRole('heading', { level: 1 })).toHaveText('atlas');
       await expect(page.getByRole('main').getByRole('link', { name: 'Workers' })).toHaveAttribute('href', '/admin/workers');
@@ -38,12 +38,12 @@ test('each view of a worker has an address', async ({ page, server, context }) =
   await expect(page).toHaveURL(/\?show=gpus$/);
   const json = await page.request.get((await page.getByRole('link', { name: 'JSON' }).getAttribute('href'))!);
   expect((await json.json()).name).toBe('atlas');
-  here.close();
+  fleet.close();
 });
 
 test('the attempts of a worker are listed, with recent outcomes', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
-  const good = await submit(server, 'digits');
+  const completedJob = await submit(server, 'digits');
   await host.report(await host.run(), 'completed');
   for (let n = 0; n < 3; n += 1) {
     await submit(server, 'digits-quick');
@@ -63,7 +63,7 @@ test('the attempts of a worker are listed, with recent outcomes', async ({ page,
   await expect(figure(page, 'Success rate')).toContainText('1 completed, 3 failed, 0 lost');
   await expect(figure(page, 'Consecutive early failures')).toContainText('3');
   await rows.last().getByRole('link').click();
-  await expect(page).toHaveURL(new RegExp(`/jobs/${good}\\?attempt=1`));
+  await expect(page).toHaveURL(new RegExp(`/jobs/${completedJob}\\?attempt=1`));
   // The alert links to this page.
   await page.goto('/');
   await page.getByRole('listitem').filter({ hasText: 'Jobs fail right after starting' }).getByRole('link').click();
@@ -120,7 +120,7 @@ test('the status of the last day is a timeline, with the same content in words',
   host.close();
 });
 
-test('the views of a worker that never connected say so; an unknown worker has none', async ({ page, server, complaints }) => {
+test('the views of a worker that never connected say so; an unknown worker has none', async ({ page, server, consoleErrors }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -147,7 +147,7 @@ test('the views of a worker that never connected say so; an unknown worker has n
   }
   await expectAccessible(page);
   // The browser logs documents with status 404 or 422 as errors.
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/404|422/.test(line)));
+  consoleErrors.splice(0, consoleErrors.length, ...consoleErrors.filter((line) => !/404|422/.test(line)));
 });
 
 test('an edit of a worker does not overwrite a concurrent change', async ({ page, server, context }) => {
@@ -229,7 +229,7 @@ test('a drain shows its reason and deadline, on the worker’s page and in the l
   await page.goto('/admin/workers');
   await expect(row).toContainText('riser <b>cable</b>');
   await picture(page, 'workers-draining');
-  expect(Math.abs((await row.boundingBox())!.height - height), 'the row is as high as it was').toBeLessThan(2);
+  expect(Math.abs((await row.boundingBox())!.height - height), 'the height of the row is unchanged').toBeLessThan(2);
   host.close();
 });
 
@@ -304,7 +304,7 @@ test('a draining worker without jobs says that it can be powered off', async ({ 
   await page.goto('/admin/workers');
   await expect(row.getByText('No jobs left', { exact: true })).toBeVisible();
   await expect(row.getByText('Can be powered off', { exact: true })).toBeVisible();
-  expect(Math.abs((await row.boundingBox())!.height - height), 'the row is as high as it was').toBeLessThan(2);
+  expect(Math.abs((await row.boundingBox())!.height - height), 'the height of the row is unchanged').toBeLessThan(2);
   await expectAccessible(page);
   await picture(page, 'workers-drained');
   await server.api(`/api/admin/workers/${host.id}/resume`, { method: 'POST' });

@@ -1,4 +1,4 @@
-//! The agent's, of `src/worker/config`.
+//! Modules of the agent from `src/worker/config`.
 
 #[path = "../../src/worker/config/paths.rs"]
 pub mod paths;

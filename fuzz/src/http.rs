@@ -1,3 +1,3 @@
-//! The server's modules, where they look for each other.
+//! Modules of the server, under the paths by which they import each other.
 
 pub(crate) use crate::{http_edge as edge, http_guards as guards};

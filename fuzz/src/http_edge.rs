@@ -1,4 +1,4 @@
-//! The server's, of `src/server/http/edge`.
+//! Modules of the server from `src/server/http/edge`.
 
 #[path = "../../src/server/http/edge/client_addr.rs"]
 pub mod client_addr;

@@ -1,16 +1,15 @@
 //! Fuzzing of every parser of input from outside.
 //!
-//! The server's and the agent's modules are taken as they are, by path, because programs cannot be linked to; whatever is
-//! tried is what runs. [`checks`] says what must hold, whatever the bytes; a target in `targets/` is one line around one
-//! of them.
+//! Modules of the server and the agent are included by path, because programs cannot be linked, so the tested code is
+//! the code that runs. [`checks`] has what must hold for all input; each target in `targets/` calls one of the checks.
 
-#![expect(dead_code, unused_imports, reason = "modules are taken whole, and not all of each is tried")]
+#![expect(dead_code, unused_imports, reason = "complete modules are included, and only some of their items are tested")]
 
 pub mod checks;
 
 pub use app::{domain, protocol};
 
-// The agent's, where its modules look for each other.
+// Modules of the agent, under the paths by which they import each other.
 mod args;
 #[path = "../../src/worker/artifacts/mod.rs"]
 mod artifacts;
@@ -44,7 +43,7 @@ mod http_guards;
 mod text;
 mod tls;
 
-// The dashboard's.
+// Modules of the dashboard.
 #[path = "../../app/ui/prefs.rs"]
 mod prefs;
 #[path = "../../app/ui/safe_url.rs"]

@@ -1,4 +1,4 @@
-//! The agent's, of `src/worker/supervisor`.
+//! Modules of the agent from `src/worker/supervisor`.
 
 #[path = "../../src/worker/supervisor/event_log_line.rs"]
 mod event_log_line;

@@ -1,4 +1,4 @@
-//! The server's, of `src/server/tls`.
+//! Modules of the server from `src/server/tls`.
 
 #[path = "../../src/server/tls/certificate.rs"]
 pub mod certificate;

@@ -33,9 +33,9 @@ async function host(trainer, flags = []) {
 async function idle() {
   const { server, agent: { pid } } = await host('');
   await sleep(2_000); // ignores the start of the agent
-  const [began, before] = [performance.now(), cpuSeconds(pid)];
+  const [startedAt, before] = [performance.now(), cpuSeconds(pid)];
   await sleep(60_000);
-  const share = (cpuSeconds(pid) - before) / ((performance.now() - began) / 1_000) * 100;
+  const share = (cpuSeconds(pid) - before) / ((performance.now() - startedAt) / 1_000) * 100;
   figure('agent, idle, memory', [['', residentMib(pid), mib, 12]], 'VmRSS after a minute with an open stream');
   figure('agent, idle, CPU', [['', share, percent, 0.1]], 'user and system time over a minute, in percent of a core');
   await server.kill();
@@ -44,62 +44,62 @@ async function idle() {
 const GIB = 2 ** 30;
 
 /** Writes 2 GiB as fast as possible, and stores the duration. */
-const TALKER = `
+const WRITER = `
 import os, sys, time
 line = b"x" * 99 + b"\\n"
 block = line * 2621
 began, written = time.monotonic(), 0
 while written < 2 << 30:
     written += os.write(1, block)
-with open(os.path.join(os.environ["HOME"], "took"), "w") as took:
-    took.write(f"{written} {time.monotonic() - began}")
+with open(os.path.join(os.environ["HOME"], "duration"), "w") as duration:
+    duration.write(f"{written} {time.monotonic() - began}")
 `;
 
 async function pump() {
-  const { server, home, agent, submit } = await host(TALKER);
+  const { server, home, agent, submit } = await host(WRITER);
   const before = cpuSeconds(agent.pid);
   await submit();
-  const took = join(home, 'took');
-  let most = 0;
+  const resultFile = join(home, 'duration');
+  let maxMemory = 0;
   await until('the trainer to have written', () => {
-    most = Math.max(most, residentMib(agent.pid));
-    return existsSync(took) && readFileSync(took, 'utf8').includes(' ');
+    maxMemory = Math.max(maxMemory, residentMib(agent.pid));
+    return existsSync(resultFile) && readFileSync(resultFile, 'utf8').includes(' ');
   }, 20, 120_000);
-  const [bytes, seconds] = readFileSync(took, 'utf8').split(' ').map(Number);
+  const [bytes, seconds] = readFileSync(resultFile, 'utf8').split(' ').map(Number);
   const speed = (value) => `${value.toFixed(0)} MB/s`;
-  figure('log, trainer to disk', [['', bytes / seconds / 1e6, speed, 200, 'least']], '2 GiB in blocks of 256 KiB, while the agent sends what it can');
-  figure('  the agent meanwhile', [['memory', most, mib], ['CPU', (cpuSeconds(agent.pid) - before) / seconds * 100, percent]], 'the most of VmRSS; of a core');
+  figure('log, trainer to disk', [['', bytes / seconds / 1e6, speed, 200, 'least']], '2 GiB in blocks of 256 KiB, while the agent sends as much as it can');
+  figure('  the agent meanwhile', [['memory', maxMemory, mib], ['CPU', (cpuSeconds(agent.pid) - before) / seconds * 100, percent]], 'maximum of VmRSS; in percent of a core');
   await server.kill();
 }
 
 /** Computes for some seconds, and stores the duration. */
-const THINKER = `
+const CALCULATOR = `
 import os, sys, time
 began, n = time.monotonic(), 0
 for i in range(60_000_000):
     n += i & 3
-with open(os.path.join(os.environ["HOME"], "took"), "w") as took:
-    took.write(f"{time.monotonic() - began} {time.process_time()}")
+with open(os.path.join(os.environ["HOME"], "duration"), "w") as duration:
+    duration.write(f"{time.monotonic() - began} {time.process_time()}")
 `;
 
 /** Measures the duration of a trainer that only computes, alternately alone and under the agent. */
 async function overhead() {
-  const { server, home, submit, isIdle } = await host(THINKER);
-  const took = join(home, 'took');
+  const { server, home, submit, isIdle } = await host(CALCULATOR);
+  const resultFile = join(home, 'duration');
   const alone = () => new Promise((done, failed) => {
     spawn('python3', [join(home, 'trainer.py')], { env: { HOME: home, PATH: process.env.PATH } }).on('exit', done).on('error', failed);
   });
   const supervised = async () => {
     await submit();
-    await until('the trainer to have computed', () => existsSync(took), 20, 120_000);
+    await until('the trainer to have computed', () => existsSync(resultFile), 20, 120_000);
     await until('the agent to be idle', isIdle);
   };
   const times = { alone: [], supervised: [] };
   for (let n = 0; n < 7; n += 1) {
-    for (const [how, run] of [['alone', alone], ['supervised', supervised]]) {
-      rmSync(took, { force: true });
+    for (const [mode, run] of [['alone', alone], ['supervised', supervised]]) {
+      rmSync(resultFile, { force: true });
       await run();
-      times[how].push(Number(readFileSync(took, 'utf8').split(' ')[0]) * 1_000);
+      times[mode].push(Number(readFileSync(resultFile, 'utf8').split(' ')[0]) * 1_000);
     }
   }
   const [without, under] = [quantile(times.alone, 0.5), quantile(times.supervised, 0.5)];
@@ -128,10 +128,10 @@ async function spooled() {
   await agent.kill();
   writeFileSync(join(home, 'away'), '');
   await until('the log to be written', () => existsSync(join(home, 'written')), 50, 180_000);
-  const began = performance.now();
-  const next = await agent.again();
-  await until('the agent to be registered', () => next.said().includes('registered at'), 1);
-  const registered = performance.now() - began;
+  const startedAt = performance.now();
+  const restarted = await agent.restart();
+  await until('the agent to be registered', () => restarted.lastLines().includes('registered at'), 1);
+  const registered = performance.now() - startedAt;
   const { size } = await server.api('GET', `/api/queue/${job}/logs?offset=0&limit=1`);
   figure('agent, start to registered', [['', registered, millis, 2_000]], `with 2.4 GiB of log unsent, of which the server has ${(size / GIB).toFixed(2)} GiB by then`);
   await server.api('POST', `/api/queue/${job}/cancel`, {});
@@ -141,7 +141,7 @@ async function spooled() {
 
 /** Runs all benchmarks in order. */
 export async function agent() {
-  for (const one of [idle, pump, overhead, spooled]) await one();
+  for (const benchmark of [idle, pump, overhead, spooled]) await benchmark();
 }
 
 /** Measures from before a submit to the trainer's first instruction, alternating between the levels of the sandbox. */
@@ -159,20 +159,20 @@ export async function sandbox() {
   for (let n = 0; n < 105; n += 1) {
     for (const level of levels) {
       const { workDir, isIdle, times } = hosts[level];
-      const submitted = performance.timeOrigin + performance.now();
+      const submittedAt = performance.timeOrigin + performance.now();
       const job = { config_name: 'digits', target: 'worker', worker_labels: { name: level } };
       const { job_id: id } = await server.api('POST', '/api/queue/submit', job);
-      const began = join(workDir, 'jobs', id, '1', 'work', 'began');
-      await until('the trainer to begin', () => existsSync(began), 2, 30_000);
-      if (n >= 5) times.push(Number(readFileSync(began, 'utf8')) / 1e6 - submitted); // the first runs warm up
+      const startFile = join(workDir, 'jobs', id, '1', 'work', 'began');
+      await until('the trainer to begin', () => existsSync(startFile), 2, 30_000);
+      if (n >= 5) times.push(Number(readFileSync(startFile, 'utf8')) / 1e6 - submittedAt); // the first runs warm up
       await until(`the agent at ${level} to be idle`, isIdle);
     }
   }
-  const [p50, p99] = [0.5, 0.99].map((part) => (level) => quantile(hosts[level].times, part));
+  const [p50, p99] = [0.5, 0.99].map((fraction) => (level) => quantile(hosts[level].times, fraction));
   figure('submit to the trainer\'s first instruction', [['p50', p50('none'), millis], ['p99', p99('none'), millis]], '100 jobs at each level, in turns; without a sandbox');
   for (const level of ['files', 'full']) {
-    const more = [['p50', p50(level) - p50('none'), millis, 25], ['p99', p99(level) - p99('none'), millis, 60]];
-    figure(`  more at level ${level}`, more, 'difference to none');
+    const differences = [['p50', p50(level) - p50('none'), millis, 25], ['p99', p99(level) - p99('none'), millis, 60]];
+    figure(`  more at level ${level}`, differences, 'difference to none');
   }
   await server.kill();
 }

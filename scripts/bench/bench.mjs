@@ -28,10 +28,10 @@ function syncLatency(dir) {
   const file = openSync(join(dir, 'sync-latency'), 'w');
   const page = Buffer.alloc(4096, 1);
   const times = Array.from({ length: 100 }, () => {
-    const began = performance.now();
+    const startedAt = performance.now();
     writeSync(file, page);
     fdatasyncSync(file);
-    return performance.now() - began;
+    return performance.now() - startedAt;
   });
   closeSync(file);
   return times;
@@ -43,9 +43,9 @@ async function dispatch() {
   const agent = await FakeAgent.connect(server, 'bench');
   const times = [];
   for (let n = 0; n < 105; n += 1) {
-    const began = performance.now();
+    const startedAt = performance.now();
     const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
-    if (n >= 5) times.push(offer.at - began); // the first runs warm up
+    if (n >= 5) times.push(offer.at - startedAt); // the first runs warm up
     for (const status of ['starting', 'completed']) await agent.report(offer, status);
     await sleep(20 + Math.random() * 100);
   }
@@ -62,7 +62,7 @@ async function dispatch() {
 function size() {
   const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   const kb = (bytes) => `${(bytes / 1_000).toFixed(0)} kB`;
-  const show = (what, file, unit, target) => figure(what, [['', statSync(file).size, unit, target]], 'size of the file');
+  const show = (subject, file, unit, target) => figure(subject, [['', statSync(file).size, unit, target]], 'size of the file');
   show('agent, size', join(DIST, 'simpletuner-worker'), mib, 11 * 2 ** 20);
   show('server, size', join(DIST, 'simpletuner'), mib);
   const pkg = join(DIST, 'web/site/pkg');
@@ -79,8 +79,8 @@ function machine() {
 }
 
 const FIGURES = { start, dispatch, agent, sandbox, size, paint, latency, busy, list };
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
-const unknown = wanted.filter((name) => !Object.hasOwn(FIGURES, name));
+const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
+const unknown = names.filter((name) => !Object.hasOwn(FIGURES, name));
 if (unknown.length > 0) {
   console.error(`error: there is no figure "${unknown[0]}"; there are: ${Object.keys(FIGURES).join(', ')}`);
   process.exit(2);
@@ -88,7 +88,7 @@ if (unknown.length > 0) {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130));
 
 console.log(machine());
-for (const name of wanted) {
+for (const name of names) {
   try {
     await FIGURES[name]();
   } catch (error) {

@@ -15,22 +15,22 @@ export class FakeAgent {
     Object.assign(self, { url: server.url, headers: { 'x-worker-token': token } });
     const { session } = await json(self.#http, `${server.url}/api/workers/register`, 'POST', self.headers, { name, protocol: 1, persistent: true, boot_id: 'bench' });
     self.headers = { 'x-worker-token': session };
-    self.stream = request(`${server.url}/api/workers/stream`, { headers: self.headers }, (answer) => {
-      answer.setEncoding('utf8').on('data', (part) => self.#hear(part, performance.now())).on('error', () => {});
+    self.stream = request(`${server.url}/api/workers/stream`, { headers: self.headers }, (response) => {
+      response.setEncoding('utf8').on('data', (chunk) => self.#read(chunk, performance.now())).on('error', () => {});
     });
     self.stream.on('error', () => {}).end(); // a pending `offer()` then reports the failure
     await until('the stream', async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
     return self;
   }
 
-  #hear(part, at) {
-    this.#text += part;
+  #read(chunk, at) {
+    this.#text += chunk;
     const events = this.#text.split('\n\n');
     this.#text = events.pop();
     for (const event of events) {
       const data = event.split('\n').find((line) => line.startsWith('data:'));
-      const told = data && JSON.parse(data.slice('data:'.length));
-      if (told?.type === 'job_submit') this.#waiting.shift()?.({ ...told, at });
+      const message = data && JSON.parse(data.slice('data:'.length));
+      if (message?.type === 'job_submit') this.#waiting.shift()?.({ ...message, at });
     }
   }
 

@@ -27,29 +27,29 @@ async function freePort() {
   return port;
 }
 
-/** Polls every few milliseconds until `isSo` returns true. */
-export async function until(what, isSo, everyMs = 20, patienceMs = PATIENCE_MS) {
+/** Polls every few milliseconds until `isDone` returns true. */
+export async function until(condition, isDone, everyMs = 20, patienceMs = PATIENCE_MS) {
   for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(everyMs)) {
-    if (await isSo()) return;
+    if (await isDone()) return;
   }
-  throw new Error(`waited ${patienceMs / 1_000} s in vain for ${what}`);
+  throw new Error(`timed out after ${patienceMs / 1_000} s waiting for ${condition}`);
 }
 
 /** Sends a request over a persistent connection; returns status and text. */
-function ask(http, url, method, headers, body) {
+function send(http, url, method, headers, body) {
   return new Promise((done, failed) => {
-    const sent = request(url, { method, headers: { 'content-type': 'application/json', ...headers }, agent: http }, (answer) => {
+    const pending = request(url, { method, headers: { 'content-type': 'application/json', ...headers }, agent: http }, (response) => {
       let text = '';
-      answer.setEncoding('utf8').on('data', (part) => (text += part)).on('end', () => done({ status: answer.statusCode, text })).on('error', failed);
+      response.setEncoding('utf8').on('data', (chunk) => (text += chunk)).on('end', () => done({ status: response.statusCode, text })).on('error', failed);
     });
-    sent.on('error', failed).end(body === undefined ? undefined : JSON.stringify(body));
+    pending.on('error', failed).end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
 /** Requests JSON; any status but 2xx is an error. */
 export async function json(http, url, method, headers, body) {
-  const { status, text } = await ask(http, url, method, headers, body);
-  if (status < 200 || status > 299) throw new Error(`${method} ${url} was answered ${status}: ${text.slice(0, 300)}`);
+  const { status, text } = await send(http, url, method, headers, body);
+  if (status < 200 || status > 299) throw new Error(`${method} ${url} returned ${status}: ${text.slice(0, 300)}`);
   return JSON.parse(text);
 }
 
@@ -60,18 +60,18 @@ export async function startServer({ configs = false } = {}) {
   const url = `http://127.0.0.1:${port}`;
   const http = new Agent({ keepAlive: true });
   const args = ['server', '--port', `${port}`, '--data-dir', join(dir, 'data'), ...(configs ? ['--configs-dir', join(ROOT, 'examples/configs')] : [])];
-  const began = performance.now();
-  const self = program('server', dir, join(DIST, 'simpletuner'), args, { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: ADMIN, SIMPLETUNER_LOCAL: 'off', SIMPLETUNER_RATE_LIMIT: '1000000' });
+  const startedAt = performance.now();
+  const server = program('server', dir, join(DIST, 'simpletuner'), args, { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: ADMIN, SIMPLETUNER_LOCAL: 'off', SIMPLETUNER_RATE_LIMIT: '1000000' });
   await until('the server to be ready', async () => {
-    if (self.child.exitCode !== null) throw new Error(`the server does not start: ${self.lastLines() || await self.ended}`);
-    return ask(http, `${url}/readyz`, 'GET', {}).then(({ status }) => status === 200, () => false);
+    if (server.child.exitCode !== null) throw new Error(`the server does not start: ${server.lastLines() || await server.ended}`);
+    return send(http, `${url}/readyz`, 'GET', {}).then(({ status }) => status === 200, () => false);
   }, 1);
-  const readyAfter = performance.now() - began;
+  const readyAfter = performance.now() - startedAt;
   const api = (method, path, body) => json(http, url + path, method, { authorization: `Bearer ${ADMIN}` }, body);
   const kill = async () => {
     http.destroy();
-    self.child.kill('SIGKILL');
-    await self.ended;
+    server.child.kill('SIGKILL');
+    await server.ended;
   };
   return { url, dir, readyAfter, api, kill };
 }
@@ -89,14 +89,14 @@ export async function startAgent(server, name, { flags = [], home = server.dir, 
     SIMPLETUNER_KEEP_FREE: '0',
     SIMPLETUNER_TRAINER: trainer,
   });
-  let self = start();
+  let agent = start();
   const kill = async () => {
-    self.child.kill('SIGKILL');
-    await self.ended;
+    agent.child.kill('SIGKILL');
+    await agent.ended;
   };
-  const again = async () => {
-    self = start();
-    return { said: () => self.lastLines() };
+  const restart = async () => {
+    agent = start();
+    return { lastLines: () => agent.lastLines() };
   };
-  return { pid: self.child.pid, worker, workDir, kill, again };
+  return { pid: agent.child.pid, worker, workDir, kill, restart };
 }

@@ -18,7 +18,7 @@ async function withBrowser(options, work) {
   const open = async (path) => {
     const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${ADMIN}` } });
     const tab = await context.newPage();
-    await tab.addInitScript(watch);
+    await tab.addInitScript(observePerformance);
     await tab.goto(`${server.url}${path}`);
     if (new URL(tab.url()).pathname !== path.split('?')[0]) throw new Error(`the page is ${tab.url()}`);
     return tab;
@@ -32,12 +32,12 @@ async function withBrowser(options, work) {
 }
 
 /** Runs in the page before all other scripts: records paints, layout shifts and long tasks. */
-function watch() {
-  const seen = (window.bench = { paint: 0, shift: 0, tasks: [] });
-  const on = (type, take) => new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, buffered: true });
-  on('largest-contentful-paint', (entry) => (seen.paint = entry.startTime));
-  on('layout-shift', (entry) => (seen.shift += entry.hadRecentInput ? 0 : entry.value));
-  on('longtask', (entry) => seen.tasks.push(entry.duration));
+function observePerformance() {
+  const records = (window.bench = { paint: 0, shift: 0, tasks: [] });
+  const observe = (type, record) => new PerformanceObserver((list) => list.getEntries().forEach(record)).observe({ type, buffered: true });
+  observe('largest-contentful-paint', (entry) => (records.paint = entry.startTime));
+  observe('layout-shift', (entry) => (records.shift += entry.hadRecentInput ? 0 : entry.value));
+  observe('longtask', (entry) => records.tasks.push(entry.duration));
 }
 
 const live = (tab) => tab.locator('.is-live:visible').first().waitFor();
@@ -48,11 +48,11 @@ async function fleet(server, count, gpus) {
   const workers = [];
   const add = async (n) => {
     const { worker_id: id, token } = await server.api('POST', '/api/admin/workers', { name: `gpu-${n}`, worker_type: 'persistent', labels: { rack: `r${n % 4}` } });
-    const say = (key, path, body) => json(http, `${server.url}/api/workers/${path}`, 'POST', { 'x-worker-token': key }, body);
+    const post = (key, path, body) => json(http, `${server.url}/api/workers/${path}`, 'POST', { 'x-worker-token': key }, body);
     const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${n}-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
-    const { session } = await say(token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: `bench-${n}` });
-    const tell = () => say(session, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus: devices.map(({ uuid }) => reading(uuid)) }] });
-    workers[n] = { id, tell };
+    const { session } = await post(token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: `bench-${n}` });
+    const sendHeartbeat = () => post(session, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus: devices.map(({ uuid }) => reading(uuid)) }] });
+    workers[n] = { id, sendHeartbeat };
   };
   for (let n = 0; n < count; n += 16) await Promise.all(Array.from({ length: Math.min(16, count - n) }, (_, k) => add(n + k)));
   return { workers, close: () => http.destroy() };
@@ -70,26 +70,26 @@ const reading = (uuid) => ({
 export async function paint() {
   await withBrowser({ configs: true }, async (server, open) => {
     const { workers, close } = await fleet(server, 20, 4);
-    await Promise.all(workers.map(({ tell }) => tell()));
+    await Promise.all(workers.map(({ sendHeartbeat }) => sendHeartbeat()));
     const agent = await FakeAgent.connect(server, 'bench');
     const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
     await agent.report(offer, 'starting');
     for (const path of ['/', '/jobs', `/jobs/${offer.job_id}`, '/train', '/admin/workers', `/admin/workers/${workers[0].id}`, '/gpus']) {
-      const seen = [];
+      const visits = [];
       for (let n = 0; n < 10; n += 1) {
         const tab = await open(path);
         if (!(await tab.locator('.is-plain').count())) await live(tab);
         await tab.waitForFunction(() => window.bench.paint > 0);
         await tab.evaluate(() => new Promise((done) => requestIdleCallback(done)));
-        seen.push(await tab.evaluate(() => window.bench));
+        visits.push(await tab.evaluate(() => window.bench));
         await tab.context().close();
       }
-      const paints = seen.map(({ paint }) => paint);
+      const paints = visits.map(({ paint }) => paint);
       const name = path.replace(/[jw]_\w+/, '…');
       figure(`page ${name}`, [
         ['largest paint, median', quantile(paints, 0.5), millis, 500],
         ['p90', quantile(paints, 0.9), millis],
-        ['layout shift, largest', Math.max(...seen.map(({ shift }) => shift)), shift, 0.02],
+        ['layout shift, largest', Math.max(...visits.map(({ shift }) => shift)), shift, 0.02],
       ], '10 visits over loopback until it is live, each with an empty cache');
     }
     agent.close();
@@ -106,19 +106,19 @@ export async function latency() {
     const times = [];
     for (let n = 0; n < 100; n += 1) {
       const name = `changed-${n}`;
-      const shown = tab.evaluate((name) => new Promise((done) => {
-        const look = () => document.body.textContent.includes(name) && done(performance.timeOrigin + performance.now());
-        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
-        look();
+      const shownAt = tab.evaluate((name) => new Promise((done) => {
+        const check = () => document.body.textContent.includes(name) && done(performance.timeOrigin + performance.now());
+        new MutationObserver(check).observe(document.body, { subtree: true, childList: true, characterData: true });
+        check();
       }), name);
       await tab.evaluate(() => 0); // the page observes changes from here
-      const began = now();
+      const startedAt = now();
       await server.api('PATCH', `/api/admin/workers/${workers[n % 20].id}`, { name });
-      times.push(await shown - began);
+      times.push(await shownAt - startedAt);
       await sleep(100 + Math.random() * 500);
     }
     close();
-    figure('a change until it shows in an open page', [['p50', quantile(times, 0.5), millis], ['p99', quantile(times, 0.99), millis, 300]], '100 renamed workers, 0.1 to 0.6 s apart, from before the PATCH to the words in the document');
+    figure('a change until it shows in an open page', [['p50', quantile(times, 0.5), millis], ['p99', quantile(times, 0.99), millis, 300]], '100 renamed workers, 0.1 to 0.6 s apart, from before the PATCH until the document has the name');
   });
 }
 
@@ -129,27 +129,27 @@ export async function busy() {
     const { workers, close } = await fleet(server, 1_000, 1);
     for (const [path, change] of [
       ['/admin/workers', (n) => server.api('PATCH', `/api/admin/workers/${workers[n % 1_000].id}`, { labels: { rack: `r${n}` } })],
-      ['/gpus', (n) => workers[n % 1_000].tell()],
+      ['/gpus', (n) => workers[n % 1_000].sendHeartbeat()],
     ]) {
       const tab = await open(path);
       await live(tab);
       const cdp = await tab.context().newCDPSession(tab);
       await cdp.send('Performance.enable');
-      const worked = async () => (await cdp.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
+      const taskSeconds = async () => (await cdp.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
       await tab.evaluate(() => (window.bench.tasks = []));
-      const [before, began] = [await worked(), performance.now()];
+      const [before, startedAt] = [await taskSeconds(), performance.now()];
       const changes = [];
       for (let n = 0; n < SECONDS * 50; n += 1) {
         changes.push(change(n * 7));
-        await sleep(Math.max(0, began + (n + 1) * 20 - performance.now()));
+        await sleep(Math.max(0, startedAt + (n + 1) * 20 - performance.now()));
       }
       await Promise.all(changes);
-      const took = (performance.now() - began) / 1_000;
+      const seconds = (performance.now() - startedAt) / 1_000;
       const tasks = await tab.evaluate(() => window.bench.tasks);
       figure(`page ${path}, 1,000 workers, 50 changes a second`, [
-        ['of a core', ((await worked() - before) / took) * 100, share, 30],
+        ['of a core', ((await taskSeconds() - before) / seconds) * 100, share, 30],
         ['longest task', Math.max(0, ...tasks), millis],
-      ], `${took.toFixed(0)} s, the main thread's tasks as the browser counts them; ${(changes.length / took).toFixed(0)} changes a second`);
+      ], `${seconds.toFixed(0)} s, the main thread's tasks as the browser counts them; ${(changes.length / seconds).toFixed(0)} changes a second`);
       await tab.context().close();
     }
     close();
@@ -165,11 +165,11 @@ export async function list() {
     const times = [];
     let bytes = 0;
     for (let n = 0; n < 30; n += 1) {
-      const began = performance.now();
-      const answer = await fetch(server.url + path, { headers: { authorization: `Bearer ${ADMIN}`, accept: 'text/html' } });
-      if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}`);
-      bytes = (await answer.arrayBuffer()).byteLength;
-      if (n >= 5) times.push(performance.now() - began);
+      const startedAt = performance.now();
+      const response = await fetch(server.url + path, { headers: { authorization: `Bearer ${ADMIN}`, accept: 'text/html' } });
+      if (response.status !== 200) throw new Error(`${path} returned ${response.status}`);
+      bytes = (await response.arrayBuffer()).byteLength;
+      if (n >= 5) times.push(performance.now() - startedAt);
     }
     const kb = (value) => `${(value / 1_000).toFixed(0)} kB`;
     figure(`server, ${path} of 10,000 workers`, [['median', quantile(times, 0.5), millis, 30], ['p90', quantile(times, 0.9), millis], ['document', bytes, kb]], '25 requests over loopback until the last byte');

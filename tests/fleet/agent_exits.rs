@@ -24,12 +24,12 @@ async fn ephemeral_agent_exits_after_one_job() {
     let second = fleet.api.submit("digits-quick").await;
     assert_eq!(agent.wait().await, Some(0), "{}", agent.output());
     assert_eq!(fleet.api.job(&first).await["status"], "completed");
-    assert_eq!(fleet.api.job(&second).await["attempt"], 0, "a worker that leaves took another job");
+    assert_eq!(fleet.api.job(&second).await["attempt"], 0, "an exiting worker took another job");
     fleet.api.wait_for_worker(&host.worker, "offline").await;
 
-    let mut again = host.start();
-    assert_rejected(&mut again).await;
-    let output = again.output();
+    let mut second_run = host.start();
+    assert_rejected(&mut second_run).await;
+    let output = second_run.output();
     assert_eq!(output.matches("This ephemeral worker has run its job").count(), 1, "{output}");
     assert_eq!(output.matches("Invalid token").count(), 1, "{output}");
     assert!(!output.contains("Get a new token") && !output.contains("rotated"), "advice that does not help: {output}");
@@ -69,8 +69,8 @@ async fn agent_of_a_deleted_worker_exits() {
     agent.signal(Signal::SIGTERM);
     assert_eq!(agent.wait().await, Some(143), "{}", agent.output());
     fleet.api.wait_for_worker(&host.worker, "offline").await;
-    let (status, answer) = fleet.api.request(Method::DELETE, &path, None).await;
-    assert_eq!(status, 200, "{answer}");
+    let (status, body) = fleet.api.request(Method::DELETE, &path, None).await;
+    assert_eq!(status, 200, "{body}");
     assert_rejected(&mut host.start()).await;
 }
 
@@ -84,7 +84,7 @@ async fn unreachable_server_is_reported() {
     let mut ephemeral = gives_up.start();
     let mut persistent = stays.start();
     assert_eq!(ephemeral.wait().await, Some(69), "{}", ephemeral.output());
-    wait_until("the other agent's sentence", async || {
+    wait_until("the other agent's error", async || {
         let output = persistent.output();
         output.contains("cannot reach the orchestrator at http://127.0.0.1").then_some(())
     })
@@ -108,7 +108,7 @@ async fn simpletuner_worker_becomes_the_agent() {
     let program = std::fs::read_link(format!("/proc/{}/exe", agent.pid())).expect("a running program");
     assert!(program.ends_with("simpletuner-worker"), "{}", program.display());
     let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", agent.pid())).expect("a running program");
-    assert!(!arguments.contains(&host.token), "the token stands in the process list: {arguments:?}");
+    assert!(!arguments.contains(&host.token), "the token is in the process list: {arguments:?}");
 
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_job(&job, "completed").await;

@@ -1,5 +1,5 @@
-//! A malicious researcher tries to get from a configuration to the worker token, other users' jobs, the server and admin
-//! rights.
+//! A malicious researcher tries to get from a configuration to the worker token, other users' jobs, the server and
+//! admin rights.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ async fn add_user(fleet: &TestFleet, name: &str, role: &str) -> crate::harness::
     fleet.api.with_token(token["secret"].as_str().expect("a token"))
 }
 
-fn code(answer: &(u16, Value)) -> (u16, &str) {
-    (answer.0, answer.1["code"].as_str().unwrap_or_default())
+fn code(response: &(u16, Value)) -> (u16, &str) {
+    (response.0, response.1["code"].as_str().unwrap_or_default())
 }
 
 /// Lists the files of the agent, the server and other jobs that a job must not be able to read.
@@ -34,7 +34,7 @@ fn files(fleet: &TestFleet, host: &WorkerHost, victim: &str) -> Vec<String> {
     let notes = std::fs::read_dir(fleet.data().join("operator")).expect("the operator's notes");
     files.extend(notes.map(|note| note.expect("readable").path()));
     for file in &files {
-        assert!(file.exists(), "{} is not there to be stolen", file.display());
+        assert!(file.exists(), "{} does not exist", file.display());
     }
     files.iter().map(|file| file.display().to_string()).collect()
 }
@@ -64,18 +64,18 @@ async fn malicious_researcher_does_not_become_admin() {
 
     // Code in a configuration.
     let files_with_code = json!({"files": {"config.json": "{}", "simpletuner/train.py": "print('mine')"}});
-    let answer = rita.request(Method::PUT, "/api/configs/code", Some(&files_with_code)).await;
-    assert_eq!(code(&answer), (422, "config_code"), "{answer:?}");
+    let response = rita.request(Method::PUT, "/api/configs/code", Some(&files_with_code)).await;
+    assert_eq!(code(&response), (422, "config_code"), "{response:?}");
     // Another user's configuration, job and secrets.
     let change = json!({"files": {"config.json": "{}"}});
-    let answer = rita.request(Method::PUT, "/api/configs/adas", Some(&change)).await;
-    assert_eq!(code(&answer), (403, "config_not_yours"), "{answer:?}");
+    let response = rita.request(Method::PUT, "/api/configs/adas", Some(&change)).await;
+    assert_eq!(code(&response), (403, "config_not_yours"), "{response:?}");
     let cancelled = rita.request(Method::POST, &format!("/api/queue/{victim}/cancel"), None).await;
     assert_eq!(code(&cancelled), (403, "permission_denied"), "{cancelled:?}");
-    let again = rita.request(Method::POST, &format!("/api/queue/{victim}/retry"), None).await;
-    assert_eq!(code(&again), (409, "job_not_ended"), "{again:?}");
-    let named = json!({"config_name": "adas", "secrets": ["ADA_KEY"]});
-    assert!(rita.request(Method::POST, "/api/queue/submit", Some(&named)).await.0 >= 400);
+    let retried = rita.request(Method::POST, &format!("/api/queue/{victim}/retry"), None).await;
+    assert_eq!(code(&retried), (409, "job_not_ended"), "{retried:?}");
+    let request = json!({"config_name": "adas", "secrets": ["ADA_KEY"]});
+    assert!(rita.request(Method::POST, "/api/queue/submit", Some(&request)).await.0 >= 400);
 
     // Code of a model, on the host.
     let targets = json!({
@@ -89,21 +89,22 @@ async fn malicious_researcher_does_not_become_admin() {
     let job = rita.submit_with(&json!({"config_name": "attack", "target": "worker"})).await;
     fleet.api.wait_for_job(&job, "completed").await;
     let log = fleet.api.log(&job).await;
-    let (tried, out): (Vec<_>, Vec<_>) = log
+    let (blocked, leaked): (Vec<_>, Vec<_>) = log
         .lines()
         .filter(|line| line.ends_with("held") || line.ends_with("out"))
         .partition(|line| line.ends_with("held"));
-    assert!(out.is_empty() && log.ends_with("tried\n"), "{log}");
-    assert_eq!(tried.len(), targets["files"].as_array().expect("a list").len() + 15, "{log}");
+    assert!(leaked.is_empty() && log.ends_with("tried\n"), "{log}");
+    assert_eq!(blocked.len(), targets["files"].as_array().expect("a list").len() + 15, "{log}");
     assert!(!log.contains(SECRET) && !log.contains(&host.token));
 
     // The worker token, if it had leaked.
     let thief = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let stolen = |path: &str| thief.post(format!("{}{path}", host.url())).header("x-worker-token", &host.token);
+    let with_stolen_token =
+        |path: &str| thief.post(format!("{}{path}", host.url())).header("x-worker-token", &host.token);
     for path in ["/api/workers/heartbeat".to_owned(), format!("/api/workers/job/{victim}/secrets?attempt=1")] {
-        assert_eq!(stolen(&path).json(&json!({})).send().await.expect("an answer").status(), 409, "{path}");
+        assert_eq!(with_stolen_token(&path).json(&json!({})).send().await.expect("a response").status(), 409, "{path}");
     }
-    wait_until("the alarm", async || {
+    wait_until("the alert", async || {
         let worker = fleet.api.try_get(&format!("/api/admin/workers/{}", host.worker)).await?;
         worker["token_conflict"]["at"].as_str().map(drop)
     })
@@ -119,7 +120,7 @@ async fn malicious_researcher_does_not_become_admin() {
     let users = fleet.api.get("/api/admin/users").await;
     assert_eq!((&users["counts"]["admin"], &users["counts"]["researcher"]), (&json!(1), &json!(2)), "{users}");
     let entries = fleet.api.get("/api/audit?action=worker.token_in_use").await;
-    assert!(!entries["entries"].as_array().expect("a list").is_empty(), "it is on record");
+    assert!(!entries["entries"].as_array().expect("a list").is_empty(), "it is in the audit log");
     fleet.api.post(&format!("/api/queue/{victim}/cancel"), &json!({})).await;
     fleet.api.wait_for_job(&victim, "cancelled").await;
 }

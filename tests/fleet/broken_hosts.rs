@@ -50,7 +50,7 @@ async fn unknown_host_name_is_reported_and_retried() {
     let host = fleet.add_host("nameless").await.with_url(&url).with_python_trainer(trainers::AT_THE_GATE);
     let names = HostsFile::new(fleet.path());
     let agent = host.start_with_changes(|command| Some(names.apply_to(command)));
-    wait_until("the name to be missed", async || {
+    wait_until("the failed name resolution to be reported", async || {
         let output = agent.output();
         (output.contains("orchestrator.test") && output.contains("name")).then_some(())
     })
@@ -85,9 +85,9 @@ async fn wrong_clock_of_an_agent_has_no_effect() {
 async fn clock_change_on_the_server_marks_no_worker_offline() {
     let directory = tempfile::TempDir::new().expect("a directory");
     let clock = Arc::new(FakeTime::new(directory.path(), 0));
-    let servers = Arc::clone(&clock);
+    let server_clock = Arc::clone(&clock);
     let fleet =
-        TestFleet::start_with_change(&[SHORT_HEARTBEAT_TIMEOUT], move |command| servers.apply_to(command)).await;
+        TestFleet::start_with_change(&[SHORT_HEARTBEAT_TIMEOUT], move |command| server_clock.apply_to(command)).await;
     let host = fleet.add_host("judged").await.with_python_trainer(trainers::AT_THE_GATE);
     let _agent = host.start();
     let job = fleet.submit_running_job().await;

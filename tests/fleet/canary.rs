@@ -14,16 +14,16 @@ use totp_rs::{Builder, Secret};
 use crate::harness::{ADMIN, Program, TestFleet, command, processes_that_mention, repository, wait_until};
 
 const PASSWORD: &str = "canary-password-0ne";
-const WRONG: &str = "canary-wrong-secret";
+const WRONG_SECRET: &str = "canary-wrong-secret";
 /// No valid name, so that it is not recorded as an attempted user name.
-const TYPED: &str = "Canary-typed-into-the-wrong-field";
-const ADDRESS: &str = "canary-in-an-address";
+const TYPED_PASSWORD: &str = "Canary-typed-into-the-wrong-field";
+const URL_SECRET: &str = "canary-in-an-address";
 const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
-const HUB: &str = "canary-hub-token";
-const DATABASE: &str = "canary-database-password";
+const HUB_TOKEN: &str = "canary-hub-token";
+const DATABASE_PASSWORD: &str = "canary-database-password";
 
 /// Writes its environment to a file, waits, and prints a word.
-const DIARY: &str = r#"
+const ENVIRONMENT_RECORDER: &str = r#"
 import os, pathlib, time
 home = pathlib.Path(os.environ["MEET"])
 (home / "environment").write_text("\n".join(f"{name}={value}" for name, value in os.environ.items()))
@@ -44,15 +44,15 @@ impl Secrets {
     }
 
     /// Fails if a text contains any of them, except these.
-    fn assert_not_in(&self, source: &str, text: &str, but: &[&str]) {
-        for (name, secret) in self.0.iter().filter(|(name, _)| !but.contains(name)) {
-            assert!(!text.contains(secret.as_str()), "{source} tells {name}: {}", around(text, secret));
+    fn assert_not_in(&self, source: &str, text: &str, except: &[&str]) {
+        for (name, secret) in self.0.iter().filter(|(name, _)| !except.contains(name)) {
+            assert!(!text.contains(secret.as_str()), "{source} contains {name}: {}", line_with(text, secret));
         }
     }
 }
 
 /// Returns the line that contains the secret.
-fn around<'t>(text: &'t str, secret: &str) -> &'t str {
+fn line_with<'t>(text: &'t str, secret: &str) -> &'t str {
     text.lines().find(|line| line.contains(secret)).unwrap_or_default()
 }
 
@@ -60,22 +60,22 @@ fn around<'t>(text: &'t str, secret: &str) -> &'t str {
 async fn send(http: &Client, method: Method, url: &str, headers: &[(&str, &str)], body: &str) -> (String, HeaderMap) {
     let request =
         headers.iter().fold(http.request(method, url), |request, (name, value)| request.header(*name, *value));
-    let answer = request.body(body.to_owned()).send().await.expect("an answer");
-    let (mut text, headers) = (format!("{} {:?}\n", answer.status(), answer.headers()), answer.headers().clone());
-    let _ = write!(text, "{}", String::from_utf8_lossy(&answer.bytes().await.expect("a body")));
+    let response = request.body(body.to_owned()).send().await.expect("a response");
+    let (mut text, headers) = (format!("{} {:?}\n", response.status(), response.headers()), response.headers().clone());
+    let _ = write!(text, "{}", String::from_utf8_lossy(&response.bytes().await.expect("a body")));
     (text, headers)
 }
 
 /// Returns all files below a directory, except these.
-fn contents(directory: &Path, but: &[&str]) -> Vec<(String, String)> {
+fn contents(directory: &Path, except: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        if but.contains(&name.as_str()) {
+        if except.contains(&name.as_str()) {
             continue;
         }
         if path.is_dir() {
-            found.extend(contents(&path, but));
+            found.extend(contents(&path, except));
         } else if let Ok(bytes) = fs::read(&path) {
             found.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
         }
@@ -88,11 +88,11 @@ fn text(value: &Value) -> &str {
 }
 
 /// Successful responses, rejections and error pages, for requests with secrets in places where users put them.
-async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie: &str) -> String {
-    let (admin, wrong) = (format!("Bearer {ADMIN}"), format!("Bearer {WRONG}"));
+async fn all_responses(http: &Client, base: &str, job: &str, worker: &str, cookie: &str) -> String {
+    let (admin, wrong) = (format!("Bearer {ADMIN}"), format!("Bearer {WRONG_SECRET}"));
     let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
     let with_cookie = [("cookie", cookie)];
-    let mut answers = String::new();
+    let mut responses = String::new();
     let paths = [
         "/api/session",
         "/api/queue",
@@ -123,18 +123,19 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
     ]
     .map(str::to_owned);
     for path in &paths {
-        for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
-            let mark = if path.contains('?') { '&' } else { '?' };
-            answers += &send(http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
+        for headers in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
+            let separator = if path.contains('?') { '&' } else { '?' };
+            responses +=
+                &send(http, Method::GET, &format!("{base}{path}{separator}token={URL_SECRET}"), headers, "").await.0;
         }
     }
     for (path, body) in [
-        ("/ui/login", format!("name=ada&password={WRONG}")),
-        ("/ui/login", format!("name={TYPED}&password=x")),
-        ("/ui/login", format!("password={WRONG}")),
-        ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
+        ("/ui/login", format!("name=ada&password={WRONG_SECRET}")),
+        ("/ui/login", format!("name={TYPED_PASSWORD}&password=x")),
+        ("/ui/login", format!("password={WRONG_SECRET}")),
+        ("/ui/setup", format!("code={WRONG_SECRET}&name=eve&password={WRONG_SECRET}")),
     ] {
-        answers += &send(http, Method::POST, &format!("{base}{path}"), &FORM, &body).await.0;
+        responses += &send(http, Method::POST, &format!("{base}{path}"), &FORM, &body).await.0;
     }
     for (name, path) in [
         ("x-worker-token", "/api/workers/register"),
@@ -142,9 +143,9 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
         ("x-upload-token", &*format!("/api/workers/job/{job}/status")),
         ("x-api-key", "/api/queue/submit"),
     ] {
-        answers += &send(http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
+        responses += &send(http, Method::POST, &format!("{base}{path}"), &[(name, WRONG_SECRET)], "{").await.0;
     }
-    answers
+    responses
 }
 
 #[tokio::test]
@@ -156,17 +157,17 @@ async fn no_output_contains_a_secret() {
     let http = http.tls_danger_accept_invalid_certs(true).build().expect("a client");
     let mut secrets = Secrets::default();
     secrets.plant("the bootstrap token", ADMIN);
-    secrets.plant("a wrong secret", WRONG);
-    secrets.plant("a secret in an address", ADDRESS);
-    secrets.plant("a password in the field of the name", TYPED);
-    secrets.plant("the hub's token", HUB);
+    secrets.plant("a wrong secret", WRONG_SECRET);
+    secrets.plant("a secret in an address", URL_SECRET);
+    secrets.plant("a password in the field of the name", TYPED_PASSWORD);
+    secrets.plant("the hub's token", HUB_TOKEN);
 
     // Users: a password, a session, an API token.
     let ada = json!({"name": "ada", "role": "admin", "password": PASSWORD});
     fleet.api.post("/api/admin/users", &ada).await;
     secrets.plant("a password", PASSWORD);
-    let login = format!("name=ada&password={PASSWORD}");
-    let (_, headers) = send(&http, Method::POST, &format!("{base}/ui/login"), &FORM, &login).await;
+    let form = format!("name=ada&password={PASSWORD}");
+    let (_, headers) = send(&http, Method::POST, &format!("{base}/ui/login"), &FORM, &form).await;
     let cookie = headers[SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     secrets.plant("a session", cookie.split_once('=').expect("a value").1);
     let with_cookie = [("cookie", cookie.as_str())];
@@ -176,8 +177,8 @@ async fn no_output_contains_a_secret() {
     secrets.plant("an API token", text(&token["secret"]));
     // A second factor: the app's key and the recovery codes.
     let totp = async |path: &str, body: &str| {
-        let answer = send(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
-        serde_json::from_str::<Value>(answer.split_once('\n').expect("a body").1).expect("JSON")
+        let response = send(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
+        serde_json::from_str::<Value>(response.split_once('\n').expect("a body").1).expect("JSON")
     };
     let key = text(&totp("", "{}").await["secret"]).to_owned();
     let app = Secret::try_from_base32(&key).expect("base 32");
@@ -187,18 +188,18 @@ async fn no_output_contains_a_secret() {
     secrets.plant("a recovery code", text(&codes["recovery_codes"][0]));
 
     // Workers: a token and its successor, a job token, and the agent's secrets for trainers.
-    let host = fleet.add_host("discreet").await.with_python_trainer(DIARY);
+    let host = fleet.add_host("discreet").await.with_python_trainer(ENVIRONMENT_RECORDER);
     secrets.plant("a worker's first token", &*host.token);
     let rotated = fleet.api.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
     let host = host.with_token(text(&rotated["token"]));
     secrets.plant("a worker's token", &*host.token);
     let mut agent = command("simpletuner-worker", host.home());
-    agent.env("HF_TOKEN", HUB).args(["--verbose", "--persistent", "--ssl-no-verify"]);
+    agent.env("HF_TOKEN", HUB_TOKEN).args(["--verbose", "--persistent", "--ssl-no-verify"]);
     agent.args(["--orchestrator-url", host.url(), "--worker-token", &host.token]);
     let agent = host.start_command(agent);
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_job(&job, "running").await;
-    let environment = wait_until("the trainer's diary", async || host.trainer_file("environment")).await;
+    let environment = wait_until("the trainer's environment file", async || host.trainer_file("environment")).await;
     let upload = environment.lines().find_map(|line| line.strip_prefix("SIMPLETUNER_UPLOAD_TOKEN="));
     secrets.plant("a job's token", upload.expect("a job token"));
     secrets.assert_not_in("the trainer's environment", &environment, &["a job's token", "the hub's token"]);
@@ -214,19 +215,19 @@ async fn no_output_contains_a_secret() {
         secrets.assert_not_in("the list of processes", command_line, &[]);
     }
 
-    let answers = all_answers(&http, &base, &job, &host.worker, &cookie).await;
+    let responses = all_responses(&http, &base, &job, &host.worker, &cookie).await;
     // A page links to its own URL.
-    secrets.assert_not_in("an answer", &answers, &["a secret in an address"]);
+    secrets.assert_not_in("a response", &responses, &["a secret in an address"]);
 
     host.open_gate();
     fleet.api.wait_for_job(&job, "completed").await;
     secrets.assert_not_in("the agent's log", &agent.output(), &[]);
     let (_, server_log) = fleet.stop_server().await;
-    assert!(server_log.contains("TRACE") || server_log.contains("DEBUG"), "it was to say all that it can");
+    assert!(server_log.contains("TRACE") || server_log.contains("DEBUG"), "the log is not verbose");
     secrets.assert_not_in("the server's log", &server_log, &[]);
     // Stored files: the key has its own file, and configurations and logs contain what users wrote.
-    for (path, kept) in contents(&fleet.data(), &["tls"]) {
-        secrets.assert_not_in(&path, &kept, &[]);
+    for (path, content) in contents(&fleet.data(), &["tls"]) {
+        secrets.assert_not_in(&path, &content, &[]);
     }
     let mut export = command("simpletuner", fleet.path());
     export.args(["audit", "export", "--data-dir"]).arg(fleet.data());
@@ -251,21 +252,21 @@ async fn setup_code_is_printed_once_and_stored_nowhere() {
     secrets.plant("a password", PASSWORD);
 
     let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-    let mut answers = String::new();
+    let mut responses = String::new();
     // With an invalid name, then successfully, then again.
     for name in ["Not%20a%20name", "ada", "eve"] {
         let form = format!("code={code}&name={name}&password={PASSWORD}");
-        answers += &send(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
-        answers += &send(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
+        responses += &send(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
+        responses += &send(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
     }
-    assert_eq!(answers.matches("sid=ss_").count(), 1, "one of them was accepted: {answers}");
-    secrets.assert_not_in("an answer", &answers, &[]);
+    assert_eq!(responses.matches("sid=ss_").count(), 1, "one of them was accepted: {responses}");
+    secrets.assert_not_in("a response", &responses, &[]);
     server.signal(Signal::SIGTERM);
     assert_eq!(server.wait().await, Some(0));
     assert_eq!(server.output().matches(&code).count(), 1, "{}", server.output());
     secrets.assert_not_in("the server's log", &server.output(), &["the setup code"]);
-    for (path, kept) in contents(&home.path().join("data"), &[]) {
-        secrets.assert_not_in(&path, &kept, &[]);
+    for (path, content) in contents(&home.path().join("data"), &[]) {
+        secrets.assert_not_in(&path, &content, &[]);
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o077, 0, "{path} can be read by others");
     }
@@ -275,12 +276,12 @@ async fn setup_code_is_printed_once_and_stored_nowhere() {
 async fn failed_start_prints_no_secret() {
     let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let mut secrets = Secrets::default();
-    secrets.plant("the database's password", DATABASE);
+    secrets.plant("the database's password", DATABASE_PASSWORD);
     secrets.plant("the bootstrap token", ADMIN);
     let addresses = [
-        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:1/simpletuner"),
-        format!("postgres://simpletuner:{DATABASE}@[not-an-address/x"),
-        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:no-port/simpletuner"),
+        format!("postgres://simpletuner:{DATABASE_PASSWORD}@127.0.0.1:1/simpletuner"),
+        format!("postgres://simpletuner:{DATABASE_PASSWORD}@[not-an-address/x"),
+        format!("postgres://simpletuner:{DATABASE_PASSWORD}@127.0.0.1:no-port/simpletuner"),
     ];
     for (number, address) in addresses.iter().enumerate() {
         let mut server = command("simpletuner", home.path());
@@ -291,10 +292,10 @@ async fn failed_start_prints_no_secret() {
         assert_ne!(server.wait().await, Some(0), "{}", server.output());
         secrets.assert_not_in("a server that cannot start", &server.output(), &[]);
     }
-    for wrong in [&["server", "--bootstrap-admin-token"][..], &["server", "--no-such-flag"][..]] {
+    for args in [&["server", "--bootstrap-admin-token"][..], &["server", "--no-such-flag"][..]] {
         let mut server = command("simpletuner", home.path());
         server
-            .args(wrong)
+            .args(args)
             .env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN)
             .env("SIMPLETUNER_DATABASE_URL", &addresses[0]);
         let output = server.output().await.expect("it runs");

@@ -8,17 +8,17 @@ use crate::harness::{TestFleet, WorkerHost, processes_that_mention, trainers};
 
 /// Cancels a running job; returns how long that took.
 async fn cancel(fleet: &TestFleet, job: &str) -> Duration {
-    let began = Instant::now();
+    let started = Instant::now();
     fleet.api.post(&format!("/api/queue/{job}/cancel"), &json!({})).await;
     fleet.api.wait_for_job(job, "cancelled").await;
-    began.elapsed()
+    started.elapsed()
 }
 
-/// Its supervisor may still be exiting; it is no process of the job.
-fn assert_nothing_lives(host: &WorkerHost, job: &str) {
-    let mut left = processes_that_mention(&host.attempt_dir(job, 1).to_string_lossy());
-    left.retain(|(_, command)| !command.contains(" supervise "));
-    assert!(left.is_empty(), "still alive after the job's end: {left:?}");
+/// Fails if a process of the job still runs. Its supervisor may still be exiting; it is no process of the job.
+fn assert_no_processes(host: &WorkerHost, job: &str) {
+    let mut remaining = processes_that_mention(&host.attempt_dir(job, 1).to_string_lossy());
+    remaining.retain(|(_, command)| !command.contains(" supervise "));
+    assert!(remaining.is_empty(), "still running after the job's end: {remaining:?}");
 }
 
 #[tokio::test]
@@ -31,9 +31,9 @@ async fn silent_job_is_cancelled_immediately() {
     let job = fleet.api.submit("silent").await;
     fleet.api.wait_for_job(&job, "running").await;
 
-    let took = cancel(&fleet, &job).await;
-    assert!(took < Duration::from_secs(SILENCE / 2), "the cancel waited for the trainer to speak: {took:?}");
-    assert_nothing_lives(&host, &job);
+    let duration = cancel(&fleet, &job).await;
+    assert!(duration < Duration::from_secs(SILENCE / 2), "the cancel waited for output of the trainer: {duration:?}");
+    assert_no_processes(&host, &job);
 
     let next = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_job(&next, "completed").await;
@@ -49,7 +49,7 @@ async fn children_that_ignore_signals_are_killed() {
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_log(&job, "child\n".len() as u64).await;
     cancel(&fleet, &job).await;
-    assert_nothing_lives(&host, &job);
+    assert_no_processes(&host, &job);
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn cancel_reaches_an_agent_after_its_reconnect() {
     assert_eq!(cancelling["status"], "cancelling");
     let _agent = host.start();
     fleet.api.wait_for_job(&job, "cancelled").await;
-    assert_nothing_lives(&host, &job);
+    assert_no_processes(&host, &job);
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
-//! `kill -9` of one side during a job (invariants I5 and I6): nothing fails, nothing happens twice, and no byte of the log is
-//! lost or duplicated.
+//! `kill -9` of one side during a job (invariants I5 and I6): nothing fails, nothing happens twice, and no byte of the
+//! log is lost or duplicated.
 
 use serde_json::json;
 
 use crate::harness::{TestFleet, WorkerHost, trainers};
 
-/// Checks for one attempt, one end, and the whole log once.
+/// Checks for one attempt, one end, and a complete log without duplicates.
 async fn assert_done_once(fleet: &TestFleet, host: &WorkerHost, job: &str, log: &str) {
     let done = fleet.api.wait_for_job(job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");

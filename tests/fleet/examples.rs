@@ -1,6 +1,7 @@
-//! Runs the code blocks of the product document in a shell, as printed, against a private server and one for several users.
-//! Only the URL, the token and the ids of existing workers are replaced. Where the document prints no token, curl gets it from
-//! its settings, `~/.curlrc`. The requests in the documents of this repository print their token, and run too.
+//! Runs the code blocks of the product document in a shell, as printed, against a private server and one for several
+//! users. Only the URL, the token and the ids of existing workers are replaced. Where the document prints no token,
+//! curl gets it from its settings, `~/.curlrc`. The requests in the documents of this repository print their token, and
+//! run too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,26 +54,27 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}"))
 }
 
-/// Checks that all documented fields exist with the right types; values that a worker without an agent cannot have may be null.
-fn assert_like(printed: &Value, answered: &Value, at: &str) {
-    match (printed, answered) {
-        (Value::Object(printed), Value::Object(answered)) if at.ends_with(".labels") => {
-            assert!(printed.iter().all(|(key, value)| answered.get(key) == Some(value)), "{at}: {answered:?}");
+/// Checks that all documented fields exist with the right types; values that a worker without an agent cannot have may
+/// be null.
+fn assert_like(printed: &Value, actual: &Value, path: &str) {
+    match (printed, actual) {
+        (Value::Object(printed), Value::Object(actual)) if path.ends_with(".labels") => {
+            assert!(printed.iter().all(|(key, value)| actual.get(key) == Some(value)), "{path}: {actual:?}");
         }
-        (Value::Object(printed), Value::Object(answered)) => {
+        (Value::Object(printed), Value::Object(actual)) => {
             for (key, value) in printed {
-                let found = answered.get(key).unwrap_or_else(|| panic!("{at} has no {key}: {answered:?}"));
-                assert_like(value, found, &format!("{at}.{key}"));
+                let found = actual.get(key).unwrap_or_else(|| panic!("{path} has no {key}: {actual:?}"));
+                assert_like(value, found, &format!("{path}.{key}"));
             }
         }
-        (Value::Array(printed), Value::Array(answered)) => {
-            assert!(!answered.is_empty(), "{at} is empty");
-            for each in answered {
-                assert_like(&printed[0], each, at);
+        (Value::Array(printed), Value::Array(actual)) => {
+            assert!(!actual.is_empty(), "{path} is empty");
+            for item in actual {
+                assert_like(&printed[0], item, path);
             }
         }
         (Value::String(_), Value::String(_)) | (Value::Number(_), Value::Number(_)) => {}
-        _ => panic!("{at}: {printed} is printed, {answered} answered"),
+        _ => panic!("{path}: {printed} is documented, but the response has {actual}"),
     }
 }
 
@@ -237,27 +239,28 @@ async fn worker_of_the_labels_example_exits_after_one_job() {
 }
 
 /// Starts server and agent with the document's commands, and trains.
-async fn quick_start(serve: &'static str, work: &str) {
-    let tls = serve == "serve-with-tls";
+async fn quick_start(server_block: &'static str, worker_block: &str) {
+    let tls = server_block == "serve-with-tls";
     let settings: &[_] = if tls { &[("SIMPLETUNER_SSL", "true")] } else { &[] };
     let fleet = TestFleet::start_with_change(settings, move |command| {
         let args: Vec<String> = command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let after = |flag: &str| &args[args.iter().position(|arg| arg == flag).expect("a flag") + 1];
-        let mut printed = bash(&format!("exec {}", blocks()[serve].replace("8001", after("--port"))));
-        printed.env("SIMPLETUNER_DATA_DIR", after("--data-dir"));
-        printed.env("SIMPLETUNER_CONFIGS_DIR", after("--configs-dir"));
+        let flag_value = |flag: &str| &args[args.iter().position(|arg| arg == flag).expect("a flag") + 1];
+        let mut server_command =
+            bash(&format!("exec {}", blocks()[server_block].replace("8001", flag_value("--port"))));
+        server_command.env("SIMPLETUNER_DATA_DIR", flag_value("--data-dir"));
+        server_command.env("SIMPLETUNER_CONFIGS_DIR", flag_value("--configs-dir"));
         for (name, value) in
             command.as_std().get_envs().filter(|(name, _)| *name != "PATH" && *name != "SIMPLETUNER_SSL")
         {
-            printed.env(name, value.unwrap_or_default());
+            server_command.env(name, value.unwrap_or_default());
         }
-        *command = printed;
+        *command = server_command;
     })
     .await;
     let address = format!("{}://localhost:{}", if tls { "https" } else { "http" }, fleet.port());
     let created = fleet.api.post("/api/admin/workers", &json!({"name": "gpu-worker-1"})).await;
     let host = with_gpus(WorkerHost::new(&fleet, "gpu-worker-1", "persistent", &created));
-    let script = blocks()[work]
+    let script = blocks()[worker_block]
         .replace("https://orchestrator.example.com:8001", &address)
         .replace(PRINTED_TOKEN, &host.token)
         .replace("simpletuner worker", "exec simpletuner worker");
@@ -271,7 +274,7 @@ async fn quick_start(serve: &'static str, work: &str) {
     let _agent = host.start_command(command);
     let worker = fleet.api.wait_for_worker(&host.worker, "idle").await;
     for (key, value) in printed_json("reported-by-the-worker").as_object().expect("an object") {
-        assert_eq!(worker[key].to_string().trim_end_matches(".0"), value.to_string(), "a worker tells its {key}");
+        assert_eq!(worker[key].to_string().trim_end_matches(".0"), value.to_string(), "the worker reports its {key}");
     }
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_job(&job, "completed").await;
@@ -294,10 +297,10 @@ async fn documented_worker_options_exist() {
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     let printed = blocks()["options-of-the-worker"];
     let words = printed.split(|letter: char| letter.is_whitespace() || "(),".contains(letter));
-    let named: Vec<&str> =
+    let options: Vec<&str> =
         words.filter(|option| option.starts_with('-') || option.starts_with("SIMPLETUNER_")).collect();
-    assert_eq!(named.len(), 8, "{named:?}");
-    for option in named {
+    assert_eq!(options.len(), 8, "{options:?}");
+    for option in options {
         assert!(help.contains(option), "{option} is not in the help:\n{help}");
     }
 }

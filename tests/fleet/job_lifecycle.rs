@@ -34,7 +34,10 @@ fn assert_progress(series: &Value) {
     let steps: Vec<u64> = points.iter().filter_map(|point| point["step"].as_u64()).collect();
     assert!(steps.len() > 2 && steps.is_sorted(), "{steps:?}");
     let loss = |point: Option<&Value>| point.and_then(|point| point["loss"].as_f64()).expect("a loss");
-    assert!(loss(points.last()) < loss(points.iter().find(|point| point["loss"].is_number())), "it has learnt nothing");
+    assert!(
+        loss(points.last()) < loss(points.iter().find(|point| point["loss"].is_number())),
+        "the loss did not decrease"
+    );
 }
 
 async fn assert_artifacts(fleet: &TestFleet, job: &str) {

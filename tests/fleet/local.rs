@@ -32,9 +32,9 @@ async fn local_job_survives_a_server_restart() {
     let job = fleet.api.submit_with(&json!({"config_name": "digits-quick", "target": "local"})).await;
     fleet.api.wait_for_job(&job, "running").await;
     let remote = fleet.api.submit_with(&json!({"config_name": "digits-quick", "target": "worker"})).await;
-    let why = fleet.api.get(&format!("/api/queue/{remote}/explain")).await;
+    let explanation = fleet.api.get(&format!("/api/queue/{remote}/explain")).await;
     assert_eq!(
-        (&why["verdict"], &why["workers"][0]["blockers"][0]["code"]),
+        (&explanation["verdict"], &explanation["workers"][0]["blockers"][0]["code"]),
         (&"unsatisfiable".into(), &"wrong_target".into())
     );
 
@@ -52,7 +52,7 @@ async fn local_job_survives_a_server_restart() {
 }
 
 /// Tries to read all files that the test names, and the server's process.
-const THIEF: &str = r#"sh -c '
+const FILE_READER: &str = r#"sh -c '
 dir=${CONFIG_PATH%/*}
 echo "runs as $(id -u)"
 while read -r file; do
@@ -85,15 +85,15 @@ fn files_of_the_server(fleet: &TestFleet) -> Vec<PathBuf> {
 
 /// Returns what a trainer on the server's own host could read of the server.
 async fn reached_by_a_local_trainer(settings: &[(&'static str, &str)]) -> (String, Vec<String>) {
-    let local = [("SIMPLETUNER_LOCAL", "on"), ("SIMPLETUNER_TRAINER", THIEF)];
+    let local = [("SIMPLETUNER_LOCAL", "on"), ("SIMPLETUNER_TRAINER", FILE_READER)];
     let mut fleet = TestFleet::start_embedded_with(&[&local, settings].concat()).await;
     local_worker(&fleet).await;
     // The key is stored beside the data.
     fleet.api.put("/api/secrets/HF_TOKEN", &json!({"value": "hf_0123456789", "shared": true})).await;
     let files = files_of_the_server(&fleet);
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    for needed in ["/operator/", ".db", ".key", "audit"] {
-        assert!(names.iter().any(|name| name.contains(needed)), "no file {needed} to try: {names:#?}");
+    for expected in ["/operator/", ".db", ".key", "audit"] {
+        assert!(names.iter().any(|name| name.contains(expected)), "no file {expected} to try: {names:#?}");
     }
     let server = fleet.server().pid();
     let files = json!({"files": {

@@ -1,8 +1,8 @@
 //! End-to-end tests: real programs, sockets and signals, without access to internals.
 //!
-//! The programs are in the directory that `SIMPLETUNER_DIST` names (`scripts/test fleet` builds them first). Every test has its
-//! own server, agents and temporary directory, waits for states and never for time, and leaves no process behind. A failing
-//! test prints the logs of its server and agents.
+//! The programs are in the directory that `SIMPLETUNER_DIST` names (`scripts/test fleet` builds them first). Every test
+//! has its own server, agents and temporary directory, waits for states and never for time, and leaves no process
+//! behind. A failing test prints the logs of its server and agents.
 
 mod agent_exits;
 mod attacker;

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::harness::{TestFleet, WorkerHost, wait_until};
 
 /// A trainer that ends immediately and records that it ran.
-const NOTED: &str = r#"echo "$SIMPLETUNER_JOB_ID $SIMPLETUNER_ATTEMPT" >>"$MEET/journal""#;
+const JOURNALING_TRAINER: &str = r#"echo "$SIMPLETUNER_JOB_ID $SIMPLETUNER_ATTEMPT" >>"$MEET/journal""#;
 const JOBS: usize = 200;
 
 async fn quick_host(fleet: &TestFleet, name: &str) -> WorkerHost {
     let host = fleet.add_host(name).await;
     let script = host.home().join("trainer/trainer.sh");
-    std::fs::write(&script, NOTED).expect("a trainer");
+    std::fs::write(&script, JOURNALING_TRAINER).expect("a trainer");
     host.with_trainer_command(&format!("sh {}", script.display()))
 }
 
@@ -28,8 +28,8 @@ async fn two_hundred_jobs_survive_kills_of_server_and_agents() {
     let jobs = join_all((0..JOBS).map(|_| fleet.api.submit("digits-quick"))).await;
     let completed =
         async |fleet: &TestFleet| fleet.api.get("/api/queue/stats").await["completed"].as_u64().unwrap_or(0);
-    for (host, enough) in hosts.iter().zip([10, 60, 110]) {
-        wait_until("some jobs to be done", async || (completed(&fleet).await >= enough).then_some(())).await;
+    for (host, min_completed) in hosts.iter().zip([10, 60, 110]) {
+        wait_until("some jobs to be done", async || (completed(&fleet).await >= min_completed).then_some(())).await;
         fleet.kill_server().await;
         agents.remove(0).kill().await;
         fleet.start_server().await;
@@ -37,26 +37,26 @@ async fn two_hundred_jobs_survive_kills_of_server_and_agents() {
     }
     wait_until("all jobs to be done", async || (completed(&fleet).await == JOBS as u64).then_some(())).await;
 
-    let mut ran: BTreeMap<String, usize> = BTreeMap::new();
+    let mut run_counts: BTreeMap<String, usize> = BTreeMap::new();
     for host in &hosts {
         for line in host.trainer_file("journal").unwrap_or_default().lines() {
-            *ran.entry(line.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
+            *run_counts.entry(line.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
         }
     }
-    assert!(ran.values().all(|times| *times == 1), "a job ran twice: {ran:#?}");
-    assert_eq!(jobs.iter().filter(|job| ran.contains_key(*job)).count(), JOBS, "a job did not run");
+    assert!(run_counts.values().all(|count| *count == 1), "a job ran twice: {run_counts:#?}");
+    assert_eq!(jobs.iter().filter(|job| run_counts.contains_key(*job)).count(), JOBS, "a job did not run");
 }
 
 /// An agent that only holds a stream, and reconnects whenever it ends.
 async fn listen_for_ever(http: Client, url: String, token: String) {
-    let sent = |request: reqwest::RequestBuilder, key: &str| request.header("x-worker-token", key).send();
+    let send = |request: reqwest::RequestBuilder, key: &str| request.header("x-worker-token", key).send();
     loop {
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": []});
-        let registered = sent(http.post(format!("{url}/api/workers/register")).json(&body), &token).await;
-        if let Ok(answer) = registered
-            && let Ok(registered) = answer.json::<Value>().await
+        let registered = send(http.post(format!("{url}/api/workers/register")).json(&body), &token).await;
+        if let Ok(response) = registered
+            && let Ok(registered) = response.json::<Value>().await
             && let Some(session) = registered["session"].as_str()
-            && let Ok(stream) = sent(http.get(format!("{url}/api/workers/stream")), session).await
+            && let Ok(stream) = send(http.get(format!("{url}/api/workers/stream")), session).await
         {
             let mut events = stream.bytes_stream();
             while events.next().await.is_some_and(|event| event.is_ok()) {}

@@ -1,5 +1,5 @@
-//! Unreliable networks: connections break, work in one direction only, are slow or buffered. No attempt is lost and nothing
-//! happens twice (invariants I1, I5, I6).
+//! Unreliable networks: connections break, work in one direction only, are slow or buffered. No attempt is lost and
+//! nothing happens twice (invariants I1, I5, I6).
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::harness::{
 };
 
 /// A host whose agent reaches its server through a proxy.
-async fn far_away(fleet: &TestFleet, name: &str) -> (WorkerHost, NetworkProxy) {
-    let wire = NetworkProxy::new(fleet.port()).await;
-    let host = fleet.add_host(name).await.with_url(&wire.url()).with_python_trainer(trainers::AT_THE_GATE);
-    (host, wire)
+async fn add_distant_host(fleet: &TestFleet, name: &str) -> (WorkerHost, NetworkProxy) {
+    let proxy = NetworkProxy::new(fleet.port()).await;
+    let host = fleet.add_host(name).await.with_url(&proxy.url()).with_python_trainer(trainers::AT_THE_GATE);
+    (host, proxy)
 }
 
-/// Checks for one attempt, one end, the whole log once, and one audit entry each.
+/// Checks for one attempt, one end with one audit entry, and a complete log without duplicates.
 async fn assert_done_once(fleet: &TestFleet, job: &str, log: &str) -> Value {
     let done = fleet.api.wait_for_job(job, "completed").await;
     let attempts = done["attempts"].as_array().expect("a list");
@@ -30,15 +30,15 @@ async fn assert_done_once(fleet: &TestFleet, job: &str, log: &str) -> Value {
 #[tokio::test]
 async fn broken_connections_lose_nothing() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "flaky").await;
+    let (host, proxy) = add_distant_host(&fleet, "flaky").await;
     let host = host.with_python_trainer(trainers::COUNTING);
     let _agent = host.start();
     let job = fleet.submit_running_job().await;
     // The server has received a chunk of the log, and its response is still on the way.
-    wire.set_condition(NetworkCondition::Slow(Duration::from_millis(500)));
+    proxy.set_condition(NetworkCondition::Slow(Duration::from_millis(500)));
     for bytes in [1_000, 8_000, 16_000, 24_000, 32_000] {
         fleet.api.wait_for_log(&job, bytes).await;
-        wire.close_all();
+        proxy.close_all();
     }
     assert_done_once(&fleet, &job, &trainers::counting_output()).await;
 }
@@ -47,20 +47,20 @@ async fn broken_connections_lose_nothing() {
 async fn unacknowledged_end_is_reported_until_acknowledged() {
     // Its agent sends a heartbeat every 10 s.
     let fleet = TestFleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "40")]).await;
-    let (host, wire) = far_away(&fleet, "unheard").await;
+    let (host, proxy) = add_distant_host(&fleet, "unheard").await;
     let host = host.with_python_trainer(trainers::SILENT_AT_THE_GATE);
     let _agent = host.start();
     let job = fleet.submit_running_job().await;
     // Nothing is in transit.
     fleet.api.wait_for_contact(&host.worker).await;
     // The server receives everything, and the agent gets no responses.
-    wire.set_condition(NetworkCondition::DropDown);
+    proxy.set_condition(NetworkCondition::DropDown);
     host.open_gate();
     fleet.api.wait_for_job(&job, "completed").await;
     // The responses are lost, and the agent must query the state again.
-    wire.close_all();
-    wire.set_condition(NetworkCondition::Normal);
-    wait_until("the agent to know", async || {
+    proxy.close_all();
+    proxy.set_condition(NetworkCondition::Normal);
+    wait_until("the agent to record the delivery", async || {
         let state = std::fs::read_to_string(host.attempt_dir(&job, 1).join("state.json")).ok()?;
         state.contains("\"delivered\": true").then_some(())
     })
@@ -72,15 +72,15 @@ async fn unacknowledged_end_is_reported_until_acknowledged() {
 #[tokio::test]
 async fn silent_agent_resumes_its_attempt() {
     let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
-    for weather in [NetworkCondition::DropUp, NetworkCondition::DropAll] {
-        let (host, wire) = far_away(&fleet, &format!("silent-{weather:?}").to_lowercase()).await;
+    for condition in [NetworkCondition::DropUp, NetworkCondition::DropAll] {
+        let (host, proxy) = add_distant_host(&fleet, &format!("silent-{condition:?}").to_lowercase()).await;
         let agent = host.start();
         fleet.api.wait_for_worker(&host.worker, "idle").await;
         let job = fleet.submit_running_job().await;
-        wire.set_condition(weather);
+        proxy.set_condition(condition);
         fleet.api.wait_for_worker(&host.worker, "offline").await;
         assert_eq!(fleet.api.job(&job).await["status"], "queued");
-        wire.set_condition(NetworkCondition::Normal);
+        proxy.set_condition(NetworkCondition::Normal);
         fleet.api.wait_for_job(&job, "running").await;
         host.open_gate();
         assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
@@ -92,11 +92,11 @@ async fn silent_agent_resumes_its_attempt() {
 #[tokio::test]
 async fn reassigned_attempt_stops_at_the_first_contact() {
     let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
-    let (first, wire) = far_away(&fleet, "cut-off").await;
+    let (first, proxy) = add_distant_host(&fleet, "cut-off").await;
     let second = fleet.add_host("heir").await.with_python_trainer(trainers::AT_THE_GATE);
-    let _cut_off = first.start();
+    let _first_agent = first.start();
     let job = fleet.submit_running_job().await;
-    wire.set_condition(NetworkCondition::DropAll);
+    proxy.set_condition(NetworkCondition::DropAll);
     fleet.api.wait_for_worker(&first.worker, "offline").await;
     let _second_agent = second.start();
     wait_until("the second attempt to run", async || {
@@ -104,8 +104,8 @@ async fn reassigned_attempt_stops_at_the_first_contact() {
         (job["status"] == "running" && job["attempt"] == 2).then_some(())
     })
     .await;
-    assert!(!first.attempt_dir(&job, 1).join("exit.json").exists(), "the first one cannot know");
-    wire.set_condition(NetworkCondition::Normal);
+    assert!(!first.attempt_dir(&job, 1).join("exit.json").exists(), "the first agent does not know it yet");
+    proxy.set_condition(NetworkCondition::Normal);
     first.wait_for_attempt_end(&job, 1).await;
     fleet.api.wait_for_worker(&first.worker, "idle").await;
     second.open_gate();
@@ -117,17 +117,17 @@ async fn reassigned_attempt_stops_at_the_first_contact() {
 #[tokio::test]
 async fn acceptance_without_response_is_valid_after_an_agent_crash() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "forgetful").await;
+    let (host, proxy) = add_distant_host(&fleet, "forgetful").await;
     let agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     // The offer arrives, but the response to its acceptance does not; the agent dies before the trainer starts.
     let job = fleet.api.submit("digits-quick").await;
-    wait_until("the offer to be there", async || host.attempt_dir(&job, 1).exists().then_some(())).await;
-    wire.set_condition(NetworkCondition::DropDown);
+    wait_until("the offer to arrive", async || host.attempt_dir(&job, 1).exists().then_some(())).await;
+    proxy.set_condition(NetworkCondition::DropDown);
     fleet.api.wait_for_job(&job, "running").await;
     agent.kill().await;
-    wire.close_all();
-    wire.set_condition(NetworkCondition::Normal);
+    proxy.close_all();
+    proxy.set_condition(NetworkCondition::Normal);
     let _next = host.start();
     host.open_gate();
     assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
@@ -136,17 +136,17 @@ async fn acceptance_without_response_is_valid_after_an_agent_crash() {
 #[tokio::test]
 async fn lost_acceptance_is_repeated_by_the_next_agent() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "unlucky").await;
+    let (host, proxy) = add_distant_host(&fleet, "unlucky").await;
     let agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
-    wire.set_condition(NetworkCondition::DropUp);
+    proxy.set_condition(NetworkCondition::DropUp);
     let job = fleet.api.submit("digits-quick").await;
-    wait_until("the offer to be there", async || host.attempt_dir(&job, 1).join("spec.json").exists().then_some(()))
+    wait_until("the offer to arrive", async || host.attempt_dir(&job, 1).join("spec.json").exists().then_some(()))
         .await;
     agent.kill().await;
     assert_eq!(fleet.api.job(&job).await["status"], "offered");
-    wire.close_all();
-    wire.set_condition(NetworkCondition::Normal);
+    proxy.close_all();
+    proxy.set_condition(NetworkCondition::Normal);
     let _next = host.start();
     host.open_gate();
     assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
@@ -155,16 +155,16 @@ async fn lost_acceptance_is_repeated_by_the_next_agent() {
 #[tokio::test]
 async fn proxy_idle_timeout_does_not_end_a_stream() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "proxied").await;
+    let (host, proxy) = add_distant_host(&fleet, "proxied").await;
     // Longer than between two pings, and shorter than between three.
-    wire.set_condition(NetworkCondition::CloseIdle(Duration::from_secs(20)));
+    proxy.set_condition(NetworkCondition::CloseIdle(Duration::from_secs(20)));
     let _agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     // Nothing else is sent before the third heartbeat.
     for _ in 0..2 {
         fleet.api.wait_for_contact(&host.worker).await;
     }
-    assert_eq!(wire.stream_count(), 1, "the first stream is there still");
+    assert_eq!(proxy.stream_count(), 1, "the first stream is still open");
     let job = fleet.submit_running_job().await;
     host.open_gate();
     assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
@@ -173,8 +173,8 @@ async fn proxy_idle_timeout_does_not_end_a_stream() {
 #[tokio::test]
 async fn slow_network_loses_nothing() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "far").await;
-    wire.set_condition(NetworkCondition::Slow(Duration::from_secs(1)));
+    let (host, proxy) = add_distant_host(&fleet, "far").await;
+    proxy.set_condition(NetworkCondition::Slow(Duration::from_secs(1)));
     let _agent = host.start();
     let job = fleet.submit_running_job().await;
     host.open_gate();
@@ -184,9 +184,9 @@ async fn slow_network_loses_nothing() {
 #[tokio::test]
 async fn buffering_proxy_switches_to_polling_and_back() {
     let fleet = TestFleet::start().await;
-    let (host, wire) = far_away(&fleet, "behind-a-proxy").await;
+    let (host, proxy) = add_distant_host(&fleet, "behind-a-proxy").await;
     let host = host.with_flags(&["--stream-patience", "2", "--poll-for", "2"]);
-    wire.set_condition(NetworkCondition::BufferStreams);
+    proxy.set_condition(NetworkCondition::BufferStreams);
     let agent = host.start();
     wait_until("the agent to poll", async || agent.output().contains("polling instead").then_some(())).await;
     let job = fleet.submit_running_job().await;
@@ -197,8 +197,8 @@ async fn buffering_proxy_switches_to_polling_and_back() {
         metrics.contains("route=\"/api/workers/next\"").then_some(())
     })
     .await;
-    let before = wire.stream_count();
-    wire.set_condition(NetworkCondition::Normal);
-    wait_until("a stream again", async || (wire.stream_count() > before).then_some(())).await;
+    let before = proxy.stream_count();
+    proxy.set_condition(NetworkCondition::Normal);
+    wait_until("a stream again", async || (proxy.stream_count() > before).then_some(())).await;
     fleet.api.wait_for_worker(&host.worker, "idle").await;
 }

@@ -29,7 +29,7 @@ async fn paused_agent_stops_its_reassigned_attempt() {
     let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!((&done["attempt"], &done["worker_id"]), (&2.into(), &second.worker.clone().into()));
     assert_eq!(done["attempts"][0]["outcome"], "lost", "{done:#}");
-    assert!(!first.trainer_log(&job, 1).contains("through the gate"), "the first attempt was let through");
+    assert!(!first.trainer_log(&job, 1).contains("through the gate"), "the first attempt continued");
 }
 
 #[tokio::test]
@@ -56,19 +56,19 @@ async fn second_host_with_the_same_token_waits() {
     let owner = host.start();
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_job(&job, "running").await;
-    let thief = fleet.add_host("thief").await.with_token(&host.token).with_python_trainer(trainers::AT_THE_GATE);
-    let other = thief.start();
+    let second_host = fleet.add_host("thief").await.with_token(&host.token).with_python_trainer(trainers::AT_THE_GATE);
+    let second_agent = second_host.start();
     crate::harness::wait_until("the second host to be rejected", async || {
-        other.output().contains("uses this token and is alive").then_some(())
+        second_agent.output().contains("uses this token and is alive").then_some(())
     })
     .await;
     assert_eq!(fleet.api.job(&job).await["status"], "running");
     owner.kill().await;
     crate::harness::wait_until("the second host to be accepted", async || {
-        other.output().contains("registered at").then_some(())
+        second_agent.output().contains("registered at").then_some(())
     })
     .await;
-    crate::harness::wait_until("the job to continue there", async || {
+    crate::harness::wait_until("the job to continue on the second host", async || {
         (fleet.api.job(&job).await["attempt"] == 2).then_some(())
     })
     .await;

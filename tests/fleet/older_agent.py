@@ -1,4 +1,4 @@
-"""A stand-in for SimpleTuner's own worker agent, written from a description of what it sends and reads.
+"""An imitation of SimpleTuner's own worker agent, written from a description of what it sends and reads.
 
 It sends no attempt numbers, no GPU ids and no protocol version, ignores every response except that of its registration,
 and applies any `job_cancel` to the job it runs. It has a job until its last report was answered, and ignores offers until
@@ -23,14 +23,14 @@ import urllib.request
 URL = os.environ["SIMPLETUNER_ORCHESTRATOR_URL"]
 TOKEN = os.environ["SIMPLETUNER_WORKER_TOKEN"]
 GATE = pathlib.Path(os.environ["MEET"], "gate")
-EARLY = os.environ["RELEASE"] in ("A", "B")
+IS_OLD_RELEASE = os.environ["RELEASE"] in ("A", "B")
 # The monitor's polling interval, in seconds.
-NAP = 0.5 if EARLY else 0.02
+POLL_INTERVAL = 0.5 if IS_OLD_RELEASE else 0.02
 running = {"job": None}
 cancelled = threading.Event()
 
 
-def say(*words):
+def log(*words):
     print(*words, flush=True)
 
 
@@ -43,12 +43,12 @@ def call(method, path, body=None):
 def register():
     gpu = {"name": "NVIDIA A100", "vram_gb": 80, "count": 1, "driver": "570.1", "accelerator": "cuda"}
     body = {"name": "old", "gpu_info": gpu, "persistent": os.environ.get("PERSISTENT") != "no", "current_job_id": running["job"]}
-    answer = json.load(call("POST", "/api/workers/register", body))
-    resumed = (answer.get("resume_job") or {}).get("job_id")
-    say("registered, resume", resumed, "abandon", bool(answer.get("abandon_job")))
-    if answer.get("abandon_job"):
+    response = json.load(call("POST", "/api/workers/register", body))
+    resumed = (response.get("resume_job") or {}).get("job_id")
+    log("registered, resume", resumed, "abandon", bool(response.get("abandon_job")))
+    if response.get("abandon_job"):
         cancelled.set()
-    return answer["worker_id"]
+    return response["worker_id"]
 
 
 def report(job, status, error=None):
@@ -57,7 +57,7 @@ def report(job, status, error=None):
             call("POST", f"/api/workers/job/{job}/status", {"status": status, "error": error}).read()
             return
         except urllib.error.HTTPError as rejected:
-            say("report rejected", status, rejected.code)
+            log("report rejected", status, rejected.code)
             return
         except OSError:
             time.sleep(0.1)
@@ -70,11 +70,11 @@ def train(submit):
     report(job, "starting")
     report(job, "training")
     while not GATE.exists() and not cancelled.is_set():
-        time.sleep(NAP)
+        time.sleep(POLL_INTERVAL)
     if not cancelled.is_set():
         report(job, "completed")
         running["job"] = None
-    elif not EARLY:
+    elif not IS_OLD_RELEASE:
         report(job, "cancelled")
         running["job"] = None
     elif running["job"]:
@@ -82,27 +82,27 @@ def train(submit):
         running["job"] = None
 
 
-def hear(event):
-    say("heard", event["type"])
+def handle_event(event):
+    log("heard", event["type"])
     if event["type"] == "job_submit":
         if running["job"]:
-            say("already running a job, ignoring", event["job_id"])
+            log("already running a job, ignoring", event["job_id"])
             return
         running["job"] = event["job_id"]
-        if EARLY:
+        if IS_OLD_RELEASE:
             event["dataloader"]
         cancelled.clear()
         threading.Thread(target=train, args=(event,), daemon=True).start()
     elif event["type"] == "job_cancel":
         cancelled.set()
-        if EARLY and running["job"]:
+        if IS_OLD_RELEASE and running["job"]:
             job, running["job"] = running["job"], None
             report(job, "cancelled")
     elif event["type"] == "shutdown":
         sys.exit(0)
 
 
-def beat(worker):
+def send_heartbeats(worker):
     while True:
         time.sleep(1)
         status = "busy" if running["job"] else "idle"
@@ -112,22 +112,22 @@ def beat(worker):
             pass
 
 
-beating = False
+has_heartbeat_thread = False
 while True:
     try:
         worker_id = register()
-        if not beating:
-            threading.Thread(target=beat, args=(worker_id,), daemon=True).start()
-            beating = True
+        if not has_heartbeat_thread:
+            threading.Thread(target=send_heartbeats, args=(worker_id,), daemon=True).start()
+            has_heartbeat_thread = True
         with call("GET", f"/api/workers/stream?worker_id={worker_id}") as stream:
             for line in stream:
                 if line.startswith(b"data: "):
-                    hear(json.loads(line[len("data: "):]))
+                    handle_event(json.loads(line[len("data: "):]))
     except KeyError as missing:
-        say("worker error", missing)
+        log("worker error", missing)
         time.sleep(0.3)
     except urllib.error.HTTPError as rejected:
-        say("rejected", rejected.code)
+        log("rejected", rejected.code)
         if rejected.code == 401:
             sys.exit(1)
         time.sleep(0.3)

@@ -29,7 +29,7 @@ fn start_as(host: &WorkerHost, release: &str, name: &str) -> Program {
     Program::start(command, host.home().with_extension(format!("{name}.log")))
 }
 
-fn rejected(agent: &Program) -> usize {
+fn rejection_count(agent: &Program) -> usize {
     agent.output().matches("rejected 409").count()
 }
 
@@ -99,13 +99,13 @@ async fn preview_and_explain_name_the_files_that_an_older_agent_does_not_get() {
         let host = fleet.add_host("old").await;
         let agent = start(&host, release);
         fleet.api.wait_for_worker(&host.worker, "idle").await;
-        let dry = json!({"config_name": "lycoris", "dry_run": true});
-        let preview = fleet.api.post("/api/queue/submit", &dry).await;
+        let request = json!({"config_name": "lycoris", "dry_run": true});
+        let preview = fleet.api.post("/api/queue/submit", &request).await;
         let job = fleet.api.submit("lycoris").await;
-        let explained = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
-        for answer in [&preview["explanation"], &explained] {
-            let blocker = &answer["workers"][0]["blockers"][0];
-            assert_eq!(blocker["code"], "lacks_files", "{release}: {answer:#}");
+        let pending_explanation = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
+        for explanation in [&preview["explanation"], &pending_explanation] {
+            let blocker = &explanation["workers"][0]["blockers"][0];
+            assert_eq!(blocker["code"], "lacks_files", "{release}: {explanation:#}");
             let text = blocker["text"].as_str().unwrap_or_default();
             let expected = ["only config.json and the data loader", "lycoris_config.json"];
             assert!(expected.iter().all(|words| text.contains(words)), "{release}: {text}");
@@ -144,11 +144,12 @@ async fn second_older_agent_on_a_host_gets_no_job() {
         let first = start(&host, release);
         let job = fleet.api.submit("plain").await;
         fleet.api.wait_for_job(&job, "running").await;
-        let second = start_as(&host, release, "twin");
-        wait_until("the twin to be rejected twice", async || (rejected(&second) >= 2).then_some(())).await;
+        let second = start_as(&host, release, "second");
+        wait_until("the second agent to be rejected twice", async || (rejection_count(&second) >= 2).then_some(()))
+            .await;
         let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
         assert!(worker["token_conflict"].is_object(), "{release}: {worker:#}");
-        // Without a job it loses its protection: the twin may then replace it.
+        // Without a job it loses its protection: the second agent may then replace it.
         assert_eq!(first.output().matches("registered").count(), 1, "{release}: {}", first.output());
         host.open_gate();
         let done = fleet.api.wait_for_job(&job, "completed").await;

@@ -1,11 +1,11 @@
-//! A connection pooler between servers and PostgreSQL works, or the server tells which setting is wrong.
+//! A connection pooler between servers and PostgreSQL works, or the server names the wrong setting.
 
 use crate::harness::pooler::PgBouncer;
-use crate::harness::{Program, TestFleet, command, fresh_database, trainers};
+use crate::harness::{Program, TestFleet, command, new_database, trainers};
 
 #[tokio::test]
 async fn servers_share_a_database_through_a_pooler_in_session_mode() {
-    let database = fresh_database().await;
+    let database = new_database().await;
     let pooler = PgBouncer::start(&database, "session").await;
     let fleet = TestFleet::start_on(pooler.address(&database)).await;
     let (_second, other) = fleet.second_server().await;
@@ -27,7 +27,7 @@ async fn servers_share_a_database_through_a_pooler_in_session_mode() {
 
 #[tokio::test]
 async fn transaction_mode_pooler_is_rejected_with_advice() {
-    let database = fresh_database().await;
+    let database = new_database().await;
     let pooler = PgBouncer::start(&database, "transaction").await;
     let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let mut command = command("simpletuner", home.path());

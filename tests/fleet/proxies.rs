@@ -1,4 +1,5 @@
-//! A server behind the reverse proxies documented in `docs/OPERATIONS.md`: browsers, scripts and agents work as without them.
+//! A server behind the reverse proxies documented in `docs/OPERATIONS.md`: browsers, scripts and agents work as without
+//! them.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,10 @@ use crate::harness::{ADMIN, Api, TestFleet, WorkerHost, wait_until};
 const MIB: usize = 40;
 
 /// Apache's default would be a minute.
-const SOON_AGAIN: Duration = Duration::from_secs(20);
+const MAX_RECOVERY_TIME: Duration = Duration::from_secs(20);
 
 /// Creates a file of that size, with a name that is hard to forward, after waiting at the gate.
-const LARGE: &str = r#"
+const LARGE_FILE_TRAINER: &str = r#"
 import json, os, pathlib, time
 meet = pathlib.Path(os.environ["MEET"])
 print("at the gate", flush=True)
@@ -50,15 +51,15 @@ async fn assert_works_behind(kind: ProxyKind) {
     run_job(&mut fleet, &proxy).await;
 }
 
-/// The form passes the origin check, the cookie is for HTTPS, and the audit log has the client's address, whatever headers the
-/// client sends.
+/// The form passes the origin check, the cookie is for HTTPS, and the audit log has the client's address, whatever
+/// headers the client sends.
 async fn assert_browser_sign_in_over_https(fleet: &TestFleet, proxy: &ReverseProxy) {
     let (origin, password) = (format!("Origin: {}", proxy.url()), format!("password={ADMIN}"));
     let forged = ["--header", "X-Forwarded-For: 203.0.113.9", "--header", "X-Forwarded-Proto: http"];
     let form = ["--include", "--header", &origin, "--data-urlencode", &password, "/ui/login"];
-    let (_, answer) = proxy.request(&[&forged[..], &form].concat()).await;
-    let cookie = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("set-cookie: __host-sid="));
-    assert!(cookie.is_some_and(|cookie| cookie.trim_end().ends_with("; Secure")), "{answer}");
+    let (_, response) = proxy.request(&[&forged[..], &form].concat()).await;
+    let cookie = response.lines().find(|line| line.to_ascii_lowercase().starts_with("set-cookie: __host-sid="));
+    assert!(cookie.is_some_and(|cookie| cookie.trim_end().ends_with("; Secure")), "{response}");
     let audit_log = fleet.api.get("/api/audit?action=access.logged_in").await;
     assert_eq!(audit_log["entries"][0]["detail"]["host"], CLIENT_ADDRESS, "{audit_log:#}");
 }
@@ -81,7 +82,7 @@ async fn assert_live_changes(fleet: &TestFleet, proxy: &ReverseProxy) {
 
 /// From submit to files, across a restart of the server.
 async fn run_job(fleet: &mut TestFleet, proxy: &ReverseProxy) {
-    let host = reaching(fleet.add_host("gpu-1").await, proxy).with_python_trainer(LARGE);
+    let host = behind_proxy(fleet.add_host("gpu-1").await, proxy).with_python_trainer(LARGE_FILE_TRAINER);
     let agent = host.start();
     let api = Api::new(&proxy.url());
     let job = api.submit("digits-quick").await;
@@ -102,13 +103,17 @@ async fn run_job(fleet: &mut TestFleet, proxy: &ReverseProxy) {
 /// The proxy retries soon after the server was down.
 async fn restart_server(fleet: &mut TestFleet, proxy: &ReverseProxy) {
     fleet.kill_server().await;
-    wait_until("the proxy to miss it", async || (!proxy.request(&["--fail", "/healthz"]).await.0).then_some(())).await;
+    wait_until("the proxy to report that the server is down", async || {
+        (!proxy.request(&["--fail", "/healthz"]).await.0).then_some(())
+    })
+    .await;
     fleet.start_server().await;
     let start = Instant::now();
-    wait_until("the proxy to find it", async || proxy.request(&["--fail", "/healthz"]).await.0.then_some(())).await;
-    assert!(start.elapsed() < SOON_AGAIN, "{} s", start.elapsed().as_secs());
+    wait_until("the proxy to reach the server", async || proxy.request(&["--fail", "/healthz"]).await.0.then_some(()))
+        .await;
+    assert!(start.elapsed() < MAX_RECOVERY_TIME, "{} s", start.elapsed().as_secs());
 }
 
-fn reaching(host: WorkerHost, proxy: &ReverseProxy) -> WorkerHost {
+fn behind_proxy(host: WorkerHost, proxy: &ReverseProxy) -> WorkerHost {
     host.with_url(&proxy.url()).with_variable(("SIMPLETUNER_CA_FILE", proxy.ca_certificate().display().to_string()))
 }

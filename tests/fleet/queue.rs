@@ -37,8 +37,8 @@ async fn jobs_submitted_at_once_run_one_after_the_other() {
     assert_eq!((begins.len(), ends.len()), (6, 6), "{journal}");
     let alternating = journal.lines().step_by(2).all(|line| line.starts_with("begin "));
     assert!(alternating, "two trainers ran at once:\n{journal}");
-    let ran: BTreeSet<&str> = begins.iter().filter_map(|line| line.strip_prefix("begin ")).collect();
-    assert_eq!(ran, jobs.iter().map(String::as_str).collect());
+    let run_jobs: BTreeSet<&str> = begins.iter().filter_map(|line| line.strip_prefix("begin ")).collect();
+    assert_eq!(run_jobs, jobs.iter().map(String::as_str).collect());
 }
 
 #[tokio::test]

@@ -42,18 +42,18 @@ async fn second_signal_stops_immediately() {
         "POST /api/queue/submit HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {ADMIN}\r\n\
          content-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n"
     );
-    slow.write_all(head.as_bytes()).await.expect("asked");
+    slow.write_all(head.as_bytes()).await.expect("sent");
     let mut first = [0; 12];
-    slow.read_exact(&mut first).await.expect("an answer");
+    slow.read_exact(&mut first).await.expect("a response");
     assert_eq!(&first, b"HTTP/1.1 100");
 
     let server = fleet.server();
     server.signal(Signal::SIGTERM);
-    wait_until("the end to begin", async || {
+    wait_until("the shutdown to begin", async || {
         server.output().contains("a second signal exits immediately").then_some(())
     })
     .await;
-    assert!(server.is_running(), "it waits for what is under way: {}", server.output());
+    assert!(server.is_running(), "it waits for open requests: {}", server.output());
     server.signal(Signal::SIGTERM);
     assert_eq!(server.wait().await, Some(143), "{}", server.output());
 }

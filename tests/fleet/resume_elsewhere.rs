@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::harness::{SHORT_HEARTBEAT_TIMEOUT, TestFleet, WorkerHost, processes_that_mention, wait_until};
 
 /// Kills everything, like a power failure.
-fn lose(host: &WorkerHost) {
+fn kill_host(host: &WorkerHost) {
     loop {
-        let left = processes_that_mention(&host.home().to_string_lossy());
-        if left.is_empty() {
+        let remaining = processes_that_mention(&host.home().to_string_lossy());
+        if remaining.is_empty() {
             return;
         }
-        for (id, _) in left {
+        for (id, _) in remaining {
             // It may have ended already.
             let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
         }
@@ -41,7 +41,7 @@ async fn job_resumes_elsewhere_from_its_newest_checkpoint() {
     })
     .await;
     drop(agent);
-    lose(&first);
+    kill_host(&first);
     fleet.api.wait_for_worker(&first.worker, "offline").await;
 
     let _second_agent = second.start();
@@ -49,7 +49,7 @@ async fn job_resumes_elsewhere_from_its_newest_checkpoint() {
     assert_eq!((&done["attempt"], &done["worker_id"]), (&json!(2), &json!(second.worker)), "{done:#}");
     let step = done["attempts"][1]["resumed_from_step"].as_u64().unwrap_or_else(|| panic!("{done:#}"));
     assert!(step >= 20 && step % 20 == 0 && step < 150, "{step}");
-    assert!(fleet.api.log(&job).await.contains(&format!("{step}")), "the trainer went on from there");
+    assert!(fleet.api.log(&job).await.contains(&format!("{step}")), "the trainer continued from that step");
 
     // The result is the same as without the interruption.
     let straight = fleet.api.submit("straight").await;

@@ -7,7 +7,7 @@ use crate::harness::TestFleet;
 const VALUE: &str = "hf_0123456789abcdef";
 
 /// Shows that it has the value without printing it, and then prints it like careless programs do.
-const CARELESS: &str = r#"
+const LEAKING_TRAINER: &str = r#"
 import hashlib, os, sys
 value = os.environ["HF_TOKEN"]
 print("sha256", hashlib.sha256(value.encode()).hexdigest())
@@ -22,10 +22,10 @@ async fn secret_reaches_the_trainer_only() {
     // It survives a restart.
     fleet.kill_server().await;
     fleet.start_server().await;
-    let host = fleet.add_host("careless").await.with_python_trainer(CARELESS);
+    let host = fleet.add_host("careless").await.with_python_trainer(LEAKING_TRAINER);
     let _agent = host.start();
-    let named = json!({"config_name": "digits-quick", "target": "worker", "secrets": ["HF_TOKEN"]});
-    let job = fleet.api.submit_with(&named).await;
+    let request = json!({"config_name": "digits-quick", "target": "worker", "secrets": ["HF_TOKEN"]});
+    let job = fleet.api.submit_with(&request).await;
     let failed = fleet.api.wait_for_job(&job, "failed").await;
     let (log, stars) = (fleet.api.log(&job).await, "*".repeat(VALUE.len()));
     let digest = "b436ebb83a6770dd4e1fb8f706fdc7426e524930c6ad7c77189ac8b7c6f39868";

@@ -9,14 +9,14 @@ use crate::harness::{NetworkProxy, SHORT_HEARTBEAT_TIMEOUT, TestFleet, trainers,
 async fn running_job_moves_with_its_agent_to_the_remaining_server() {
     let mut fleet = TestFleet::start_shared().await;
     let (_second, other) = fleet.second_server().await;
-    let wire = NetworkProxy::new(fleet.port()).await;
-    let host = fleet.add_host("gpu-1").await.with_url(&wire.url()).with_python_trainer(trainers::AT_THE_GATE);
+    let proxy = NetworkProxy::new(fleet.port()).await;
+    let host = fleet.add_host("gpu-1").await.with_url(&proxy.url()).with_python_trainer(trainers::AT_THE_GATE);
     let _agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     let job = other.submit("digits-quick").await;
     other.wait_for_job(&job, "running").await;
 
-    wire.set_target(other.port());
+    proxy.set_target(other.port());
     fleet.kill_server().await;
     other.wait_for_contact(&host.worker).await;
     host.open_gate();

@@ -12,8 +12,8 @@ async fn output_over_the_spool_limit_is_a_marked_gap() {
     fleet.api.wait_for_log(&job, "first words\n".len() as u64).await;
     fleet.kill_server().await;
     host.open_gate();
-    wait_until("the trainer to have talked", async || host.trainer_file("talked")).await;
-    wait_until("the spool to be what it may be", async || {
+    wait_until("the trainer to have printed", async || host.trainer_file("talked")).await;
+    wait_until("the spool to be within its limit", async || {
         let log = std::fs::metadata(host.attempt_dir(&job, 1).join("trainer.log")).expect("a log");
         let on_disk = std::os::unix::fs::MetadataExt::blocks(&log) * 512;
         (log.len() > 60_000_000 && on_disk < 5 << 20).then_some(())
@@ -25,7 +25,7 @@ async fn output_over_the_spool_limit_is_a_marked_gap() {
     assert_eq!(done["attempt"], 1, "{done:#}");
 
     let log = fleet.api.log(&job).await;
-    assert!(!log.contains('\0'), "a hole is no text");
+    assert!(!log.contains('\0'), "the log contains a hole");
     assert!(log.starts_with("first words\n") && log.ends_with("last words\n"));
     let (complete, others): (Vec<&str>, Vec<&str>) =
         log.lines().partition(|line| line.starts_with("line ") && line.len() == 100);
@@ -33,10 +33,10 @@ async fn output_over_the_spool_limit_is_a_marked_gap() {
     // Line -1 stands for the beginning, which may be missing, too.
     let numbers: Vec<i32> = std::iter::once(-1).chain(numbers).collect();
     assert_eq!((numbers.len(), numbers.last()), (complete.len() + 1, Some(&599_999)));
-    let gaps: Vec<_> = numbers.windows(2).filter(|two| two[1] != two[0] + 1).collect();
+    let gaps: Vec<_> = numbers.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     let marks = others.iter().filter(|line| line.contains("bytes of this log are missing")).count();
     // Besides the mark, only the parts of lines that were cut at both sides.
-    let rest = others.iter().filter(|line| !line.is_empty() && !line.ends_with(" words")).count();
-    assert!(marks == 1 && rest <= 3, "{others:?}");
+    let partial_lines = others.iter().filter(|line| !line.is_empty() && !line.ends_with(" words")).count();
+    assert!(marks == 1 && partial_lines <= 3, "{others:?}");
 }

@@ -28,7 +28,11 @@ async fn agents_verify_the_server_by_fingerprint() {
     fleet.api.wait_for_job(&job, "running").await;
     fleet.kill_server().await;
     fleet.start_server().await;
-    assert_eq!(fleet.api.get("/api/session").await["fingerprint"], fingerprint, "kept over a restart");
+    assert_eq!(
+        fleet.api.get("/api/session").await["fingerprint"],
+        fingerprint,
+        "the fingerprint stays the same after a restart"
+    );
     fleet.api.wait_for_contact(&host.worker).await;
     host.open_gate();
     fleet.api.wait_for_job(&job, "completed").await;

@@ -11,7 +11,7 @@ async fn final_output(host: &WorkerHost) -> String {
     agent.output()
 }
 
-async fn explained(fleet: &TestFleet, job: &str) -> String {
+async fn explanation_text(fleet: &TestFleet, job: &str) -> String {
     let explanation = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
     explanation["text"].as_str().unwrap_or_default().to_owned()
 }
@@ -81,13 +81,13 @@ async fn process_crash() {
 async fn no_idle_workers() {
     let fleet = TestFleet::start().await;
     let job = fleet.api.submit("digits-quick").await;
-    assert!(explained(&fleet, &job).await.starts_with("No idle workers"));
+    assert!(explanation_text(&fleet, &job).await.starts_with("No idle workers"));
     let host = fleet.add_host("elsewhere").await;
     let _agent = host.start();
     fleet.api.wait_for_job(&job, "completed").await;
     let labelled = json!({"config_name": "digits-quick", "worker_labels": {"team": "nlp"}});
     let job = fleet.api.submit_with(&labelled).await;
-    let text = explained(&fleet, &job).await;
+    let text = explanation_text(&fleet, &job).await;
     assert!(text.starts_with("No idle workers") && text.contains("label team"), "{text}");
 }
 
@@ -99,17 +99,17 @@ async fn gpu_requirements_not_met() {
     let _agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     let job = fleet.api.submit("large").await;
-    let text = explained(&fleet, &job).await;
+    let text = explanation_text(&fleet, &job).await;
     assert!(text.starts_with("GPU requirements not met"), "{text}");
     // A submit may request more GPUs than the worker has; the message names what to change.
     let submit: Value = json!({"config_name": "digits-quick", "gpu_count": 3});
     let job = fleet.api.submit_with(&submit).await;
-    let text = explained(&fleet, &job).await;
+    let text = explanation_text(&fleet, &job).await;
     assert!(text.starts_with("GPU requirements not met") && text.contains("3 GPUs"), "{text}");
 }
 
 /// Returns exit code and report of the doctor on this host.
-async fn examined(host: &WorkerHost) -> (Option<i32>, String) {
+async fn run_doctor(host: &WorkerHost) -> (Option<i32>, String) {
     let mut doctor = command("simpletuner", host.home());
     doctor.args(["worker", "doctor"]);
     doctor.env("SIMPLETUNER_ORCHESTRATOR_URL", host.url()).env("SIMPLETUNER_WORKER_TOKEN", &host.token);
@@ -121,7 +121,7 @@ async fn examined(host: &WorkerHost) -> (Option<i32>, String) {
 async fn doctor_reports_each_problem() {
     let mut fleet = TestFleet::start().await;
     let host = fleet.add_host("new").await;
-    let (code, report) = examined(&host).await;
+    let (code, report) = run_doctor(&host).await;
     assert_eq!(code, Some(0), "{report}");
     for check in ["tcp", "orchestrator", "clock", "token", "trainer"] {
         assert!(report.contains(&format!("ok    {check}: ")), "{check}: {report}");
@@ -130,9 +130,9 @@ async fn doctor_reports_each_problem() {
     assert!(worker["agent_version"].is_null() && worker["status"] != "idle", "it did not register: {worker:#}");
 
     let mistaken = fleet.add_host("mistaken").await.with_token("wt_not-a-token");
-    let (code, report) = examined(&mistaken).await;
+    let (code, report) = run_doctor(&mistaken).await;
     assert!(code == Some(1) && report.contains("fail  token: Invalid token: "), "{report}");
     fleet.kill_server().await;
-    let (code, report) = examined(&host).await;
+    let (code, report) = run_doctor(&host).await;
     assert!(code == Some(1) && report.contains("fail  tcp: ") && report.contains("Connection refused"), "{report}");
 }

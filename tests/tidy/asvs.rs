@@ -36,18 +36,18 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 
 /// What is wrong with a row.
 fn fault(cells: &[&str], tests: &[String]) -> Option<String> {
-    let [number, _, result, why] = cells else { return Some("has not four cells".to_owned()) };
+    let [number, _, result, evidence] = cells else { return Some("has not four cells".to_owned()) };
     if !RESULTS.contains(result) {
         return Some(format!("{number}: {result:?} is not a result"));
     }
-    if why.trim().is_empty() {
+    if evidence.trim().is_empty() {
         return Some(format!("{number} gives neither a test nor a reason"));
     }
-    let named = why.split('`').skip(1).step_by(2);
+    let names = evidence.split('`').skip(1).step_by(2);
     // Words without an underscore are flags, headers and types.
     let is_name = |name: &str| name.contains('_') && name.bytes().all(|c| c == b'_' || c.is_ascii_alphanumeric());
     let is_path = |name: &str| name.contains(['/', '.']) && !name.contains(' ');
-    let missing = named.filter(|name| {
+    let missing = names.filter(|name| {
         (is_path(name) && !root().join(name).exists())
             || (is_name(name) && !tests.iter().any(|text| is_test(text, name)))
     });
@@ -73,7 +73,7 @@ fn every_requirement_names_what_exists() {
     let broken: Vec<_> = rows.iter().filter_map(|cells| fault(cells, &tests)).collect();
     super::report(&broken);
     let numbers: BTreeSet<&str> = rows.iter().map(|cells| cells[0]).collect();
-    assert_eq!(numbers.len(), rows.len(), "each is there once");
+    assert_eq!(numbers.len(), rows.len(), "each is listed once");
     for (chapter, count) in CHAPTERS {
         let of_chapter = numbers.iter().filter(|number| number.split('.').next() == Some(chapter)).count();
         assert_eq!(of_chapter, count, "chapter V{chapter}");
@@ -83,15 +83,15 @@ fn every_requirement_names_what_exists() {
 #[test]
 fn rows_without_an_existing_test_are_found() {
     let tests = ["#[test]\nfn this_is_a_test() {}\nfn this_is_not_one() {}".to_owned()];
-    let fault = |result, why| fault(&["1.1.1", "x", result, why], &tests);
+    let fault = |result, evidence| fault(&["1.1.1", "x", result, evidence], &tests);
     assert_eq!(fault("met", "`this_is_a_test` in `docs/asvs.md`, with `--flag` and `name`"), None);
-    for (result, why) in [
+    for (result, evidence) in [
         ("met", " "),
         ("fine", "x"),
         ("met", "`this_is_not_one`"),
         ("met", "`there_is_no_such_test`"),
         ("met", "`docs/none.md`"),
     ] {
-        assert!(fault(result, why).is_some(), "{result} {why}");
+        assert!(fault(result, evidence).is_some(), "{result} {evidence}");
     }
 }

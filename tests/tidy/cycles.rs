@@ -20,10 +20,12 @@ const PARTS: [(&str, &str); 11] = [
     ("app/ui/pages", "crate::ui::pages"),
 ];
 
-/// By module, the modules that it imports, each with a file that does so. A module is a folder or file at the top of a part.
+/// By module, the modules that it imports, each with a file that does so. A module is a folder or file at the top of a
+/// part.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The path of a file's module in its part: `http/access/mod.rs` is `["http", "access"]`, and the part's own file is empty.
+/// The path of a file's module in its part: `http/access/mod.rs` is `["http", "access"]`, and the part's own file is
+/// empty.
 fn module_path(file: &str) -> Vec<&str> {
     let mut path: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
     if matches!(path.last(), Some(&("mod" | "main"))) {
@@ -53,11 +55,11 @@ fn imported_names<'a>(code: &'a str, part: &str, depth: usize) -> Vec<&'a str> {
     names
 }
 
-/// By name, the module of what the part's own file imports from its modules: `context` for a `ServiceContext` that the others
-/// import as `crate::service::ServiceContext`.
+/// By name, the module of what the part's own file imports from its modules: `context` for a `ServiceContext` that the
+/// others import as `crate::service::ServiceContext`.
 fn reexports(files: &[(String, String)], part: &str, modules: &BTreeSet<&str>) -> BTreeMap<String, String> {
-    let own = files.iter().filter(|(file, _)| module_path(file).is_empty());
-    let named = own.flat_map(|(_, text)| paths(text)).filter_map(|(_, path)| {
+    let part_files = files.iter().filter(|(file, _)| module_path(file).is_empty());
+    let named = part_files.flat_map(|(_, text)| paths(text)).filter_map(|(_, path)| {
         let path = path.trim_start_matches(&format!("{part}::")).trim_start_matches("self::");
         let (module, name) = (path.split("::").next()?, path.rsplit("::").next()?);
         (module != name && modules.contains(module)).then(|| (name.to_owned(), module.to_owned()))
@@ -87,17 +89,17 @@ fn imports(files: &[(String, String)], part: &str) -> Imports {
     imports
 }
 
-/// The shortest way from a module to itself.
+/// The shortest path from a module to itself.
 fn shortest_cycle<'a>(imports: &'a Imports, start: &'a str) -> Option<Vec<&'a str>> {
-    let (mut waiting, mut seen) = (VecDeque::from([vec![start]]), BTreeSet::new());
-    while let Some(path) = waiting.pop_front() {
+    let (mut pending, mut visited) = (VecDeque::from([vec![start]]), BTreeSet::new());
+    while let Some(path) = pending.pop_front() {
         for next in imports.get(*path.last()?).into_iter().flat_map(BTreeMap::keys) {
             let path: Vec<&str> = path.iter().copied().chain([next.as_str()]).collect();
             if next == start {
                 return Some(path);
             }
-            if seen.insert(next) {
-                waiting.push_back(path);
+            if visited.insert(next) {
+                pending.push_back(path);
             }
         }
     }

@@ -42,7 +42,7 @@ fn forbidden(glossary: &str) -> Vec<Vec<String>> {
     cells.flat_map(|cell| cell.split('`').step_by(2)).map(words).filter(|phrase| !phrase.is_empty()).collect()
 }
 
-fn found(text: &str, forbidden: &[Vec<String>]) -> Vec<String> {
+fn forbidden_in(text: &str, forbidden: &[Vec<String>]) -> Vec<String> {
     let words = words(&prose(text));
     let contains = |phrase: &&Vec<String>| words.windows(phrase.len()).any(|window| window == phrase.as_slice());
     forbidden.iter().filter(contains).map(|phrase| phrase.join(" ")).collect()
@@ -58,7 +58,7 @@ fn documents_use_no_word_that_the_glossary_forbids() {
     let mut broken = Vec::new();
     for document in top.into_iter().chain(below) {
         let name = document.strip_prefix(root()).expect("below the root").display().to_string();
-        let found = found(&read(&document), &forbidden);
+        let found = forbidden_in(&read(&document), &forbidden);
         broken.extend(found.iter().map(|word| format!("{name}: {word:?}: see \"Do not use\" in {GLOSSARY}")));
     }
     report(&broken);
@@ -68,20 +68,20 @@ fn all_sources() -> impl Iterator<Item = (String, String)> {
     ["app", "benches", "build", "src", "tests"].into_iter().flat_map(sources)
 }
 
-/// Words of the glossary's list that comments may use: the code's own name for a sign-in, `log in` as in "the log in bytes", and
-/// receivers that are gone.
-const FINE_IN_COMMENTS: [&str; 6] = ["login", "logins", "log in", "logs in", "is gone", "are gone"];
+/// Words of the glossary's list that comments may use: the code's own name for a sign-in, `log in` as in "the log in
+/// bytes", and receivers that are gone.
+const ALLOWED_IN_COMMENTS: [&str; 6] = ["login", "logins", "log in", "logs in", "is gone", "are gone"];
 
 #[test]
 fn comments_use_no_word_that_the_glossary_forbids() {
     let mut forbidden = forbidden(&read(GLOSSARY));
-    forbidden.retain(|phrase| !FINE_IN_COMMENTS.contains(&phrase.join(" ").as_str()));
+    forbidden.retain(|phrase| !ALLOWED_IN_COMMENTS.contains(&phrase.join(" ").as_str()));
     let mut broken = Vec::new();
     for (path, text) in all_sources() {
         for (number, line) in (1..).zip(text.lines()) {
             let comment =
                 line.trim_start().strip_prefix("//").or_else(|| line.split_once(" // ").map(|(_, text)| text));
-            let found = comment.map(|comment| found(comment, &forbidden)).unwrap_or_default();
+            let found = comment.map(|comment| forbidden_in(comment, &forbidden)).unwrap_or_default();
             broken.extend(
                 found.iter().map(|word| format!("{path}:{number}: {word:?}: see \"Do not use\" in {GLOSSARY}")),
             );
@@ -120,16 +120,16 @@ fn forbidden_words_are_found_outside_of_code_only() {
     let list =
         forbidden("## Do not use\n\n| do not use | use instead |\n|---|---|\n| `kept back`, `Bell` | delayed |\n");
     assert_eq!(list, [vec!["kept".to_owned(), "back".to_owned()], vec!["bell".to_owned()]]);
-    let found = |text| found(text, &list);
+    let found = |text| forbidden_in(text, &list);
     assert_eq!(found("It is Kept\nback, by a bell."), ["kept back", "bell"]);
     assert_eq!(found("`kept back`, kept `x` back, bells, bell-like\n```\nbell\n```\n"), Vec::<String>::new());
 }
 
 #[test]
 fn readme_and_architecture_stay_short() {
-    let long = MAX_WORDS.into_iter().filter_map(|(name, most)| {
+    let long = MAX_WORDS.into_iter().filter_map(|(name, max_words)| {
         let count = read(name).split_whitespace().count();
-        (count > most).then(|| format!("{name} has {count} words; at most {most}: move details to docs/"))
+        (count > max_words).then(|| format!("{name} has {count} words; at most {max_words}: move details to docs/"))
     });
     report(&long.collect::<Vec<_>>());
 }

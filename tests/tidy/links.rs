@@ -20,8 +20,8 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
 
 /// What a heading is called in an address.
 fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase().replace(' ', "-");
-    kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
+    let slug = heading.to_lowercase().replace(' ', "-");
+    slug.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
 }
 
 fn anchors(text: &str) -> BTreeSet<String> {
@@ -71,12 +71,12 @@ fn see_also_of_the_product_document_has_replacements() {
 
 #[test]
 fn documents_link_to_what_exists() {
-    let mut wrong = Vec::new();
+    let mut broken_links = Vec::new();
     for document in documents() {
         let text = fs::read_to_string(&document).expect("a document");
-        wrong.extend(targets(&text).filter_map(|target| broken(&document, &text, target)));
+        broken_links.extend(targets(&text).filter_map(|target| broken(&document, &text, target)));
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(broken_links.is_empty(), "{broken_links:#?}");
     let page = root().join("docs/QUEUE.md");
     assert!(broken(&page, "", "NOWHERE.md").is_some() && broken(&page, "# A b", "#a-c").is_some());
     assert_eq!(broken(&page, "## What happens when …", "#what-happens-when-"), None);

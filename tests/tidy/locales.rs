@@ -1,4 +1,4 @@
-//! What the build says of a language that is not complete, and of what it makes Rust.
+//! What the build reports about an incomplete language, and the Rust code that it generates.
 
 #[path = "../../build/catalog.rs"]
 mod catalog;
@@ -22,16 +22,16 @@ fn read(name: &str, text: &str) -> Catalog {
     Catalog::parse(name, text).expect("an object of sentences")
 }
 
-/// What is wrong with German in which one line of English has become another.
-fn wrong(line: &str, instead: &str) -> Vec<String> {
+/// The problems of a German catalog: the English one with this text replaced.
+fn problems_after(line: &str, instead: &str) -> Vec<String> {
     assert!(ENGLISH.contains(line), "{line}");
     check::problems(&read("en", ENGLISH), &read("de", &ENGLISH.replace(line, instead)), &["one", "other"])
 }
 
 #[test]
 fn incomplete_language_is_an_error_with_file_and_key() {
-    assert!(wrong("Jobs", "Aufträge").is_empty());
-    let problems = |line, instead| wrong(line, instead).join("\n");
+    assert!(problems_after("Jobs", "Aufträge").is_empty());
+    let problems = |line, instead| problems_after(line, instead).join("\n");
     assert_eq!(problems(r#""title": "Jobs", "#, ""), "app/locales/de.json: jobs.title is missing");
     assert_eq!(
         problems(r#""title": "Jobs""#, r#""title": "Jobs", "more": "x""#),
@@ -71,8 +71,8 @@ fn plural_forms_are_those_of_the_language() {
 fn keys_are_unique_and_lowercase() {
     for (text, expected) in [
         (r#"{"a": "x", "a": "y"}"#, "two of the key a"),
-        (r#"{"a": "x", "a_other": "y"}"#, "a: there are two of this key"),
-        (r#"{"a": {"B": "x"}}"#, "a.B: a key has small letters"),
+        (r#"{"a": "x", "a_other": "y"}"#, "a: this key occurs twice"),
+        (r#"{"a": {"B": "x"}}"#, "a.B: a key has only lower-case letters"),
         (r#"{"a": 1}"#, "a sentence or an object"),
     ] {
         let problem = Catalog::parse("en", text).err().unwrap_or_default();
@@ -127,8 +127,8 @@ const NAMED_LABELS: [&str; 5] =
     ["nav.administration", "nav.workers", "workers.create", "nav.train", "status.target_worker"];
 
 fn label(catalog: &Catalog, key: &str) -> String {
-    let found = catalog.sentences().into_iter().find_map(|(own, sentence)| match sentence {
-        Sentence::Text(text) if own == key => Some(text.clone()),
+    let found = catalog.sentences().into_iter().find_map(|(sentence_key, sentence)| match sentence {
+        Sentence::Text(text) if sentence_key == key => Some(text.clone()),
         _ => None,
     });
     found.expect("a label")
@@ -138,8 +138,9 @@ fn label(catalog: &Catalog, key: &str) -> String {
 fn labels_that_the_documents_name_are_those_of_each_language() {
     let languages = ["en", "es", "hi", "ja", "pt", "zh"]
         .map(|name| Catalog::read(Path::new("app/locales"), name).expect("a language"));
-    let row =
-        |key: &&str| format!("| {} |\n", languages.iter().map(|one| label(one, key)).collect::<Vec<_>>().join(" | "));
+    let row = |key: &&str| {
+        format!("| {} |\n", languages.iter().map(|language| label(language, key)).collect::<Vec<_>>().join(" | "))
+    };
     let rows: String = NAMED_LABELS.iter().map(row).collect();
     let document = std::fs::read_to_string("docs/WORKER.md").expect("the document");
     assert!(document.contains(&rows), "docs/WORKER.md lacks these rows:\n{rows}");

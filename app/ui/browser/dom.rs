@@ -40,7 +40,7 @@ pub(crate) fn origin() -> String {
 /// network. There, the older way through a selected text field still works.
 pub(crate) fn copy_to_clipboard(text: &str) -> bool {
     let navigator = window().navigator();
-    let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|found| !found.is_undefined());
+    let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|value| !value.is_undefined());
     if has_api {
         drop(navigator.clipboard().write_text(text));
         return true;
@@ -78,15 +78,15 @@ pub(crate) fn set_theme(theme: Theme) {
 pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
     element.map_or(0.0, |element| {
-        let seen = element.get_bounding_client_rect();
-        (f64::from(event.client_x()) - seen.left()) / seen.width()
+        let rect = element.get_bounding_client_rect();
+        (f64::from(event.client_x()) - rect.left()) / rect.width()
     })
 }
 
 /// The distance of an element from the upper edge of the window, and its height.
 pub(crate) fn top_and_height(element: &Element) -> (f64, f64) {
-    let seen = element.get_bounding_client_rect();
-    (seen.top(), seen.height())
+    let rect = element.get_bounding_client_rect();
+    (rect.top(), rect.height())
 }
 
 /// The element that has the focus; none if it is the body.
@@ -99,10 +99,10 @@ pub(crate) fn restore_focus(before: Option<web_sys::Node>) {
     if focused_node().is_none()
         && let Some(before) = before.filter(web_sys::Node::is_connected)
     {
-        let still = FocusOptions::new();
-        still.set_prevent_scroll(true);
+        let options = FocusOptions::new();
+        options.set_prevent_scroll(true);
         // SVG elements can be focused in the same way as HTML elements.
-        drop(before.unchecked_into::<HtmlElement>().focus_with_options(&still));
+        drop(before.unchecked_into::<HtmlElement>().focus_with_options(&options));
     }
 }
 
@@ -121,13 +121,13 @@ pub(crate) fn time_zone() -> String {
     document().document_element().and_then(|root| root.get_attribute("data-time-zone")).unwrap_or_default()
 }
 
-/// The user's offset from UTC at a moment, in minutes; positive to the east.
+/// The user's offset from UTC at a time, in minutes; positive to the east.
 pub(crate) fn utc_offset_minutes(at: Timestamp) -> i32 {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds, far below 2^53")]
     let date = js_sys::Date::new(&(at.0 as f64).into());
     #[expect(clippy::cast_possible_truncation, reason = "minutes of a day")]
-    let behind = date.get_timezone_offset() as i32;
-    -behind
+    let minutes_behind_utc = date.get_timezone_offset() as i32;
+    -minutes_behind_utc
 }
 
 /// The key in the session storage.
@@ -159,7 +159,7 @@ pub(crate) fn post_form(
     async move { http_backend::post_form(&path, body).await }
 }
 
-/// Fails if the session has ended, or the server does not answer.
+/// Fails if the session has ended, or the server does not respond.
 pub(crate) async fn check_session() -> Result<(), Problem> {
     http_backend::check_session().await
 }
@@ -184,8 +184,8 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
     let failed = {
         let source = source.clone();
         Closure::<dyn Fn()>::new(move || {
-            // The browser would reconnect to the same address, and so after an old version: we open a new stream
-            // instead.
+            // The browser would reconnect to the same address, which resumes after an old version. Instead, a new
+            // stream is opened.
             source.close();
             listener(StreamEvent::Failed);
         })

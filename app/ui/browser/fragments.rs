@@ -46,7 +46,7 @@ pub(crate) fn mount(name: &str, view: impl Fn() -> AnyView + Clone + 'static) {
     }
 }
 
-/// Updates all timestamps of a page; `format_age` returns the age and the full text of a moment.
+/// Updates all timestamps of a page; `format_age` returns the age and the full text of a time.
 pub(crate) fn update_timestamps(page: &Document, format_age: impl Fn(Timestamp) -> (String, String)) {
     for time in elements(page.query_selector_all("main time[datetime]")) {
         let at = time.get_attribute("datetime").and_then(|text| Timestamp::parse_rfc3339(&text));
@@ -56,8 +56,8 @@ pub(crate) fn update_timestamps(page: &Document, format_age: impl Fn(Timestamp) 
             age.set_text_content(Some(&ago));
         }
         let _titled = age.set_attribute("title", &full);
-        if let Ok(Some(moment)) = time.query_selector(".no-js-only") {
-            moment.set_text_content(Some(&full));
+        if let Ok(Some(full_time)) = time.query_selector(".no-js-only") {
+            full_time.set_text_content(Some(&full));
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn mark_stale(is_stale: bool) {
 
 /// Whether the page has fragments to refresh.
 pub(crate) fn has_fragments() -> bool {
-    document().query_selector(FRAGMENTS).is_ok_and(|part| part.is_some())
+    document().query_selector(FRAGMENTS).is_ok_and(|fragment| fragment.is_some())
 }
 
 /// Applies a newly fetched page to the open one, fragment by fragment. Fragments in use are replaced when they no
@@ -111,59 +111,59 @@ impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
         let newest = self.newest.borrow();
         let Some(page) = newest.as_ref() else { return false };
         (self.update_timestamps)(page);
-        let (busy, free): (Vec<_>, Vec<_>) =
-            elements(document().query_selector_all(FRAGMENTS)).partition(|part| part.matches(IN_USE).unwrap_or(false));
+        let (busy, free): (Vec<_>, Vec<_>) = elements(document().query_selector_all(FRAGMENTS))
+            .partition(|fragment| fragment.matches(IN_USE).unwrap_or(false));
         replace_fragments(free.into_iter(), page);
-        let is_new = |(part, new): (&Element, Element)| !part.is_equal_node(Some(&new));
-        busy.iter().filter_map(|part| Some((part, matching_fragment(part, page)?))).any(is_new)
+        let is_new = |(fragment, new): (&Element, Element)| !fragment.is_equal_node(Some(&new));
+        busy.iter().filter_map(|fragment| Some((fragment, matching_fragment(fragment, page)?))).any(is_new)
     }
 }
 
 async fn sleep(length: Duration) {
     #[expect(clippy::disallowed_methods, reason = "it resolves a promise and reads no signal")]
-    let over = Promise::new(&mut |over, _| set_timeout(move || drop(over.call0(&JsValue::NULL)), length));
-    drop(JsFuture::from(over).await);
+    let timeout = Promise::new(&mut |resolve, _| set_timeout(move || drop(resolve.call0(&JsValue::NULL)), length));
+    drop(JsFuture::from(timeout).await);
 }
 
 /// Fetches a page of the dashboard.
 pub(super) async fn fetch_page(address: &str) -> Result<Document, Problem> {
-    let answer = Request::get(address).header(FRAGMENTS_HEADER, "1").send().await.map_err(network_error)?;
-    let status = if answer.redirected() { 401 } else { answer.status() };
+    let response = Request::get(address).header(FRAGMENTS_HEADER, "1").send().await.map_err(network_error)?;
+    let status = if response.redirected() { 401 } else { response.status() };
     if status != 200 {
-        return Err(Problem::new(status, &answer.status_text(), "http_error", answer.status_text()));
+        return Err(Problem::new(status, &response.status_text(), "http_error", response.status_text()));
     }
-    let text = answer.text().await.map_err(network_error)?;
+    let text = response.text().await.map_err(network_error)?;
     let page = DomParser::new().and_then(|parser| parser.parse_from_string(&text, SupportedType::TextHtml));
-    page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the page is none"))
+    page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the response is not a page"))
 }
 
 /// Replaces each fragment by its counterpart in `page`. Returns whether there were any.
 pub(super) fn replace_fragments(fragments: impl Iterator<Item = Element>, page: &Document) -> bool {
-    let mut any = false;
+    let mut has_counterpart = false;
     for fragment in fragments {
-        let Some(part) = matching_fragment(&fragment, page) else { continue };
-        any = true;
+        let Some(counterpart) = matching_fragment(&fragment, page) else { continue };
+        has_counterpart = true;
         // An unchanged fragment keeps its selection, and a screen reader does not read it again.
-        if fragment.is_equal_node(Some(&part)) {
+        if fragment.is_equal_node(Some(&counterpart)) {
             continue;
         }
         // A copy, because the fetched page is needed again if another fragment is in use.
-        let Ok(part) = part.clone_node_with_deep(true) else { continue };
+        let Ok(counterpart) = counterpart.clone_node_with_deep(true) else { continue };
         fragment.set_text_content(None);
-        while let Some(child) = part.first_child() {
+        while let Some(child) = counterpart.first_child() {
             let _moved = fragment.append_child(&child);
         }
     }
-    any
+    has_counterpart
 }
 
 /// The counterpart of a fragment in another page.
-fn matching_fragment(part: &Element, page: &Document) -> Option<Element> {
-    page.query_selector(&format!("[data-part={}]", part.get_attribute("data-part")?)).ok()?
+fn matching_fragment(fragment: &Element, page: &Document) -> Option<Element> {
+    page.query_selector(&format!("[data-part={}]", fragment.get_attribute("data-part")?)).ok()?
 }
 
 /// The elements in a list of nodes.
 pub(super) fn elements<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
-    let at = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |at| list.item(at)));
-    at.filter_map(|node| node?.dyn_into::<Element>().ok())
+    let nodes = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |index| list.item(index)));
+    nodes.filter_map(|node| node?.dyn_into::<Element>().ok())
 }

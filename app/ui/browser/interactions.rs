@@ -43,11 +43,13 @@ pub(crate) fn attach_interactions() {
     });
     listen("click", |target| {
         // Mounted components handle their own events.
-        let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|mount| mount.is_none());
-        let near = |selector| target.closest(selector).ok().flatten().filter(is_ours);
-        if let Some(button) = near(".copy-button") {
+        let is_unmounted = |element: &Element| element.closest("[data-mount]").is_ok_and(|mount| mount.is_none());
+        let enclosing = |selector| target.closest(selector).ok().flatten().filter(is_unmounted);
+        if let Some(button) = enclosing(".copy-button") {
             copy_preceding_text(&button);
-        } else if let Some(notice) = near(".notice .icon-button").and_then(|button| button.closest(".notice").ok()?) {
+        } else if let Some(notice) =
+            enclosing(".notice .icon-button").and_then(|button| button.closest(".notice").ok()?)
+        {
             notice.remove();
         }
     });
@@ -64,11 +66,11 @@ fn copy_preceding_text(button: &Element) {
     status.set_text_content(Some(t().common.copied));
     let _shown = button.class_list().add_1("is-copied");
     let button = button.clone();
-    let over = move || {
+    let reset = move || {
         status.set_text_content(before.as_deref());
         let _removed = button.class_list().remove_1("is-copied");
     };
-    let _planned = set_timeout_with_handle(over, COPIED_NOTICE);
+    let _planned = set_timeout_with_handle(reset, COPIED_NOTICE);
 }
 
 fn listen(event: &str, handler: impl Fn(Element) + 'static) {
@@ -102,8 +104,8 @@ async fn refresh_form_preview(form: &HtmlFormElement, is_newest: impl Fn() -> bo
 
 /// The address of the page for the values of a form; empty fields are left out.
 fn form_url(form: &HtmlFormElement) -> Option<String> {
-    let held = FormData::new_with_form(form).ok()?;
-    let pairs: String = UrlSearchParams::new_with_str_sequence_sequence(&held).ok()?.to_string().into();
-    let filled: Vec<&str> = pairs.split('&').filter(|pair| !pair.ends_with('=')).collect();
-    Some(format!("{}?{}", form.get_attribute("data-live")?, filled.join("&")))
+    let form_data = FormData::new_with_form(form).ok()?;
+    let pairs: String = UrlSearchParams::new_with_str_sequence_sequence(&form_data).ok()?.to_string().into();
+    let non_empty: Vec<&str> = pairs.split('&').filter(|pair| !pair.ends_with('=')).collect();
+    Some(format!("{}?{}", form.get_attribute("data-live")?, non_empty.join("&")))
 }

@@ -60,11 +60,11 @@ pub(crate) fn activate_first(selector: &str) {
 /// Moves the focus to the next or previous row.
 pub(crate) fn move_row_focus(forward: bool) {
     let rows = query_visible(ROW_LINKS);
-    let now = current_row().and_then(|row| rows.iter().position(|link| row.contains(Some(link))));
-    let next = match (now, forward) {
+    let current = current_row().and_then(|row| rows.iter().position(|link| row.contains(Some(link))));
+    let next = match (current, forward) {
         (None, _) => 0,
-        (Some(now), true) => (now + 1).min(rows.len().saturating_sub(1)),
-        (Some(now), false) => now.saturating_sub(1),
+        (Some(current), true) => (current + 1).min(rows.len().saturating_sub(1)),
+        (Some(current), false) => current.saturating_sub(1),
     };
     if let Some(link) = rows.get(next) {
         focus_element(link);
@@ -80,9 +80,9 @@ pub(crate) fn click_in_row(selector: &str) {
 }
 
 /// Selects an option of a list, or opens its link in a new tab.
-pub(crate) fn open_option(id: &str, apart: bool) {
+pub(crate) fn open_option(id: &str, in_new_tab: bool) {
     let Some(option) = query_first(&format!("#{id}")) else { return };
-    match option.get_attribute("href").filter(|_| apart) {
+    match option.get_attribute("href").filter(|_| in_new_tab) {
         // If the browser blocks the tab, it informs the user itself.
         Some(href) => drop(window().open_with_url_and_target(&href, "_blank")),
         None => option.click(),

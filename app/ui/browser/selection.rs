@@ -10,11 +10,14 @@ const SELECT_ALL: &str = ".pick-all";
 pub(crate) fn count_selected(list: &Element) -> u32 {
     let rows = row_checkboxes(list);
     let (all, selected) = (rows.len(), rows.iter().filter(|row| row.checked()).count());
-    if let Some(above) =
-        list.query_selector(SELECT_ALL).ok().flatten().and_then(|above| above.dyn_into::<HtmlInputElement>().ok())
+    if let Some(select_all) = list
+        .query_selector(SELECT_ALL)
+        .ok()
+        .flatten()
+        .and_then(|select_all| select_all.dyn_into::<HtmlInputElement>().ok())
     {
-        above.set_checked(selected > 0 && selected == all);
-        above.set_indeterminate(selected > 0 && selected < all);
+        select_all.set_checked(selected > 0 && selected == all);
+        select_all.set_indeterminate(selected > 0 && selected < all);
     }
     u32::try_from(selected).unwrap_or(u32::MAX)
 }
@@ -22,9 +25,9 @@ pub(crate) fn count_selected(list: &Element) -> u32 {
 /// If the checkbox above the rows was changed, applies its state to all rows.
 pub(crate) fn apply_select_all(event: &Event, list: &Element) {
     let changed = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok());
-    if let Some(above) = changed.filter(|changed| changed.matches(SELECT_ALL).unwrap_or(false)) {
+    if let Some(select_all) = changed.filter(|changed| changed.matches(SELECT_ALL).unwrap_or(false)) {
         for row in row_checkboxes(list) {
-            row.set_checked(above.checked());
+            row.set_checked(select_all.checked());
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn move_row_focus(_forward: bool) {}
 
 pub(crate) fn click_in_row(_selector: &str) {}
 
-pub(crate) fn open_option(_id: &str, _apart: bool) {}
+pub(crate) fn open_option(_id: &str, _in_new_tab: bool) {}
 
 pub(crate) fn scroll_to_option(_id: &str) {}
 

@@ -13,10 +13,10 @@ pub(crate) fn is_visible() -> bool {
 /// Calls the listener when the page becomes visible or hidden, and when its window gets the focus, for as long as the
 /// page is open.
 pub(crate) fn on_visibility_change(listener: impl Fn(bool) + 'static) {
-    let changed = Closure::<dyn Fn()>::new(move || listener(is_visible())).into_js_value();
-    let on = |target: &EventTarget, event| {
-        target.add_event_listener_with_callback(event, changed.unchecked_ref()).unwrap_throw();
+    let callback = Closure::<dyn Fn()>::new(move || listener(is_visible())).into_js_value();
+    let add_listener = |target: &EventTarget, event| {
+        target.add_event_listener_with_callback(event, callback.unchecked_ref()).unwrap_throw();
     };
-    on(&document(), "visibilitychange");
-    on(&window(), "focus");
+    add_listener(&document(), "visibilitychange");
+    add_listener(&window(), "focus");
 }

@@ -17,9 +17,9 @@ pub(crate) struct ValueChange {
 
 /// The changes from one text to the other; empty if one of them is not JSON.
 pub(crate) fn value_changes(before: &str, after: &str) -> Vec<ValueChange> {
-    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
     let mut found = Vec::new();
-    if let (Some(before), Some(after)) = (read(before), read(after)) {
+    if let (Some(before), Some(after)) = (parse(before), parse(after)) {
         compare("", Some(&before), Some(&after), &mut found);
     }
     found
@@ -35,8 +35,8 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
             }
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
-            for at in 0..old.len().max(new.len()) {
-                compare(&format!("{path}[{at}]"), old.get(at), new.get(at), found);
+            for index in 0..old.len().max(new.len()) {
+                compare(&format!("{path}[{index}]"), old.get(index), new.get(index), found);
             }
         }
         (before, after) if before == after => {}

@@ -32,7 +32,7 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
         ops.iter()
             .flat_map(|op| diff.iter_inline_changes(op))
             .map(|change| {
-                let piece = |(changed, text): (bool, std::borrow::Cow<'_, str>)| {
+                let segment = |(changed, text): (bool, std::borrow::Cow<'_, str>)| {
                     (changed, text.trim_end_matches(['\n', '\r']).to_owned())
                 };
                 DiffLine {
@@ -43,7 +43,7 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
                     },
                     old: change.old_index().map(|index| index + 1),
                     new: change.new_index().map(|index| index + 1),
-                    segments: change.iter_strings_lossy().map(piece).filter(|(_, text)| !text.is_empty()).collect(),
+                    segments: change.iter_strings_lossy().map(segment).filter(|(_, text)| !text.is_empty()).collect(),
                 }
             })
             .collect()
@@ -55,21 +55,21 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 pub(crate) fn side_by_side(hunk: Hunk) -> Vec<(Option<DiffLine>, Option<DiffLine>)> {
     let mut pairs: Vec<(Option<DiffLine>, Option<DiffLine>)> = Vec::new();
     // The index of the next removed line that an added line is paired with.
-    let mut open = 0;
+    let mut next_removed = 0;
     for line in hunk {
         match line.change {
             LineChange::Unchanged => {
                 pairs.push((Some(line.clone()), Some(line)));
-                open = pairs.len();
+                next_removed = pairs.len();
             }
             LineChange::Removed => pairs.push((Some(line), None)),
-            LineChange::Added if open < pairs.len() => {
-                pairs[open].1 = Some(line);
-                open += 1;
+            LineChange::Added if next_removed < pairs.len() => {
+                pairs[next_removed].1 = Some(line);
+                next_removed += 1;
             }
             LineChange::Added => {
                 pairs.push((None, Some(line)));
-                open = pairs.len();
+                next_removed = pairs.len();
             }
         }
     }

@@ -53,14 +53,14 @@ pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
 fn string_token(rest: &str) -> (JsonToken, usize) {
     let mut escaped = false;
     let mut end = rest.len();
-    for (at, letter) in rest.char_indices().skip(1) {
+    for (index, letter) in rest.char_indices().skip(1) {
         match letter {
             '\n' => {
-                end = at;
+                end = index;
                 break;
             }
             '"' if !escaped => {
-                end = at + 1;
+                end = index + 1;
                 break;
             }
             _ => escaped = letter == '\\' && !escaped,
@@ -75,8 +75,8 @@ pub(crate) fn pretty_print(text: &str) -> String {
     let mut formatted = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
     let tokens: Vec<_> = tokenize(text).into_iter().filter(|(token, _)| *token != JsonToken::Whitespace).collect();
-    for (at, (_, text)) in tokens.iter().enumerate() {
-        let next = tokens.get(at + 1).map_or("", |(_, next)| *next);
+    for (index, (_, text)) in tokens.iter().enumerate() {
+        let next = tokens.get(index + 1).map_or("", |(_, next)| *next);
         formatted.push_str(text);
         let (opens, closes) = (matches!(*text, "{" | "["), matches!(next, "}" | "]"));
         if *text == ":" {

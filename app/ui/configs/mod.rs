@@ -9,8 +9,8 @@ pub(crate) fn format_for_display(name: &str, text: &str) -> String {
     if !is_json(name) {
         return text.to_owned();
     }
-    let hidden = json::redact(text);
-    if hidden.trim_end().contains('\n') { hidden } else { json::pretty_print(&hidden) }
+    let redacted = json::redact(text);
+    if redacted.trim_end().contains('\n') { redacted } else { json::pretty_print(&redacted) }
 }
 
 /// Whether the name is that of a JSON file.

@@ -99,15 +99,15 @@ impl LiveUpdates {
                 last_item_id: 0,
             }),
         };
-        let topics = Memo::new(move |_| live.subscriptions.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
-        Effect::new(move |begun: Option<()>| {
+        let topics = Memo::new(move |_| live.subscriptions.with(|counts| counts.keys().cloned().collect::<Topics>()));
+        Effect::new(move |previous_run: Option<()>| {
             // Read, not only tracked: a memo that is never read does not notify of changes.
             let topics = topics.get();
             if !signed_in {
                 return;
             }
             live.handle(StreamInput::SetTopics(topics));
-            if begun.is_none() {
+            if previous_run.is_none() {
                 live.start();
             }
         });
@@ -130,7 +130,7 @@ impl LiveUpdates {
     /// The staleness to show: the earliest [`Staleness::Stale`], else [`Staleness::NotFound`]; none if everything is
     /// current.
     pub fn staleness(self) -> Option<Staleness> {
-        self.stale_items.with(|old| old.values().min().copied())
+        self.stale_items.with(|items| items.values().min().copied())
     }
 
     /// Whether the page may show outdated values.
@@ -146,11 +146,11 @@ impl LiveUpdates {
     }
 
     /// Records whether a shown item is out of date.
-    fn set_staleness(self, shown: usize, old: Option<Staleness>) {
-        if self.stale_items.try_with_untracked(|all| all.get(&shown).copied()) != Some(old) {
-            self.stale_items.try_update(|all| match old {
-                Some(old) => all.insert(shown, old),
-                None => all.remove(&shown),
+    fn set_staleness(self, item_id: usize, staleness: Option<Staleness>) {
+        if self.stale_items.try_with_untracked(|all| all.get(&item_id).copied()) != Some(staleness) {
+            self.stale_items.try_update(|all| match staleness {
+                Some(staleness) => all.insert(item_id, staleness),
+                None => all.remove(&item_id),
             });
         }
     }
@@ -159,14 +159,14 @@ impl LiveUpdates {
     /// may have changed.
     pub fn subscribe(self, topic: &Topic) -> Memo<u64> {
         let topic = topic.to_string();
-        let wanted = topic.clone();
+        let subscribed_topic = topic.clone();
         Effect::new(move |_| {
-            self.subscriptions.update(|all| *all.entry(wanted.clone()).or_default() += 1);
-            let left = wanted.clone();
+            self.subscriptions.update(|all| *all.entry(subscribed_topic.clone()).or_default() += 1);
+            let dropped_topic = subscribed_topic.clone();
             on_cleanup(move || {
-                self.subscriptions.try_update(|all| match all.get_mut(&left) {
+                self.subscriptions.try_update(|all| match all.get_mut(&dropped_topic) {
                     Some(count) if *count > 1 => *count -= 1,
-                    _ => drop(all.remove(&left)),
+                    _ => drop(all.remove(&dropped_topic)),
                 });
             });
         });
@@ -184,7 +184,7 @@ impl LiveUpdates {
         match action {
             StreamAction::Open { topics, after } => self.open(&topics, after),
             StreamAction::Close => self.close(None),
-            StreamAction::SetStatus(link) => self.status.set(link),
+            StreamAction::SetStatus(status) => self.status.set(status),
             StreamAction::Changed(topics) => self.queue_changes(topics),
             StreamAction::Refetch => self.resyncs.update(|count| *count += 1),
             StreamAction::RetryAfter(wait) => after(wait, self.state, move || self.handle(StreamInput::RetryDue)),

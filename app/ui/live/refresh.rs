@@ -25,9 +25,9 @@ where
 {
     let value = RwSignal::new(first);
     let fetch = move || -> RefreshFuture {
-        let answer = fetch();
+        let response = fetch();
         Box::pin(async move {
-            value.try_set(answer.await?);
+            value.try_set(response.await?);
             Ok(())
         })
     };
@@ -43,12 +43,12 @@ pub(crate) type RefreshFuture = Pin<Box<dyn Future<Output = Result<(), Problem>>
 pub(crate) fn on_change(topics: &[Topic], pace: Duration, fetch: Box<dyn Fn() -> RefreshFuture>) {
     let live = use_live();
     let versions: Vec<_> = topics.iter().map(|topic| live.subscribe(topic)).collect();
-    let shown = live.state.try_update_value(|state| {
+    let item_id = live.state.try_update_value(|state| {
         state.last_item_id += 1;
         state.last_item_id
     });
-    let shown = shown.unwrap_or_default();
-    let refresh = Rc::new(Refresher { state: StoredValue::default(), live, item_id: shown, min_interval: pace, fetch });
+    let item_id = item_id.unwrap_or_default();
+    let refresh = Rc::new(Refresher { state: StoredValue::default(), live, item_id, min_interval: pace, fetch });
     Effect::new(move |last: Option<(u64, bool)>| {
         let version = versions.iter().map(Get::get).sum();
         let is_live = live.status.get() == StreamStatus::Live;
@@ -60,7 +60,7 @@ pub(crate) fn on_change(topics: &[Topic], pace: Duration, fetch: Box<dyn Fn() ->
         }
         (version, is_live)
     });
-    on_cleanup(move || live.set_staleness(shown, None));
+    on_cleanup(move || live.set_staleness(item_id, None));
 }
 
 struct Refresher {
@@ -80,28 +80,30 @@ impl Refresher {
         match action {
             None => {}
             Some(RefreshAction::Fetch) => {
-                let began = browser::now();
-                let answer = (self.fetch)();
+                let started_at = browser::now();
+                let response = (self.fetch)();
                 spawn_local(async move {
-                    let event = self.classify_result(answer.await, began);
+                    let event = self.classify_result(response.await, started_at);
                     // By then the new value is rendered.
                     after(Duration::ZERO, self.state, move || {
                         let rendered = RefreshEvent::Rendered {
-                            after: elapsed_since(began, browser::now()),
+                            after: elapsed_since(started_at, browser::now()),
                             pace: self.min_interval,
                         };
                         self.handle(event.unwrap_or(rendered));
                     });
                 });
             }
-            Some(RefreshAction::Wait(rest)) => after(rest, self.state, move || self.handle(RefreshEvent::TimerElapsed)),
+            Some(RefreshAction::Wait(pause)) => {
+                after(pause, self.state, move || self.handle(RefreshEvent::TimerElapsed))
+            }
         }
     }
 
     /// Records whether the value is out of date after a response. Returns a failure event, unless there is a value or
-    /// it is known to be gone.
-    fn classify_result(&self, answer: Result<(), Problem>, began: Timestamp) -> Option<RefreshEvent> {
-        let Err(problem) = answer else {
+    /// it is known to be deleted.
+    fn classify_result(&self, response: Result<(), Problem>, started_at: Timestamp) -> Option<RefreshEvent> {
+        let Err(problem) = response else {
             self.set_staleness(None);
             return None;
         };
@@ -116,16 +118,16 @@ impl Refresher {
             _ => {
                 let since = self.live.stale_items.try_with_untracked(|all| all.get(&self.item_id).copied()).flatten();
                 let since = since.filter(|old| *old != Staleness::NotFound);
-                self.set_staleness(Some(since.unwrap_or(Staleness::Stale(began))));
+                self.set_staleness(Some(since.unwrap_or(Staleness::Stale(started_at))));
             }
         }
         Some(RefreshEvent::Failed { again: problem.status != 401 })
     }
 
     /// Does nothing once the owner is disposed: the value is no longer shown.
-    fn set_staleness(&self, old: Option<Staleness>) {
+    fn set_staleness(&self, staleness: Option<Staleness>) {
         if self.state.try_get_value().is_some() {
-            self.live.set_staleness(self.item_id, old);
+            self.live.set_staleness(self.item_id, staleness);
         }
     }
 }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 /// The pause after a fetch, as a multiple of the time that it took to fetch and render.
-const REST_FACTOR: u32 = 3;
+const PAUSE_FACTOR: u32 = 3;
 /// The longest pause after a slow fetch.
-const MAX_REST: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// The longest delay after a failure, in seconds.
 const MAX_BACKOFF_SECONDS: u64 = 30;
 
@@ -64,9 +64,10 @@ impl RefreshState {
             }
             (Self::Fetching { failed, .. }, RefreshEvent::Changed) => (Self::Fetching { changed: true, failed }, None),
             (Self::CoolingDown { .. }, RefreshEvent::Changed) => (Self::CoolingDown { changed: true }, None),
-            (Self::Fetching { changed, .. }, RefreshEvent::Rendered { after, pace }) => {
-                (Self::CoolingDown { changed }, Some(RefreshAction::Wait(MAX_REST.min(after * REST_FACTOR).max(pace))))
-            }
+            (Self::Fetching { changed, .. }, RefreshEvent::Rendered { after, pace }) => (
+                Self::CoolingDown { changed },
+                Some(RefreshAction::Wait(MAX_PAUSE.min(after * PAUSE_FACTOR).max(pace))),
+            ),
             (Self::Fetching { failed, .. }, RefreshEvent::Failed { again }) => {
                 let failed = failed.saturating_add(1);
                 (Self::BackingOff { failed }, again.then(|| RefreshAction::Wait(retry_delay(failed))))
@@ -85,7 +86,7 @@ mod tests {
     const SHOWN: RefreshEvent = RefreshEvent::Rendered { after: Duration::from_millis(20), pace: Duration::ZERO };
 
     /// The actions that follow from a sequence of events.
-    fn done(events: &[RefreshEvent]) -> Vec<Option<RefreshAction>> {
+    fn actions_for(events: &[RefreshEvent]) -> Vec<Option<RefreshAction>> {
         let step = |state: &mut RefreshState, event: &RefreshEvent| {
             let (next, action) = state.handle(*event);
             *state = next;
@@ -96,16 +97,16 @@ mod tests {
 
     #[test]
     fn change_is_fetched_immediately_and_once_at_a_time() {
-        let rest = Some(RefreshAction::Wait(Duration::from_millis(60)));
+        let pause = Some(RefreshAction::Wait(Duration::from_millis(60)));
         assert_eq!(
-            done(&[RefreshEvent::Changed, RefreshEvent::Changed, RefreshEvent::Changed, SHOWN]),
-            [Some(RefreshAction::Fetch), None, None, rest]
+            actions_for(&[RefreshEvent::Changed, RefreshEvent::Changed, RefreshEvent::Changed, SHOWN]),
+            [Some(RefreshAction::Fetch), None, None, pause]
         );
     }
 
     #[test]
     fn change_during_a_refresh_is_fetched_after_the_pause() {
-        let after = |events: &[RefreshEvent]| *done(events).last().unwrap();
+        let after = |events: &[RefreshEvent]| *actions_for(events).last().unwrap();
         assert_eq!(after(&[RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed]), None);
         assert_eq!(
             after(&[RefreshEvent::Changed, RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed]),
@@ -124,16 +125,16 @@ mod tests {
     #[test]
     fn pause_after_a_refresh_is_limited() {
         let slow = RefreshEvent::Rendered { after: Duration::from_mins(1), pace: Duration::ZERO };
-        assert_eq!(done(&[RefreshEvent::Changed, slow]).pop(), Some(Some(RefreshAction::Wait(MAX_REST))));
+        assert_eq!(actions_for(&[RefreshEvent::Changed, slow]).pop(), Some(Some(RefreshAction::Wait(MAX_PAUSE))));
     }
 
     #[test]
     fn changes_within_the_pace_wait_for_its_end() {
         let paced = RefreshEvent::Rendered { after: Duration::from_millis(20), pace: Duration::from_secs(5) };
-        let rest = Some(RefreshAction::Wait(Duration::from_secs(5)));
+        let pause = Some(RefreshAction::Wait(Duration::from_secs(5)));
         let events =
             [RefreshEvent::Changed, paced, RefreshEvent::Changed, RefreshEvent::Changed, RefreshEvent::TimerElapsed];
-        assert_eq!(done(&events), [Some(RefreshAction::Fetch), rest, None, None, Some(RefreshAction::Fetch)]);
+        assert_eq!(actions_for(&events), [Some(RefreshAction::Fetch), pause, None, None, Some(RefreshAction::Fetch)]);
     }
 
     #[test]
@@ -141,7 +142,7 @@ mod tests {
         let failed = RefreshEvent::Failed { again: true };
         let mut events = vec![RefreshEvent::Changed];
         events.extend([failed, RefreshEvent::Changed, RefreshEvent::TimerElapsed].repeat(7));
-        let pauses: Vec<u64> = done(&events)
+        let pauses: Vec<u64> = actions_for(&events)
             .into_iter()
             .filter_map(|action| match action? {
                 RefreshAction::Wait(pause) => Some(pause.as_secs()),
@@ -152,14 +153,14 @@ mod tests {
         assert_eq!(retry_delay(u32::MAX), Duration::from_secs(30));
         // A success resets the delay.
         events.extend([SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Changed, failed]);
-        assert_eq!(done(&events).pop(), Some(Some(RefreshAction::Wait(Duration::from_secs(1)))));
+        assert_eq!(actions_for(&events).pop(), Some(Some(RefreshAction::Wait(Duration::from_secs(1)))));
     }
 
     #[test]
     fn reconnected_server_is_requested_immediately() {
         let failed = [RefreshEvent::Changed, RefreshEvent::Failed { again: true }, RefreshEvent::Reconnected];
-        assert_eq!(done(&failed).pop(), Some(Some(RefreshAction::Fetch)));
-        let rejected = done(&[
+        assert_eq!(actions_for(&failed).pop(), Some(Some(RefreshAction::Fetch)));
+        let rejected = actions_for(&[
             RefreshEvent::Changed,
             RefreshEvent::Failed { again: false },
             RefreshEvent::Changed,
@@ -167,7 +168,7 @@ mod tests {
         ]);
         assert_eq!(rejected, [Some(RefreshAction::Fetch), None, None, Some(RefreshAction::Fetch)]);
         assert_eq!(
-            done(&[RefreshEvent::Reconnected, RefreshEvent::Changed, RefreshEvent::Reconnected]),
+            actions_for(&[RefreshEvent::Reconnected, RefreshEvent::Changed, RefreshEvent::Reconnected]),
             [None, Some(RefreshAction::Fetch), None]
         );
     }
@@ -175,13 +176,13 @@ mod tests {
     #[test]
     fn last_change_is_always_fetched() {
         // In each sequence of six events, the last change is followed by a request, once all timers and responses have
-        // come.
+        // arrived.
         let kinds = [RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Failed { again: true }];
         for number in 0..4_usize.pow(6) {
             let events: Vec<RefreshEvent> = (0..6).map(|digit| kinds[number / 4_usize.pow(digit) % 4]).collect();
             let ending = [SHOWN, RefreshEvent::TimerElapsed, SHOWN, RefreshEvent::TimerElapsed];
             let all: Vec<RefreshEvent> = events.iter().copied().chain(ending).collect();
-            let actions = done(&all);
+            let actions = actions_for(&all);
             let Some(last) = all.iter().rposition(|event| *event == RefreshEvent::Changed) else { continue };
             assert!(actions[last..].contains(&Some(RefreshAction::Fetch)), "{events:?}");
         }

@@ -111,8 +111,8 @@ impl StreamState {
 
     /// Opens a stream, unless the current one covers all topics of the page; additional ones do no harm.
     fn open_if_needed(&mut self, now: Timestamp) -> Vec<StreamAction> {
-        let is_enough = self.stream.as_ref().is_some_and(|open| self.topics.is_subset(&open.topics));
-        if self.is_visible && !is_enough { self.open(now) } else { Vec::new() }
+        let covers_topics = self.stream.as_ref().is_some_and(|open| self.topics.is_subset(&open.topics));
+        if self.is_visible && !covers_topics { self.open(now) } else { Vec::new() }
     }
 
     fn open(&mut self, now: Timestamp) -> Vec<StreamAction> {

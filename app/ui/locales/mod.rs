@@ -1,10 +1,10 @@
 //! Every sentence that the dashboard shows, by language and page.
 //!
-//! They are in `app/locales/*.json`; a language that lacks one does not compile. The server contains all languages. A document
-//! contains the sentences of its own language ([`Language::embedded`], [`Language::read`]), so that the browser part
-//! contains none.
+//! They are in `app/locales/*.json`; a language that lacks one does not compile. The server contains all languages. A
+//! document contains the sentences of its own language ([`Language::embedded`], [`Language::read`]), so that the
+//! browser part contains none.
 //!
-//! Machine words (status words of the API, ids, commands) are not translated; their display words are.
+//! Words of the API, ids and commands are not translated; the labels that are shown for them are.
 
 mod numbers;
 #[cfg(feature = "ssr")]
@@ -22,7 +22,7 @@ use words::ServerPages;
 
 use super::prefs::Locale;
 
-/// A language: its sentences, and how it writes numbers and moments ([`super::format`]).
+/// A language: its sentences, and how it writes numbers and times ([`super::format`]).
 #[derive(Debug)]
 pub(crate) struct Language {
     pub locale: Locale,
@@ -108,7 +108,7 @@ mod tests {
             let written = Language::of(locale);
             let read = Language::read(written.embedded().leak());
             assert_eq!(format!("{read:?}"), format!("{written:?}"));
-            assert_eq!(read.problem.request_id.of("r"), written.problem.request_id.of("r"), "nothing is left over");
+            assert_eq!(read.problem.request_id.of("r"), written.problem.request_id.of("r"), "no sentence is left");
         }
     }
 
@@ -123,9 +123,9 @@ mod tests {
                 continue;
             }
             for pair in letters.windows(2) {
-                let touch = is_latin(pair[0]) && is_chinese(pair[1]) || is_chinese(pair[0]) && is_latin(pair[1]);
+                let lacks_blank = is_latin(pair[0]) && is_chinese(pair[1]) || is_chinese(pair[0]) && is_latin(pair[1]);
                 let counts = pair[0] == '}' && "个次行项条步位处天".contains(pair[1]);
-                assert!(!touch && !counts, "{sentence}: a blank is missing in {pair:?}");
+                assert!(!lacks_blank && !counts, "{sentence}: a blank is missing in {pair:?}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::ui::prefs::Locale;
 
 impl Locale {
-    /// Between whole and part.
+    /// The decimal separator.
     const fn decimal(self) -> char {
         match self {
             Self::En | Self::Hi | Self::Ja | Self::Zh => '.',
@@ -11,7 +11,7 @@ impl Locale {
         }
     }
 
-    /// Between groups of digits.
+    /// The separator between groups of digits.
     const fn separator(self) -> char {
         match self {
             Self::En | Self::Hi | Self::Ja | Self::Zh => ',',
@@ -22,7 +22,7 @@ impl Locale {
     /// A whole number: `12,400`, `12.400`, `12,34,567`.
     pub(crate) fn integer(self, number: u64) -> String {
         let digits = number.to_string();
-        // Spanish groups from five digits on.
+        // Spanish groups only numbers of at least five digits.
         if self == Self::Es && digits.len() < 5 {
             return digits;
         }
@@ -36,22 +36,22 @@ impl Locale {
         text
     }
 
-    /// Whether a group of digits begins so far from the right.
-    const fn begins_group(self, left: usize) -> bool {
+    /// Whether a group of digits begins if this many digits are left.
+    const fn begins_group(self, digits_left: usize) -> bool {
         match self {
             // Thousands, then hundreds of them: lakh and crore.
-            Self::Hi => left == 3 || (left > 3 && left % 2 == 1),
-            _ => left.is_multiple_of(3),
+            Self::Hi => digits_left == 3 || (digits_left > 3 && digits_left % 2 == 1),
+            _ => digits_left.is_multiple_of(3),
         }
     }
 
-    /// A number with this many digits behind the point.
+    /// A number with this many digits after the decimal separator.
     pub(crate) fn fixed(self, value: f64, digits: usize) -> String {
         let text = format!("{value:.digits$}");
         if self.decimal() == '.' { text } else { text.replace('.', ",") }
     }
 
-    /// A share of 100: `41%`, `41 %`.
+    /// A percentage: `41%`, `41 %`.
     pub(crate) fn with_percent_sign(self, number: &str) -> String {
         if self == Self::Es { format!("{number}\u{a0}%") } else { format!("{number}%") }
     }

@@ -8,20 +8,20 @@ use crate::ui::prefs::Locale;
 /// A sentence.
 pub(crate) type Text = &'static str;
 
-/// A sentence with places: `{0}`, `{1}` and so on, in any order.
+/// A sentence with placeholders: `{0}`, `{1}` and so on, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Phrase(Text);
 
 impl Phrase {
-    /// The sentence about one thing.
-    pub fn of(self, thing: impl Display) -> String {
-        fill(self.0, &[&thing.to_string()])
+    /// The sentence with this value as `{0}`.
+    pub fn of(self, value: impl Display) -> String {
+        fill(self.0, &[&value.to_string()])
     }
 
-    /// The sentence about several.
-    pub fn with(self, things: &[&dyn Display]) -> String {
-        let things: Vec<_> = things.iter().map(ToString::to_string).collect();
-        fill(self.0, &things.iter().map(String::as_str).collect::<Vec<_>>())
+    /// The sentence with several values.
+    pub fn with(self, values: &[&dyn Display]) -> String {
+        let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+        fill(self.0, &values.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
@@ -29,45 +29,45 @@ impl Phrase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
     locale: Locale,
-    /// In the order of [`super::words::FORMS`], with tabs between them. An empty form is as the first.
+    /// In the order of [`super::words::FORMS`], with tabs between them. An empty form is the same as the first.
     forms: Text,
 }
 
 impl Count {
-    /// The sentence about so many.
+    /// The sentence for this number.
     pub fn of(self, count: u64) -> String {
         self.with(count, "")
     }
 
-    /// The sentence about so many, and something else, which is `{1}`.
-    pub fn with(self, count: u64, thing: &str) -> String {
-        self.about(count, &self.locale.integer(count), thing)
+    /// The sentence for this number, with another value as `{1}`.
+    pub fn with(self, count: u64, value: &str) -> String {
+        self.about(count, &self.locale.integer(count), value)
     }
 
-    /// The sentence about so many, who are called so, which is `{0}`, and something else, which is `{1}`.
-    pub fn about(self, count: u64, subject: &str, thing: &str) -> String {
+    /// The sentence in the form for this number, with these values as `{0}` and `{1}`.
+    pub fn about(self, count: u64, number: &str, value: &str) -> String {
         let mut forms = self.forms.split('\t');
         let first = forms.next().unwrap_or_default();
         let index = plurals::form(self.locale, count);
         let form = index.checked_sub(1).and_then(|index| forms.nth(index)).filter(|form| !form.is_empty());
-        fill(form.unwrap_or(first), &[subject, thing])
+        fill(form.unwrap_or(first), &[number, value])
     }
 }
 
-fn fill(pattern: &str, things: &[&str]) -> String {
+fn fill(pattern: &str, values: &[&str]) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
-        let (index, behind) = after.split_once('}').unwrap_or((after, ""));
-        text.push_str(index.parse().ok().and_then(|index: usize| things.get(index)).copied().unwrap_or_default());
-        rest = behind;
+        let (index, after_placeholder) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(index.parse().ok().and_then(|index: usize| values.get(index)).copied().unwrap_or_default());
+        rest = after_placeholder;
     }
     text.push_str(rest);
     text
 }
 
-/// The sentences of a language, one a line, in the order in which the structs of [`super::words`] take them.
+/// The sentences of a language, one a line, in the order in which the structs of [`super::words`] read them.
 pub(crate) struct List {
     locale: Locale,
     lines: std::str::Split<'static, char>,
@@ -78,7 +78,7 @@ impl List {
         Self { locale, lines: lines.split('\n') }
     }
 
-    #[inline(never)] // or each of hundreds of places would hold all of it
+    #[inline(never)] // otherwise its code would be repeated at hundreds of calls
     pub fn text(&mut self) -> Text {
         self.lines.next().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! The sentences by page: structs that the build makes of `app/locales/en.json` (`build/generate.rs`), with its keys. What
-//! only the server renders (`server_pages`) stays out of the browser's half.
+//! The sentences by page: structs that the build generates from `app/locales/en.json` (`build/generate.rs`), with its keys.
+//! Sentences that only the server renders (`server_pages`) are not in the browser part.
 
 #![expect(clippy::struct_field_names, reason = "keys of a page may begin with its name")]
 

@@ -12,23 +12,23 @@ pub(crate) struct MarkedSpan {
 
 /// Splits spans where marks begin and end. Marks are ranges of characters, in ascending order.
 pub(crate) fn highlight(spans: Vec<StyledSpan>, marks: &[(u32, u32)]) -> Vec<MarkedSpan> {
-    let mut found: Vec<MarkedSpan> = Vec::new();
+    let mut marked_spans: Vec<MarkedSpan> = Vec::new();
     let mut marks = marks.iter().copied().peekable();
-    let mut at = 0;
+    let mut position = 0;
     for StyledSpan { style, text } in spans {
-        let mut begun = true;
+        let mut is_span_start = true;
         for c in text.chars() {
-            while marks.next_if(|(_, end)| *end <= at).is_some() {}
-            let marked = marks.peek().is_some_and(|(start, _)| *start <= at);
-            at += 1;
-            match found.last_mut().filter(|last| !begun && last.marked == marked) {
+            while marks.next_if(|(_, end)| *end <= position).is_some() {}
+            let marked = marks.peek().is_some_and(|(start, _)| *start <= position);
+            position += 1;
+            match marked_spans.last_mut().filter(|last| !is_span_start && last.marked == marked) {
                 Some(last) => last.text.push(c),
-                None => found.push(MarkedSpan { style, marked, text: c.to_string() }),
+                None => marked_spans.push(MarkedSpan { style, marked, text: c.to_string() }),
             }
-            begun = false;
+            is_span_start = false;
         }
     }
-    found
+    marked_spans
 }
 
 #[cfg(test)]
@@ -36,22 +36,22 @@ mod tests {
     use super::*;
     use crate::domain::log_text::styled_spans;
 
-    fn shown(line: &str, marks: &[(u32, u32)]) -> String {
-        let piece = |piece: MarkedSpan| match (piece.style, piece.marked) {
-            (style, false) if style == TextStyle::default() => piece.text,
-            (style, true) if style == TextStyle::default() => format!("[{}]", piece.text),
-            (_, false) => format!("<{}>", piece.text),
-            (_, true) => format!("<[{}]>", piece.text),
+    fn marked_text(line: &str, marks: &[(u32, u32)]) -> String {
+        let describe = |span: MarkedSpan| match (span.style, span.marked) {
+            (style, false) if style == TextStyle::default() => span.text,
+            (style, true) if style == TextStyle::default() => format!("[{}]", span.text),
+            (_, false) => format!("<{}>", span.text),
+            (_, true) => format!("<[{}]>", span.text),
         };
-        highlight(styled_spans(line), marks).into_iter().map(piece).collect()
+        highlight(styled_spans(line), marks).into_iter().map(describe).collect()
     }
 
     #[test]
     fn marks_cut_spans_and_spans_cut_marks() {
-        assert_eq!(shown("plain", &[]), "plain");
-        assert_eq!(shown("aébc", &[(1, 2), (3, 4)]), "a[é]b[c]");
-        assert_eq!(shown("a\u{1b}[31mbcd\u{1b}[0me", &[(0, 2), (3, 9)]), "[a]<[b]><c><[d]>[e]");
-        assert_eq!(shown("abc", &[(0, 1), (1, 2)]), "[ab]c");
-        assert_eq!(shown("", &[(0, 4)]), "");
+        assert_eq!(marked_text("plain", &[]), "plain");
+        assert_eq!(marked_text("aébc", &[(1, 2), (3, 4)]), "a[é]b[c]");
+        assert_eq!(marked_text("a\u{1b}[31mbcd\u{1b}[0me", &[(0, 2), (3, 9)]), "[a]<[b]><c><[d]>[e]");
+        assert_eq!(marked_text("abc", &[(0, 1), (1, 2)]), "[ab]c");
+        assert_eq!(marked_text("", &[(0, 4)]), "");
     }
 }

@@ -41,19 +41,19 @@ impl LineCache {
     pub fn insert(&mut self, lines: LogLines) {
         self.insertions += 1;
         self.total = lines.total;
-        for (at, line) in (lines.from.saturating_sub(1)..).zip(lines.lines) {
-            let page = self.pages.entry(at / PAGE_LINES).or_default();
+        for (number, line) in (lines.from.saturating_sub(1)..).zip(lines.lines) {
+            let page = self.pages.entry(number / PAGE_LINES).or_default();
             page.last_insertion = self.insertions;
             if page.generation != self.generation {
                 *page = CachePage { last_insertion: self.insertions, generation: self.generation, lines: Vec::new() };
             }
-            let index = usize::try_from(at % PAGE_LINES).unwrap_or_default();
+            let index = usize::try_from(number % PAGE_LINES).unwrap_or_default();
             if page.lines.len() <= index {
                 page.lines.resize(index + 1, None);
             }
-            let held = &mut page.lines[index];
-            if held.as_ref().is_none_or(|held| *held.line != line) {
-                *held = Some(CachedLine { revision: self.insertions, line: Arc::new(line) });
+            let cached = &mut page.lines[index];
+            if cached.as_ref().is_none_or(|cached| *cached.line != line) {
+                *cached = Some(CachedLine { revision: self.insertions, line: Arc::new(line) });
             }
         }
         self.pages.retain(|number, _| number * PAGE_LINES < lines.total);
@@ -69,16 +69,17 @@ impl LineCache {
     }
 
     /// The cached line with this number.
-    pub fn get(&self, at: u64) -> Option<&CachedLine> {
-        self.pages.get(&(at / PAGE_LINES))?.lines.get(usize::try_from(at % PAGE_LINES).ok()?)?.as_ref()
+    pub fn get(&self, number: u64) -> Option<&CachedLine> {
+        self.pages.get(&(number / PAGE_LINES))?.lines.get(usize::try_from(number % PAGE_LINES).ok()?)?.as_ref()
     }
 
     /// The lines to request so that `first..end` is complete: the first one, and how many; none if nothing is missing.
     /// The range begins with the first missing line and ends with the page of the last one.
     pub fn missing_range(&self, first: u64, end: u64) -> Option<(u64, u64)> {
         let end = end.min(self.total);
-        let page = |at: u64| self.pages.get(&(at / PAGE_LINES)).filter(|page| page.generation == self.generation);
-        let is_missing = |at: &u64| page(*at).is_none() || self.get(*at).is_none();
+        let page =
+            |number: u64| self.pages.get(&(number / PAGE_LINES)).filter(|page| page.generation == self.generation);
+        let is_missing = |number: &u64| page(*number).is_none() || self.get(*number).is_none();
         let from = (first..end).find(is_missing)?;
         let from = if page(from).is_some() { from } else { from / PAGE_LINES * PAGE_LINES };
         let last = (from..end).rev().find(is_missing).unwrap_or(from);
@@ -106,62 +107,66 @@ mod tests {
     }
 
     fn numbered(from: u64, end: u64, total: u64) -> LogLines {
-        log_lines(from, (from..end).map(|at| at.to_string()), total)
+        log_lines(from, (from..end).map(|number| number.to_string()), total)
     }
 
-    fn text(store: &LineCache, at: u64) -> Option<&str> {
-        store.get(at).map(|held| held.line.text.as_str())
+    fn text(cache: &LineCache, number: u64) -> Option<&str> {
+        cache.get(number).map(|cached| cached.line.text.as_str())
     }
 
     #[test]
     fn missing_lines_are_requested_in_pages() {
-        let mut store = LineCache { total: 1_000_000, ..LineCache::default() };
-        assert_eq!(store.missing_range(500_000, 500_040), Some((499_968, 2 * PAGE_LINES - 128)));
-        store.insert(numbered(499_968, 500_096, 1_000_000));
-        assert_eq!(store.missing_range(500_000, 500_040), None);
-        assert_eq!(text(&store, 500_017), Some("500017"));
-        assert_eq!(store.missing_range(500_090, 500_130), Some((500_096, PAGE_LINES)));
-        assert_eq!(store.missing_range(499_900, 500_130), Some((499_840, 500_224 - 499_840)));
-        assert_eq!(store.missing_range(999_990, 1_000_050), Some((999_936, PAGE_LINES)), "no line is behind the last");
+        let mut cache = LineCache { total: 1_000_000, ..LineCache::default() };
+        assert_eq!(cache.missing_range(500_000, 500_040), Some((499_968, 2 * PAGE_LINES - 128)));
+        cache.insert(numbered(499_968, 500_096, 1_000_000));
+        assert_eq!(cache.missing_range(500_000, 500_040), None);
+        assert_eq!(text(&cache, 500_017), Some("500017"));
+        assert_eq!(cache.missing_range(500_090, 500_130), Some((500_096, PAGE_LINES)));
+        assert_eq!(cache.missing_range(499_900, 500_130), Some((499_840, 500_224 - 499_840)));
+        assert_eq!(
+            cache.missing_range(999_990, 1_000_050),
+            Some((999_936, PAGE_LINES)),
+            "no line follows the last one"
+        );
         // After a response that is shorter than requested, the rest is requested next.
-        store.insert(numbered(0, 3, 1_000_000));
-        assert_eq!(store.missing_range(0, 40), Some((3, PAGE_LINES - 3)));
+        cache.insert(numbered(0, 3, 1_000_000));
+        assert_eq!(cache.missing_range(0, 40), Some((3, PAGE_LINES - 3)));
         // After a response that starts within a page, the lines before it are still missing.
-        store.insert(numbered(10, 12, 1_000_000));
-        assert_eq!((text(&store, 2), text(&store, 5), text(&store, 10)), (Some("2"), None, Some("10")));
-        assert_eq!(store.missing_range(0, 12), Some((3, PAGE_LINES - 3)));
+        cache.insert(numbered(10, 12, 1_000_000));
+        assert_eq!((text(&cache, 2), text(&cache, 5), text(&cache, 10)), (Some("2"), None, Some("10")));
+        assert_eq!(cache.missing_range(0, 12), Some((3, PAGE_LINES - 3)));
     }
 
     #[test]
     fn growing_last_line_changes_only_itself() {
-        let mut store = LineCache::default();
-        store.insert(log_lines(0, ["one".into(), "tw".into()], 2));
-        let revisions = |store: &LineCache| [0, 1].map(|at| store.get(at).expect("it is held").revision);
-        let before = revisions(&store);
-        store.insert(log_lines(0, ["one".into(), "two".into(), "three".into()], 3));
-        assert_eq!((text(&store, 1), text(&store, 2), store.total), (Some("two"), Some("three"), 3));
-        let after = revisions(&store);
+        let mut cache = LineCache::default();
+        cache.insert(log_lines(0, ["one".into(), "tw".into()], 2));
+        let revisions = |cache: &LineCache| [0, 1].map(|number| cache.get(number).expect("it is cached").revision);
+        let before = revisions(&cache);
+        cache.insert(log_lines(0, ["one".into(), "two".into(), "three".into()], 3));
+        assert_eq!((text(&cache, 1), text(&cache, 2), cache.total), (Some("two"), Some("three"), 3));
+        let after = revisions(&cache);
         assert!(after[0] == before[0] && after[1] > before[1]);
     }
 
     #[test]
     fn line_cache_keeps_the_newest_pages_only() {
-        let mut store = LineCache::default();
+        let mut cache = LineCache::default();
         for page in 0..MAX_PAGES as u64 + 5 {
-            store.insert(numbered(page * PAGE_LINES, (page + 1) * PAGE_LINES, 1_000_000));
+            cache.insert(numbered(page * PAGE_LINES, (page + 1) * PAGE_LINES, 1_000_000));
         }
-        assert_eq!(store.pages.len(), MAX_PAGES);
-        assert_eq!((text(&store, 0), text(&store, 5 * PAGE_LINES)), (None, Some("640")));
-        store.insert(log_lines(0, [], 10));
-        assert!(store.pages.is_empty(), "the log is another one");
-        store.insert(numbered(0, 10, 10));
-        store.invalidate();
+        assert_eq!(cache.pages.len(), MAX_PAGES);
+        assert_eq!((text(&cache, 0), text(&cache, 5 * PAGE_LINES)), (None, Some("640")));
+        cache.insert(log_lines(0, [], 10));
+        assert!(cache.pages.is_empty(), "it is a different log");
+        cache.insert(numbered(0, 10, 10));
+        cache.invalidate();
         assert_eq!(
-            (text(&store, 0), store.missing_range(0, 10)),
+            (text(&cache, 0), cache.missing_range(0, 10)),
             (Some("0"), Some((0, PAGE_LINES))),
-            "it is shown, and asked for"
+            "it is shown and requested again"
         );
-        store.insert(numbered(0, 10, 10));
-        assert_eq!(store.missing_range(0, 10), None);
+        cache.insert(numbered(0, 10, 10));
+        assert_eq!(cache.missing_range(0, 10), None);
     }
 }

@@ -31,8 +31,8 @@ impl LogSearchState {
     /// Moves from `current` to another match; the search may have wrapped around.
     pub fn advance(&mut self, current: u64, line: u64, backward: bool) {
         let rank = self.rank.filter(|_| self.line == Some(current));
-        let is_round = line != current && (line < current) != backward;
-        self.rank = match (is_round, backward) {
+        let has_wrapped = line != current && (line < current) != backward;
+        self.rank = match (has_wrapped, backward) {
             _ if line == current => rank,
             (false, false) => rank.map(|rank| rank + 1),
             (false, true) => rank.and_then(|rank| rank.checked_sub(1)),
@@ -64,8 +64,8 @@ impl AttemptLog {
     ) -> Result<Option<u64>, Problem> {
         query.limit = Some(1);
         loop {
-            let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
-            match (answer.matches.first(), answer.next) {
+            let response = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
+            match (response.matches.first(), response.next) {
                 (Some(found), _) => return Ok(Some(found.line)),
                 (None, Some(next)) if should_continue() => query.from = Some(next),
                 (None, _) => return Ok(None),
@@ -83,10 +83,10 @@ impl AttemptLog {
         query.limit = Some(0);
         let mut count = 0;
         loop {
-            let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
-            count += answer.count;
-            let should_continue = on_count(count, answer.next.is_none());
-            match answer.next.filter(|_| should_continue) {
+            let response = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
+            count += response.count;
+            let should_continue = on_count(count, response.next.is_none());
+            match response.next.filter(|_| should_continue) {
                 Some(next) => query.from = Some(next),
                 None => return Ok(()),
             }
@@ -96,10 +96,10 @@ impl AttemptLog {
     /// Everything that a server-rendered page shows about the search.
     pub async fn search_all(&self, view_state: &LogViewState) -> Result<LogSearchState, Problem> {
         let query = view_state.search_query(self.attempt);
-        let mut left = MAX_SLICES;
+        let mut slices_left = MAX_SLICES;
         let mut should_continue = move || {
-            left = left.saturating_sub(1);
-            left > 0
+            slices_left = slices_left.saturating_sub(1);
+            slices_left > 0
         };
         let selected_line = view_state.selected_lines.map(|(first, _)| first);
         let line = match selected_line {
@@ -114,8 +114,8 @@ impl AttemptLog {
             found.after =
                 self.find_first(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut should_continue).await?;
             if let Some(before) = line.checked_sub(1).filter(|before| *before > 0) {
-                let back = LogSearchQuery { from: Some(before), backward: true, ..query.clone() };
-                found.before = self.find_first(back, &mut should_continue).await?;
+                let backward_query = LogSearchQuery { from: Some(before), backward: true, ..query.clone() };
+                found.before = self.find_first(backward_query, &mut should_continue).await?;
             }
             let until = LogSearchQuery { until: Some(line), ..query.clone() };
             self.count_matches(until, |count, is_all| {
@@ -148,8 +148,8 @@ mod tests {
             found.advance(50, line, backward);
             assert_eq!((found.line, found.rank), (Some(line), rank), "{line} {backward}");
         }
-        let mut elsewhere = started;
-        elsewhere.advance(60, 70, false);
-        assert_eq!(elsewhere.rank, None, "the user has selected another line since");
+        let mut other_selection = started;
+        other_selection.advance(60, 70, false);
+        assert_eq!(other_selection.rank, None, "the user has selected another line since");
     }
 }

@@ -57,23 +57,23 @@ impl TailBuffer {
             // The chunk starts within a line.
             text = text.split_once('\n').map_or(text, |(_, rest)| rest);
         }
-        let ends = text.ends_with('\n');
-        let mut pieces = text.split('\n').peekable();
-        let mut touched = false;
-        while let Some(piece) = pieces.next() {
-            let last = pieces.peek().is_none();
-            if last && ends {
+        let ends_with_break = text.ends_with('\n');
+        let mut segments = text.split('\n').peekable();
+        let mut has_new_text = false;
+        while let Some(segment) = segments.next() {
+            let is_last = segments.peek().is_none();
+            if is_last && ends_with_break {
                 break;
             }
-            self.open_line.push_str(piece);
-            touched = true;
-            if !last || self.open_line.len() > MAX_LINE_BYTES {
+            self.open_line.push_str(segment);
+            has_new_text = true;
+            if !is_last || self.open_line.len() > MAX_LINE_BYTES {
                 self.update_open_line();
                 self.end_line();
-                touched = false;
+                has_new_text = false;
             }
         }
-        if touched && !self.open_line.is_empty() {
+        if has_new_text && !self.open_line.is_empty() {
             self.update_open_line();
         }
     }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::AttemptNumber;
 
-    fn piece(offset: u64, text: &str) -> LogChunk {
+    fn chunk(offset: u64, text: &str) -> LogChunk {
         let next_offset = offset + text.len() as u64;
         LogChunk { attempt: AttemptNumber(1), offset, next_offset, size: next_offset, text: text.to_owned() }
     }
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn lines_grow_across_pieces() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(0, "one\ntw"));
+        lines.push(&chunk(0, "one\ntw"));
         assert_eq!(text(&lines), ["one", "tw"]);
-        lines.push(&piece(6, "o\n\nthree\n"));
+        lines.push(&chunk(6, "o\n\nthree\n"));
         assert_eq!(text(&lines), ["one", "two", "", "three"]);
         let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
         assert_eq!(numbers, [0, 1, 2, 3]);
@@ -163,26 +163,26 @@ mod tests {
     #[test]
     fn progress_bar_is_one_line() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(0, "10%\r20%\r"));
+        lines.push(&chunk(0, "10%\r20%\r"));
         assert_eq!(text(&lines), ["20%"]);
-        lines.push(&piece(8, "30%\r\ndone\r\n"));
+        lines.push(&chunk(8, "30%\r\ndone\r\n"));
         assert_eq!(text(&lines), ["30%", "done"]);
     }
 
     #[test]
     fn pieces_may_come_twice_or_leave_a_gap() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(0, "a\n"));
-        lines.push(&piece(0, "a\n"));
+        lines.push(&chunk(0, "a\n"));
+        lines.push(&chunk(0, "a\n"));
         assert_eq!(text(&lines), ["a"]);
-        lines.push(&piece(10, "b\n"));
+        lines.push(&chunk(10, "b\n"));
         assert_eq!(text(&lines), ["a", "<gap 8>", "b"]);
     }
 
     #[test]
     fn tail_starts_with_a_complete_line() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(100, "rest of a line\nnext\n"));
+        lines.push(&chunk(100, "rest of a line\nnext\n"));
         assert_eq!(text(&lines), ["next"]);
         assert!(lines.is_truncated());
     }
@@ -190,12 +190,12 @@ mod tests {
     #[test]
     fn only_the_newest_lines_are_kept() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(0, &"x\n".repeat(MAX_LINES + 7)));
+        lines.push(&chunk(0, &"x\n".repeat(MAX_LINES + 7)));
         assert_eq!(lines.iter().count(), MAX_LINES);
         assert!(lines.is_truncated());
         let mut endless = TailBuffer::default();
         for round in 0..3_u64 {
-            endless.push(&piece(round * 20_000, &"y".repeat(20_000)));
+            endless.push(&chunk(round * 20_000, &"y".repeat(20_000)));
         }
         assert_eq!(endless.iter().count(), 3);
     }
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn empty_log_has_no_lines() {
         let mut lines = TailBuffer::default();
-        lines.push(&piece(0, ""));
+        lines.push(&chunk(0, ""));
         assert!(text(&lines).is_empty());
-        lines.push(&piece(0, "first\n"));
+        lines.push(&chunk(0, "first\n"));
         assert_eq!(text(&lines), ["first"]);
     }
 }

@@ -61,7 +61,7 @@ impl LogViewState {
 
     /// The address of the log page in this state.
     pub fn href(&self, job: &JobId) -> String {
-        let yes = |is: bool| is.then(|| "true".to_owned());
+        let flag = |is: bool| is.then(|| "true".to_owned());
         let lines = self
             .selected_lines
             .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
@@ -70,9 +70,9 @@ impl LogViewState {
             ("line", lines),
             ("from", self.first_line.map(|from| from.to_string())),
             ("q", Some(self.search.q.clone()).filter(|q| !q.is_empty())),
-            ("regex", yes(self.search.regex)),
-            ("case", yes(self.search.case)),
-            ("wrap", yes(self.wrap)),
+            ("regex", flag(self.search.regex)),
+            ("case", flag(self.search.case)),
+            ("wrap", flag(self.wrap)),
         ]);
         format!("/jobs/{job}/log{query}")
     }
@@ -126,7 +126,7 @@ fn parse_line_range(text: &str) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    fn read(query: &[(&'static str, &str)]) -> LogViewState {
+    fn parse_query(query: &[(&'static str, &str)]) -> LogViewState {
         let mut params = ParamsMap::new();
         for (key, value) in query {
             params.insert(*key, (*value).to_owned());
@@ -138,7 +138,7 @@ mod tests {
     fn addresses_and_view_states_are_inverse() {
         let job = JobId::parse("j_01k9zv3m8e6q2c4r7t5w0x1y2z").expect("an id");
         let view_state =
-            read(&[("attempt", "2"), ("line", "12-40"), ("q", "a&b"), ("regex", "true"), ("wrap", "true")]);
+            parse_query(&[("attempt", "2"), ("line", "12-40"), ("q", "a&b"), ("regex", "true"), ("wrap", "true")]);
         assert_eq!(view_state.selected_lines, Some((12, 40)));
         assert_eq!(view_state.href(&job), format!("/jobs/{job}/log?attempt=2&line=12-40&q=a%26b&regex=true&wrap=true"));
         assert_eq!(
@@ -146,15 +146,19 @@ mod tests {
             format!("/jobs/{job}/log?attempt=2&line=7&q=a%26b&regex=true&wrap=true")
         );
         assert_eq!(view_state.with_lines_up_to(7).selected_lines, Some((7, 12)));
-        assert_eq!(read(&[]).href(&job), format!("/jobs/{job}/log"));
+        assert_eq!(parse_query(&[]).href(&job), format!("/jobs/{job}/log"));
     }
 
     #[test]
     fn invalid_queries_are_ignored() {
         for line in ["", "x", "0", "-3", "4-", "9-0", "99999999999999999999"] {
-            assert_eq!(read(&[("line", line), ("attempt", line), ("from", line)]), LogViewState::default(), "{line}");
+            assert_eq!(
+                parse_query(&[("line", line), ("attempt", line), ("from", line)]),
+                LogViewState::default(),
+                "{line}"
+            );
         }
-        assert_eq!(read(&[("line", "9-4")]).selected_lines, Some((4, 9)));
+        assert_eq!(parse_query(&[("line", "9-4")]).selected_lines, Some((4, 9)));
     }
 
     #[test]

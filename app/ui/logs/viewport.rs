@@ -47,25 +47,25 @@ impl LogViewport {
 
     /// How much faster the lines move than the scrolled content.
     pub fn scroll_factor(self, total: u64) -> f64 {
-        let reach = self.max_scroll(total);
-        if reach > 0.0 { (to_f64(total) * self.row_height - self.height) / reach } else { 1.0 }
+        let max_scroll = self.max_scroll(total);
+        if max_scroll > 0.0 { (to_f64(total) * self.row_height - self.height) / max_scroll } else { 1.0 }
     }
 
     /// The lines to render at a scroll position.
     pub fn visible_lines(self, total: u64, scrolled: f64) -> VisibleLines {
-        let reach = self.max_scroll(total);
-        let part = if reach > 0.0 { (scrolled / reach).clamp(0.0, 1.0) } else { 0.0 };
-        let position = part * to_f64(total);
+        let max_scroll = self.max_scroll(total);
+        let fraction = if max_scroll > 0.0 { (scrolled / max_scroll).clamp(0.0, 1.0) } else { 0.0 };
+        let position = fraction * to_f64(total);
         let anchor = floor_to_u64(position).min(total.saturating_sub(1));
-        let at = part * self.height;
-        let above = floor_to_u64((at / self.row_height).ceil()) + OVERSCAN;
-        let below = floor_to_u64(((self.height - at) / self.row_height).ceil()) + OVERSCAN + 1;
+        let anchor_offset = fraction * self.height;
+        let above = floor_to_u64((anchor_offset / self.row_height).ceil()) + OVERSCAN;
+        let below = floor_to_u64(((self.height - anchor_offset) / self.row_height).ceil()) + OVERSCAN + 1;
         VisibleLines {
             first: anchor.saturating_sub(above),
             end: (anchor + below).min(total),
             anchor,
             anchor_fraction: position - to_f64(anchor),
-            anchor_offset: at,
+            anchor_offset,
         }
     }
 
@@ -124,12 +124,12 @@ mod tests {
         ) {
             let scrolled = part * FRAME.max_scroll(total);
             let VisibleLines { first, end, anchor, anchor_fraction, anchor_offset } = FRAME.visible_lines(total, scrolled);
-            prop_assert!(end - first <= 30 + 2 * OVERSCAN + 3, "few are drawn");
+            prop_assert!(end - first <= 30 + 2 * OVERSCAN + 3, "few lines are rendered");
             let upper = anchor_offset - (anchor_fraction + to_f64(anchor - first)) * FRAME.row_height;
             let lower = upper + to_f64(end - first) * FRAME.row_height;
-            prop_assert!(first == 0 || upper <= 0.0, "nothing is bare above");
-            prop_assert!(end == total || lower >= FRAME.height, "nor below");
-            prop_assert!((upper - (to_f64(first) * FRAME.row_height - scrolled * FRAME.scroll_factor(total))).abs() < 0.1, "as the sheet would lie");
+            prop_assert!(first == 0 || upper <= 0.0, "no gap above");
+            prop_assert!(end == total || lower >= FRAME.height, "no gap below");
+            prop_assert!((upper - (to_f64(first) * FRAME.row_height - scrolled * FRAME.scroll_factor(total))).abs() < 0.1, "lines move with the scrolled content");
             let line = line % total;
             let scroll = FRAME.scroll_for_line(total, line);
             prop_assert!(FRAME.is_line_visible(total, scroll, line));

@@ -162,7 +162,7 @@ fn NewTokenForm() -> impl IntoView {
     let typed = |name: &str| typed.get(name).cloned().unwrap_or_default();
     let (name, days) = (typed("name"), typed("days"));
     let errors = FormErrors::from_problem(problem, &TOKEN_FIELDS);
-    let may = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
+    let permissions = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
     let scope = |permission: Permission| {
         let id = format!("scope.{}", permission.as_str());
         let (label, name) = (id.clone(), id.clone());
@@ -173,7 +173,7 @@ fn NewTokenForm() -> impl IntoView {
             </label>
         }
     };
-    let scopes = may.unwrap_or_default().iter().map(scope).collect_view();
+    let scopes = permissions.unwrap_or_default().iter().map(scope).collect_view();
     view! {
         <section class="panel form" aria-labelledby="new-token">
             <h2 id="new-token" class="panel-title">{words.new_token}</h2>

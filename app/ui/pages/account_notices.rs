@@ -36,8 +36,8 @@ pub(super) fn NoticeList(notices: Vec<NoticeView>) -> impl IntoView {
 fn NoticeRow(notice: NoticeView) -> impl IntoView {
     let words = &t().server_pages().notices;
     let sentence = notice_sentence(&notice.kind);
-    let reader = notice.session.is_none().then(|| words.by.of(&notice.actor));
-    let origin = [notice.agent, notice.host, reader.unwrap_or_default()];
+    let actor = notice.session.is_none().then(|| words.by.of(&notice.actor));
+    let origin = [notice.agent, notice.host, actor.unwrap_or_default()];
     let origin: Vec<String> = origin.into_iter().filter(|part| !part.is_empty()).collect();
     let end = notice.session.map(|session| {
         view! {

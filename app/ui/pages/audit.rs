@@ -40,10 +40,10 @@ pub(crate) fn AuditPage() -> impl IntoView {
     let shown = {
         let filters = filters.clone();
         move || {
-            let (filters, later) = (filters.clone(), cursor.is_some());
+            let (filters, has_newer) = (filters.clone(), cursor.is_some());
             Suspend::new(async move {
                 match page.await {
-                    Ok(page) => view! { <EntryTable page=page filters=filters later=later/> }.into_erased(),
+                    Ok(page) => view! { <EntryTable page=page filters=filters has_newer=has_newer/> }.into_erased(),
                     Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
                 }
             })
@@ -63,8 +63,8 @@ pub(crate) fn AuditPage() -> impl IntoView {
 #[component]
 fn FilterForm(filters: AuditFilters) -> impl IntoView {
     let (words, clock) = (&t().server_pages().audit, use_clock());
-    let any = filters != AuditFilters::default();
-    let text = |name: &'static str, label: &'static str, value: Option<String>| {
+    let has_filters = filters != AuditFilters::default();
+    let text_input = |name: &'static str, label: &'static str, value: Option<String>| {
         view! {
             <div class="field">
                 <label for=name>{label}</label>
@@ -72,7 +72,7 @@ fn FilterForm(filters: AuditFilters) -> impl IntoView {
             </div>
         }
     };
-    let moment = |name: &'static str, label: &'static str, value: Option<String>| {
+    let time_input = |name: &'static str, label: &'static str, value: Option<String>| {
         let value = input_timestamp(value.as_ref(), clock);
         view! {
             <div class="field">
@@ -84,18 +84,18 @@ fn FilterForm(filters: AuditFilters) -> impl IntoView {
     view! {
         <form method="get" action="/admin/audit" class="panel filter-form" aria-label=words.filter>
             <TimeZoneInput clock=clock/>
-            {text("actor", words.actor, filters.actor)}
+            {text_input("actor", words.actor, filters.actor)}
             <div class="field">
                 <label for="action">{words.action}</label>
                 <ActionSelect chosen=filters.action/>
             </div>
-            {text("target", words.target, filters.target)}
-            {text("request_id", words.request, filters.request_id)}
-            {moment("since", words.since, filters.since)}
-            {moment("until", words.until, filters.until)}
+            {text_input("target", words.target, filters.target)}
+            {text_input("request_id", words.request, filters.request_id)}
+            {time_input("since", words.since, filters.since)}
+            {time_input("until", words.until, filters.until)}
             <div class="form-actions">
                 <button class="btn btn-sm btn-primary"><Icon glyph=Glyph::Search/>{words.show}</button>
-                {any.then(|| view! { <a class="btn btn-sm btn-ghost" href="/admin/audit">{words.clear}</a> })}
+                {has_filters.then(|| view! { <a class="btn btn-sm btn-ghost" href="/admin/audit">{words.clear}</a> })}
             </div>
         </form>
     }
@@ -133,7 +133,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
 
 /// The table. On small screens the details of an entry are laid out below it, so the table roles are explicit.
 #[component]
-fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
+fn EntryTable(page: Page, filters: AuditFilters, has_newer: bool) -> impl IntoView {
     let words = &t().server_pages().audit;
     if page.entries.is_empty() {
         return view! {
@@ -145,7 +145,7 @@ fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
         }
         .into_erased();
     }
-    let newest = later.then(|| audit_url("/admin/audit", &filters, None));
+    let newest = has_newer.then(|| audit_url("/admin/audit", &filters, None));
     let older = page.next_cursor.clone().map(|cursor| audit_url("/admin/audit", &filters, Some(cursor)));
     let rows = page.entries.iter().map(|entry| entry_row(&page, entry)).collect_view();
     view! {
@@ -177,7 +177,7 @@ fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
         let only = AuditFilters { request_id: Some(id.clone()), ..AuditFilters::default() };
         view! { <a class="quiet-link" href=audit_url("/admin/audit", &only, None)>{words.request}" "{escape(&id).into_owned()}</a> }
     });
-    let particulars = match &entry.detail {
+    let detail_text = match &entry.detail {
         serde_json::Value::Null => None,
         serde_json::Value::Object(fields) if fields.is_empty() => None,
         detail => serde_json::to_string_pretty(detail).ok().map(|text| escape_lines(&text).into_owned()),
@@ -200,7 +200,7 @@ fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
             <td role="cell" class="audit-log-detail">
                 <details class="fold">
                     <summary aria-label=format!("{}: {origin}", words.detail)>{words.detail}</summary>
-                    {particulars.map(|text| view! { <pre><code>{text}</code></pre> })}
+                    {detail_text.map(|text| view! { <pre><code>{text}</code></pre> })}
                     <span class="row-sub">{origin}</span>
                     <code class="row-sub" title=entry.hash.clone()>{entry.hash.chars().take(16).collect::<String>()}</code>
                     {request}

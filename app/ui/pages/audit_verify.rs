@@ -89,7 +89,7 @@ fn FaultRow(fault: AuditFault) -> impl IntoView {
     let language = t();
     let words = &language.server_pages().audit;
     let number = |seq: i64| language.format_integer(seq.unsigned_abs());
-    let which = match (fault.from, fault.to) {
+    let seq_range = match (fault.from, fault.to) {
         (Some(from), Some(to)) if from == to => number(from),
         (Some(from), Some(to)) => format!("{}–{}", number(from), number(to)),
         _ => words.whole_chain.to_owned(),
@@ -97,7 +97,7 @@ fn FaultRow(fault: AuditFault) -> impl IntoView {
     let sentence = words.faults.of(&fault.fault);
     view! {
         <tr>
-            <th scope="row" class="tabular-nums whitespace-nowrap">{which}</th>
+            <th scope="row" class="tabular-nums whitespace-nowrap">{seq_range}</th>
             <td>{sentence}<code class="row-sub">{fault.fault}</code></td>
             <td><code class="wrap-anywhere">{escape(&fault.chain).into_owned()}</code></td>
         </tr>

@@ -37,15 +37,15 @@ struct BulkQuery {
 
 impl BulkQuery {
     /// Returns none if the action does not exist or does not apply to this list.
-    fn from_params(listed: BulkTarget, params: &ParamsMap) -> Option<Self> {
+    fn from_params(target: BulkTarget, params: &ParamsMap) -> Option<Self> {
         let action = params.get("action").and_then(|name| BulkAction::parse(&name))?;
         let mut ids = params.get_all("id").unwrap_or_default();
         ids.sort_unstable();
         ids.dedup();
         ids.truncate(MAX_BULK_IDS);
         let back = params.get("back").filter(|back| back.starts_with('/'));
-        let back = SafeUrl::from_data(back.as_deref().unwrap_or(list_url(listed))).into_string();
-        (action.target() == listed).then_some(Self { action, ids, back })
+        let back = SafeUrl::from_data(back.as_deref().unwrap_or(list_url(target))).into_string();
+        (action.target() == target).then_some(Self { action, ids, back })
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
     let page_backend = use_page_backend();
     let ids: Vec<WorkerId> = request.ids.iter().filter_map(|id| WorkerId::parse(id).ok()).collect();
     let workers = Resource::new(|| (), move |()| page_backend.workers_by_ids(ids.clone()));
-    let line = |action, worker: WorkerView| BulkRow {
+    let to_row = |action, worker: WorkerView| BulkRow {
         id: worker.id.to_string(),
         name: worker.name.clone(),
         href: format!("/admin/workers/{}", worker.id),
@@ -80,7 +80,7 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
         Suspend::new(async move {
             match workers.await {
                 Ok(found) => {
-                    confirm_page(&request, found.into_iter().map(|worker| line(request.action, worker)).collect())
+                    confirm_page(&request, found.into_iter().map(|worker| to_row(request.action, worker)).collect())
                 }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
@@ -101,19 +101,19 @@ pub(crate) fn JobsBulkPage() -> impl IntoView {
     let jobs = Resource::new(|| (), move |()| page_backend.jobs_by_ids(ids.clone()));
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let cancels_all = prefs.has_permission(Permission::JobCancelAll);
-    let reader = prefs.session.map(|session| session.name);
-    let line = move |action, job: JobView| BulkRow {
+    let user_name = prefs.session.map(|session| session.name);
+    let to_row = move |action, job: JobView| BulkRow {
         id: job.job_id.to_string(),
         name: job_name(&job),
         href: format!("/jobs/{}", job.job_id),
-        effect: BulkEffect::for_job(action, &job, cancels_all || reader.as_ref() == Some(&job.submitted_by)),
+        effect: BulkEffect::for_job(action, &job, cancels_all || user_name.as_ref() == Some(&job.submitted_by)),
         badge: view! { <JobBadge status=job.status/> }.into_erased(),
     };
     let shown = move || {
-        let (request, line) = (request.clone(), line.clone());
+        let (request, to_row) = (request.clone(), to_row.clone());
         Suspend::new(async move {
             match jobs.await {
-                Ok(found) => confirm_page(&request, found.into_iter().map(|job| line(request.action, job)).collect()),
+                Ok(found) => confirm_page(&request, found.into_iter().map(|job| to_row(request.action, job)).collect()),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -130,23 +130,24 @@ fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
     let BulkActionRow { glyph, confirmation, .. } = bulk_action_row(*action);
     let texts = (confirmation.texts)(words);
     let count = texts.count.of(changed.len() as u64);
-    let any = !changed.is_empty();
+    let has_changes = !changed.is_empty();
     let missing = (ids.len() - lines.len()) as u64;
     let above = match action.target() {
         BulkTarget::Workers => t().workers.title,
         BulkTarget::Jobs => t().jobs.title,
     };
     let hidden = changed.into_iter().map(|id| view! { <input type="hidden" name="id" value=id/> }).collect_view();
-    let confirm = any.then(|| view! { <button class=confirmation.class><Icon glyph=glyph/>{count.clone()}</button> });
+    let confirm =
+        has_changes.then(|| view! { <button class=confirmation.class><Icon glyph=glyph/>{count.clone()}</button> });
     view! {
-        <PageHeader title=if any { count.clone() } else { words.nothing.to_owned() } above=(back.clone(), above)/>
+        <PageHeader title=if has_changes { count.clone() } else { words.nothing.to_owned() } above=(back.clone(), above)/>
         <div class="panel">
             {(!lines.is_empty()).then(|| effect_table(*action, lines))}
             <form class="bulk-question" method="post" action=form_url(*action)>
                 {(missing > 0).then(|| view! { <p class="text-muted">{words.missing.of(missing)}</p> })}
-                <p>{if any { texts.consequence } else { words.nothing_text }}</p>
+                <p>{if has_changes { texts.consequence } else { words.nothing_text }}</p>
                 {hidden}
-                {(any && *action == BulkAction::Drain).then(|| view! { <DrainOptions/> })}
+                {(has_changes && *action == BulkAction::Drain).then(|| view! { <DrainOptions/> })}
                 <input type="hidden" name="back" value=back.clone()/>
                 <div class="form-actions">
                     {confirm}
@@ -213,12 +214,12 @@ mod tests {
         ]);
         let ids = vec!["w_1".to_owned(), "w_2".to_owned()];
         assert_eq!(found, Some(BulkQuery { action: BulkAction::Drain, ids, back: "/admin/workers?q=a".to_owned() }));
-        for nothing in [&[][..], &[("action", "cancel")], &[("action", "explode")]] {
-            assert_eq!(parse_query(nothing), None, "{nothing:?}");
+        for invalid in [&[][..], &[("action", "cancel")], &[("action", "explode")]] {
+            assert_eq!(parse_query(invalid), None, "{invalid:?}");
         }
-        for elsewhere in ["javascript:x", "https://evil.example"] {
+        for foreign_url in ["javascript:x", "https://evil.example"] {
             assert_eq!(
-                parse_query(&[("action", "drain"), ("back", elsewhere)]).map(|query| query.back).as_deref(),
+                parse_query(&[("action", "drain"), ("back", foreign_url)]).map(|query| query.back).as_deref(),
                 Some("/admin/workers")
             );
         }

@@ -60,10 +60,10 @@ struct Snapshot {
 /// Links to configurations with a similar name.
 async fn similar_configs(page_backend: &SharedServerPageBackend, name: &str) -> AnyView {
     let all = page_backend.configs().await.map(|page| page.configs).unwrap_or_default();
-    let near = similar_names(name, all.iter().map(|config| config.name.as_str()));
+    let similar = similar_names(name, all.iter().map(|config| config.name.as_str()));
     let link = |name: &str| view! { <li><a class="chip" href=config_url(name)>{name.to_owned()}</a></li> };
-    (!near.is_empty())
-        .then(|| view! { <ul class="chips mt-4">{near.into_iter().map(link).collect_view()}</ul> })
+    (!similar.is_empty())
+        .then(|| view! { <ul class="chips mt-4">{similar.into_iter().map(link).collect_view()}</ul> })
         .into_erased()
 }
 
@@ -96,12 +96,12 @@ pub(crate) fn ConfigPage() -> impl IntoView {
             match found.await {
                 Ok(snapshot) => view! { <ConfigContent page_query=page_query snapshot=snapshot/> }.into_erased(),
                 Err(problem) => {
-                    let near = if problem.status == 404 {
+                    let similar = if problem.status == 404 {
                         similar_configs(&page_backend, &page_query.name).await
                     } else {
                         ().into_erased()
                     };
-                    view! { <PageHeader title=page_query.name above=("/configs", words.title)/> <ProblemPanel problem=problem/> {near} }
+                    view! { <PageHeader title=page_query.name above=("/configs", words.title)/> <ProblemPanel problem=problem/> {similar} }
                         .into_erased()
                 }
             }
@@ -116,12 +116,12 @@ fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoVi
     let Snapshot { page, shown, baseline } = snapshot;
     let submits =
         use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit)) && !page.removed;
-    let edits =
+    let shows_edit =
         use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit)) && !page.removed;
     let edit = format!("{}/edit", config_url(&page_query.name));
     let owner = shown.config.owner.clone();
-    let is_theirs = use_context::<Prefs>().is_some_and(|prefs| prefs.can_change_config(owner.as_deref()));
-    let edit_label = if is_theirs { words.edit } else { words.copy };
+    let can_edit = use_context::<Prefs>().is_some_and(|prefs| prefs.can_change_config(owner.as_deref()));
+    let edit_label = if can_edit { words.edit } else { words.copy };
     let train = format!("/train{}", query_string(&[("config", Some(page_query.name.clone()))]));
     let page_query = ConfigPageQuery { revision: Some(shown.config.revision), ..page_query };
     let config = shown.config.clone();
@@ -132,7 +132,7 @@ fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoVi
     let removed = page.removed;
     view! {
         <PageHeader title=page_query.name.clone() above=("/configs", words.title)>
-            {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
+            {shows_edit.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
         </PageHeader>
         {removed.then(|| view! { <div class="notice notice-warn"><Icon glyph=Glyph::Warning/><p>{words.removed}</p></div> })}
@@ -192,17 +192,18 @@ pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bo
     let words = &t().server_pages().configs;
     let (old, new) = (earlier.bundle.files, shown.bundle.files);
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let read = |files: &BTreeMap<String, String>, name: &String| {
+    let display_text = |files: &BTreeMap<String, String>, name: &String| {
         files.get(name).map(|text| format_for_display(name, text)).unwrap_or_default()
     };
-    let pairs: Vec<_> = names.into_iter().map(|name| (name.clone(), read(&old, name), read(&new, name))).collect();
-    let value_changes: Vec<(String, ValueChange)> = pairs
+    let file_versions: Vec<_> =
+        names.into_iter().map(|name| (name.clone(), display_text(&old, name), display_text(&new, name))).collect();
+    let value_changes: Vec<(String, ValueChange)> = file_versions
         .iter()
         .flat_map(|(name, before, after)| {
             value_changes(before, after).into_iter().map(move |change| (name.clone(), change))
         })
         .collect();
-    let changed = pairs.into_iter().filter(|(_, before, after)| before != after).map(|(name, before, after)| {
+    let changed = file_versions.into_iter().filter(|(_, before, after)| before != after).map(|(name, before, after)| {
         let change = if !old.contains_key(&name) { Some(words.came) } else if !new.contains_key(&name) { Some(words.went) } else { None };
         let label = name.clone();
         view! {
@@ -266,7 +267,7 @@ fn RevisionList(page: RevisionsPage, page_query: ConfigPageQuery) -> impl IntoVi
         .into_iter()
         .map(|revision| view! { <RevisionRow revision=revision first=first page_query=page_query.clone()/> });
     let rows = rows.collect_view();
-    let several = numbers.len() > 1;
+    let has_several = numbers.len() > 1;
     let to = page_query.revision.unwrap_or(first);
     let from = page_query.against.unwrap_or_else(|| if to > first { to - 1 } else { first });
     let select = move |id: &'static str, label: &'static str, chosen: u32| {
@@ -290,7 +291,7 @@ fn RevisionList(page: RevisionsPage, page_query: ConfigPageQuery) -> impl IntoVi
                 </tr></thead>
                 <tbody>{rows}</tbody>
             </table>
-            {several.then(|| view! {
+            {has_several.then(|| view! {
                 <form method="get" action=config_url(&page_query.name) class="compare">
                     {select("against", words.from, from)}
                     {select("revision", words.to, to)}
@@ -308,18 +309,19 @@ fn RevisionRow(revision: RevisionView, first: u32, page_query: ConfigPageQuery) 
     let words = &t().server_pages().configs;
     let number = revision.revision;
     let is_current = page_query.revision == Some(number);
-    let to = ConfigPageQuery { revision: Some(number), against: None, split: false, ..page_query.clone() }.url();
+    let revision_url =
+        ConfigPageQuery { revision: Some(number), against: None, split: false, ..page_query.clone() }.url();
     let changed = (number > first).then(|| {
         let name = format!("{}: {}", words.what_changed, t().server_pages().train.revision.of(number));
-        let to = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..page_query }.url();
-        view! { <a class="quiet-link revision-changes" href=to aria-label=name>{words.what_changed}</a> }
+        let changes_url = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..page_query }.url();
+        view! { <a class="quiet-link revision-changes" href=changes_url aria-label=name>{words.what_changed}</a> }
     });
     let active = (revision.active_jobs > 0)
         .then(|| view! { <span class="row-sub">{words.active.of(revision.active_jobs)}</span> });
     view! {
         <tr class=if is_current { "is-here" } else { "" }>
             <th scope="row">
-                <a class="row-link revision-number" href=to aria-current=is_current.then_some("true")>{number}</a>
+                <a class="row-link revision-number" href=revision_url aria-current=is_current.then_some("true")>{number}</a>
                 {changed}
             </th>
             <td><RelativeTime at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>

@@ -40,11 +40,11 @@ pub(crate) fn ConfigNewPage() -> impl IntoView {
     let words = &t().server_pages().configs;
     let page_backend = use_page_backend();
     let (problem, typed) = form_problem(FormName::Config);
-    let may = Resource::new(|| (), move |()| page_backend.editable_config(None));
+    let permission_check = Resource::new(|| (), move |()| page_backend.editable_config(None));
     let shown = move || {
         let (problem, typed) = (problem.clone(), typed.clone());
         Suspend::new(async move {
-            match may.await {
+            match permission_check.await {
                 Ok(_) => view! { <NewConfigForm problem=problem typed=typed/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
@@ -63,9 +63,9 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
     let name = typed.get("name").cloned().unwrap_or_default();
     let is_taken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     let taken_error = is_taken.then(|| {
-        let that_one = format!("{}/edit", config_url(&name));
+        let existing_config_url = format!("{}/edit", config_url(&name));
         view! {
-            <p class="field-error" id="name-error" role="alert">{words.taken}" "<a class="quiet-link" href=that_one>{name.clone()}</a></p>
+            <p class="field-error" id="name-error" role="alert">{words.taken}" "<a class="quiet-link" href=existing_config_url>{name.clone()}</a></p>
         }
     });
     let mut files = typed_files(&typed);
@@ -73,14 +73,14 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
         files.push(FormFile::new(MAIN_FILE, NEW_FILE_TEXT));
     }
     let errors = form_errors(problem.filter(|_| !is_taken), &files);
-    let is_wrong = is_taken || errors.has_any(&["name"]);
+    let is_invalid = is_taken || errors.has_any(&["name"]);
     view! {
         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action="/ui/configs" class="config-form">
             <section class="panel form">
                 <Field id="name" label=words.name error=errors.message("name")>
-                    <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off" spellcheck="false"
-                        aria-invalid=is_wrong.then_some("true") aria-describedby=is_wrong.then(|| error_id("name"))
+                    <input class="input w-full" id="name" name="name" required=true maxlength=MAX_NAME_LENGTH.to_string() autocomplete="off" spellcheck="false"
+                        aria-invalid=is_invalid.then_some("true") aria-describedby=is_invalid.then(|| error_id("name"))
                         autofocus={is_taken || errors.is_first("name")} value=name.clone()/>
                     {taken_error}
                 </Field>
@@ -129,7 +129,7 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
     let words = &t().server_pages().configs;
     let ConfigDetail { config, bundle } = newest;
     let prefs = use_context::<Prefs>().unwrap_or_default();
-    let is_theirs = prefs.can_change_config(config.owner.as_deref());
+    let can_edit = prefs.can_change_config(config.owner.as_deref());
     if bundle.files.values().map(String::len).sum::<usize>() > MAX_TEXT_BYTES {
         return view! {
             <div class="panel form">
@@ -139,11 +139,11 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
         }
         .into_erased();
     }
-    let is_late = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
+    let is_outdated = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     // After this warning, the user may store their text as the revision after the newest one.
-    let meanwhile = is_late.then(|| {
-        let seen = typed.get("revision").cloned();
-        let query = [("revision", Some(config.revision.to_string())), ("against", seen)];
+    let conflict_notice = is_outdated.then(|| {
+        let submitted_revision = typed.get("revision").cloned();
+        let query = [("revision", Some(config.revision.to_string())), ("against", submitted_revision)];
         let changes = config_url(&config.name) + &query_string(&query);
         view! {
             <div class="notice notice-bad" role="alert">
@@ -157,10 +157,10 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
         files.extend(bundle.files.into_iter().map(|(name, text)| FormFile::new(&name, &text)));
         files.sort_by_key(|file| file.name != MAIN_FILE);
     }
-    let errors = form_errors(problem.filter(|_| !is_late), &files);
+    let errors = form_errors(problem.filter(|_| !is_outdated), &files);
     let address = config_url(&config.name);
-    let action = if is_theirs { format!("/ui{address}") } else { "/ui/configs".to_owned() };
-    let name_or_revision = if is_theirs {
+    let action = if can_edit { format!("/ui{address}") } else { "/ui/configs".to_owned() };
+    let name_or_revision = if can_edit {
         view! { <input type="hidden" name="revision" value=config.revision.to_string()/> }.into_erased()
     } else {
         let name: String = format!("{}-{}", config.name, prefs.reader_name()).chars().take(MAX_NAME_LENGTH).collect();
@@ -168,7 +168,7 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
             <div class="notice"><Icon glyph=Glyph::Copy/><p class="grow">{words.copy_intro}</p></div>
             <section class="panel form">
                 <Field id="name" label=words.name error=errors.message("name")>
-                    <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off"
+                    <input class="input w-full" id="name" name="name" required=true maxlength=MAX_NAME_LENGTH.to_string() autocomplete="off"
                         spellcheck="false" aria-invalid=errors.aria_invalid("name") aria-describedby=errors.aria_describedby("name", None)
                         autofocus=errors.is_first("name") value=name/>
                 </Field>
@@ -177,7 +177,7 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
         .into_erased()
     };
     view! {
-        {meanwhile}
+        {conflict_notice}
         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action=action class="config-form">
             {name_or_revision}
@@ -226,8 +226,8 @@ fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
         (format!("{control}.{index}"), file_field(&file.name))
     };
     let fields: Vec<(String, String)> = files.iter().enumerate().map(field).collect();
-    let named: Vec<[&str; 1]> = fields.iter().map(|(_, name)| [name.as_str()]).collect();
-    let files = fields.iter().zip(&named).map(|((id, _), names)| -> FieldAliases<'_> { (id, names) });
+    let aliases: Vec<[&str; 1]> = fields.iter().map(|(_, name)| [name.as_str()]).collect();
+    let files = fields.iter().zip(&aliases).map(|((id, _), names)| -> FieldAliases<'_> { (id, names) });
     let all: Vec<FieldAliases<'_>> =
         std::iter::once::<FieldAliases<'_>>(("name", &["invalid_name"])).chain(files).collect();
     FormErrors::from_problem(problem, &all)
@@ -236,10 +236,10 @@ fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
 /// The files, and empty sections to add more.
 #[component]
 fn FileSections(files: Vec<FormFile>, errors: FormErrors) -> impl IntoView {
-    let existing = files.len();
+    let existing_count = files.len();
     let all = files.into_iter().chain(std::iter::repeat_with(FormFile::default).take(EXTRA_FILES)).enumerate();
     let sections = all.map(|(index, file)| {
-        view! { <FileSection index=index file=file is_new={index >= existing} errors=errors/> }
+        view! { <FileSection index=index file=file is_new={index >= existing_count} errors=errors/> }
     });
     sections.collect_view().into_erased()
 }

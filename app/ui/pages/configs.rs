@@ -42,8 +42,8 @@ pub(crate) fn ConfigsListPage() -> impl IntoView {
 /// The link to a new configuration, if permitted.
 #[component]
 fn NewConfigLink() -> impl IntoView {
-    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
-    may.then(|| {
+    let can_create = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
+    can_create.then(|| {
         view! { <a class="btn btn-sm btn-primary" href="/configs/new"><Icon glyph=Glyph::Plus/>{t().server_pages().configs.new}</a> }
     })
     .into_erased()
@@ -92,7 +92,7 @@ fn ConfigTable(page: ConfigsPage) -> impl IntoView {
 fn ConfigRow(config: ConfigView, submits: bool) -> impl IntoView {
     let (words, train) = (&t().server_pages().configs, &t().server_pages().train);
     let href = config_url(&config.name);
-    let with_it = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
+    let train_url = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
     let label = format!("{}: {}", words.train, config.name);
     view! {
         <tr>
@@ -103,7 +103,7 @@ fn ConfigRow(config: ConfigView, submits: bool) -> impl IntoView {
             <td class="max-sm:hidden"><ConfigSummary config=config.clone()/></td>
             <td><RelativeTime at=config.updated_at/></td>
             {submits.then(|| view! {
-                <td class="num"><a class="btn btn-sm" href=with_it aria-label=label><Icon glyph=Glyph::Train/>{words.train}</a></td>
+                <td class="num"><a class="btn btn-sm" href=train_url aria-label=label><Icon glyph=Glyph::Train/>{words.train}</a></td>
             })}
         </tr>
     }

@@ -21,11 +21,11 @@ pub(crate) fn ConfirmPage() -> impl IntoView {
     let words = &t().server_pages().confirm;
     let (problem, _) = form_problem(FormName::Password);
     let next = || use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
-    let by_itself = || {
+    let direct_form = || {
         let fields = vec![("next".to_owned(), next())];
         (PendingForm { action: "/ui/confirm".to_owned(), fields }, "password")
     };
-    let (form, name) = use_context::<PendingForm>().map_or_else(by_itself, |pending| (pending, PASSWORD_FIELD));
+    let (form, name) = use_context::<PendingForm>().map_or_else(direct_form, |pending| (pending, PASSWORD_FIELD));
     let page_backend = use_page_backend();
     let shown = move || {
         let (page_backend, form) = (page_backend.clone(), form.clone());
@@ -53,12 +53,13 @@ fn ConfirmForm(form: PendingForm, name: &'static str, factors: Option<AvailableF
     let fields = form.fields.into_iter().map(hidden).collect_view();
     let passkey = factors.as_ref().and_then(|factors| factors.passkey.clone());
     let kind = passkey.is_some().then_some("get");
-    let answer = kind.map(|_| view! { <input type="hidden" name=CREDENTIAL_FIELD data-passkey-answer=""/> });
+    let credential_input =
+        kind.map(|_| view! { <input type="hidden" name=CREDENTIAL_FIELD data-passkey-credential_input=""/> });
     view! {
         {kind.map(|_| view! { <PasskeyError/> })}
         <form method="post" action=form.action class="space-y-4" data-passkey=kind data-options=passkey>
             {fields}
-            {answer}
+            {credential_input}
             <Field id="password" label=t().server_pages().login.password hint=words.hint>
                 <input class="input w-full" id="password" name=name type="password" autocomplete="current-password"
                     required=true autofocus=true aria-describedby="password-hint"/>

@@ -58,19 +58,19 @@ impl GpuFilters {
     fn from_params(params: &ParamsMap) -> Self {
         let GpusQuery { state, q, group, cursor, .. } = from_params(params);
         let is = |key: &str, value: &str| params.get_str(key) == Some(value);
-        let lately = if is("range", "day") { HistoryRange::Day } else { HistoryRange::Hour };
-        let form = match params.get_str("view") {
+        let range = if is("range", "day") { HistoryRange::Day } else { HistoryRange::Hour };
+        let layout = match params.get_str("view") {
             Some("table") => GpuLayout::Table,
             Some("squares") => GpuLayout::Squares,
             _ => GpuLayout::Tiles,
         };
-        Self { state, q, cursor, layout: form, group, range: lately }
+        Self { state, q, cursor, layout, group, range }
     }
 
     fn to_query(&self) -> GpusQuery {
-        let Self { state, q, cursor, layout: form, group, range: lately } = self.clone();
+        let Self { state, q, cursor, layout, group, range } = self.clone();
         let (lately, limit) =
-            if form == GpuLayout::Squares { (None, DENSE_PAGE_SIZE) } else { (Some(lately), PAGE_SIZE) };
+            if layout == GpuLayout::Squares { (None, DENSE_PAGE_SIZE) } else { (Some(range), PAGE_SIZE) };
         GpusQuery { state, q, group, lately, limit: Some(limit), cursor }
     }
 
@@ -144,7 +144,7 @@ fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
         let href = GpuFilters { range, ..filters.clone() }.href();
         FilterLink { href, label, count: None, current: filters.range == range }
     };
-    let forms = vec![
+    let layouts = vec![
         view(words.as_tiles, GpuLayout::Tiles),
         view(words.as_table, GpuLayout::Table),
         view(words.as_squares, GpuLayout::Squares),
@@ -156,7 +156,7 @@ fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
     });
     view! {
         {ranges}
-        <FilterBar label=words.view filters=forms/>
+        <FilterBar label=words.view filters=layouts/>
     }
     .into_erased()
 }
@@ -175,23 +175,24 @@ fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl
         let query = filters.to_query();
         move || backend.gpus(query.clone())
     });
-    let parts = Memo::new(move |_| page.with(group_workers));
-    let (form, key) = (filters.layout, filters.group.clone());
+    let groups = Memo::new(move |_| page.with(group_workers));
+    let (layout, key) = (filters.layout, filters.group.clone());
     let is_narrowed = filters.state.is_some() || filters.q.is_some() || filters.cursor.is_some();
     // A search selects workers. If it matches some, none of their GPUs is in the selected state.
-    let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
-    let body = move || match (parts.with(|parts| parts.iter().all(Vec::is_empty)), is_narrowed) {
+    let has_workers = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
+    let body = move || match (groups.with(|groups| groups.iter().all(Vec::is_empty)), is_narrowed) {
         (false, _) => {
-            let part = |(index, ids)| view! { <WorkerGroup index=index ids=ids key=key.clone() page=page form=form/> };
-            let each = parts.get().into_iter().enumerate().map(part);
+            let worker_group =
+                |(index, ids)| view! { <WorkerGroup index=index ids=ids key=key.clone() page=page layout=layout/> };
+            let each = groups.get().into_iter().enumerate().map(worker_group);
             view! {
-                {(form == GpuLayout::Squares).then(|| view! { <GpuLegend/> })}
+                {(layout == GpuLayout::Squares).then(|| view! { <GpuLegend/> })}
                 <div class="space-y-6">{each.collect_view()}</div>
             }
             .into_erased()
         }
         (true, true) => {
-            let (none, hint) = if any.get() {
+            let (none, hint) = if has_workers.get() {
                 (words.none_match, words.none_match_hint)
             } else {
                 (t().workers.none_match, t().workers.none_match_hint)
@@ -214,7 +215,7 @@ fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl
         }
         .into_erased(),
     };
-    let by = {
+    let group_select = {
         let filters = filters.clone();
         let keys = Memo::new(move |_| page.with(|page| page.label_keys.clone()));
         move || view! { <GroupBySelect filters=filters.clone() keys=keys.get()/> }
@@ -234,7 +235,7 @@ fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl
     };
     view! {
         {state_links}
-        <div class="gpu-asking"><GpuSearch filters=filters.clone()/>{by}</div>
+        <div class="gpu-asking"><GpuSearch filters=filters.clone()/>{group_select}</div>
         {body}
         {pager}
     }
@@ -264,8 +265,8 @@ fn group_workers(page: &GpusPage) -> Vec<Vec<WorkerId>> {
     if page.groups.is_empty() {
         return vec![ids.collect()];
     }
-    let some = |group: &GpuGroup| ids.by_ref().take(usize::try_from(group.shown).unwrap_or(usize::MAX)).collect();
-    page.groups.iter().map(some).collect()
+    let group_ids = |group: &GpuGroup| ids.by_ref().take(usize::try_from(group.shown).unwrap_or(usize::MAX)).collect();
+    page.groups.iter().map(group_ids).collect()
 }
 
 /// Selects the label to group by: a form, because there may be many labels, that works without JavaScript.
@@ -306,7 +307,7 @@ fn WorkerGroup(
     ids: Vec<WorkerId>,
     key: Option<String>,
     page: RwSignal<GpusPage>,
-    form: GpuLayout,
+    layout: GpuLayout,
 ) -> impl IntoView {
     let grouped = key.is_some();
     let head = key.map(|key| {
@@ -316,9 +317,11 @@ fn WorkerGroup(
             view! { <h2 class="gpu-group"><bdi class="wrap-anywhere">{name}</bdi><span>{note}</span></h2> }
         }
     });
-    let each =
-        ids.into_iter().map(|id| view! { <WorkerGpusPanel id=id page=page form=form grouped=grouped/> }).collect_view();
-    let body = match form {
+    let each = ids
+        .into_iter()
+        .map(|id| view! { <WorkerGpusPanel id=id page=page layout=layout grouped=grouped/> })
+        .collect_view();
+    let body = match layout {
         GpuLayout::Squares => view! { <div class="panel"><div class="gpu-hosts">{each}</div></div> }.into_erased(),
         GpuLayout::Tiles | GpuLayout::Table => view! { <div class="space-y-6">{each}</div> }.into_erased(),
     };
@@ -339,21 +342,21 @@ fn group_heading(key: &str, group: &GpuGroup) -> (String, String) {
 
 /// The GPUs of one worker, rendered again only when this worker changes.
 #[component]
-fn WorkerGpusPanel(id: WorkerId, page: RwSignal<GpusPage>, form: GpuLayout, grouped: bool) -> impl IntoView {
+fn WorkerGpusPanel(id: WorkerId, page: RwSignal<GpusPage>, layout: GpuLayout, grouped: bool) -> impl IntoView {
     let (name_id, worker_id) = (format!("gpus-{id}"), id.clone());
     let worker = Memo::new(move |_| page.with(|page| page.workers.iter().find(|worker| worker.id == id).cloned()));
     let shown = move || {
         let worker: WorkerView = worker.get()?;
         let (rows, name) = (gpu_entries(&worker), worker.name.clone());
-        let body = match form {
+        let body = match layout {
             GpuLayout::Table => view! { <GpuRows rows=rows/> }.into_erased(),
             GpuLayout::Tiles => view! { <GpuTiles worker=worker_id.clone() rows=rows/> }.into_erased(),
             GpuLayout::Squares => {
                 view! { <GpuSquares worker=worker_id.clone() name=name.clone() rows=rows/> }.into_erased()
             }
         };
-        let (panel, head) = if form == GpuLayout::Squares { ("", "gpu-host-name") } else { ("panel", "panel-head") };
-        let badge = (form != GpuLayout::Squares)
+        let (panel, head) = if layout == GpuLayout::Squares { ("", "gpu-host-name") } else { ("panel", "panel-head") };
+        let badge = (layout != GpuLayout::Squares)
             .then(|| view! { <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span> });
         let title = view! { <a class="row-link" href=format!("/admin/workers/{worker_id}")>{name}</a>{badge} };
         // Below the heading of the group.

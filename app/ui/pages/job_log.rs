@@ -122,16 +122,16 @@ fn LogContent(first: LogPageData, id: JobId, view_state: Memo<LogViewState>, bac
         None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.into_erased(),
         Some(lines) => {
             let search = AttemptLog { backend, job: id.clone(), attempt };
-            let sent = (lines.from - 1, lines.from - 1 + lines.lines.len() as u64);
-            let mut store = LineCache::default();
-            store.insert(lines);
-            let reader = LogReader::new(search, view_state, store, sent, found);
+            let rendered_lines = (lines.from - 1, lines.from - 1 + lines.lines.len() as u64);
+            let mut cache = LineCache::default();
+            cache.insert(lines);
+            let reader = LogReader::new(search, view_state, cache, rendered_lines, found);
             view! {
                 <section class="panel log-panel" aria-label=words.log.title>
                     <LogToolbar reader=reader/>
                     <LogViewer reader=reader empty=empty/>
                 </section>
-                <LogPager reader=reader sent=sent/>
+                <LogPager reader=reader rendered_lines=rendered_lines/>
             }
             .into_erased()
         }
@@ -173,10 +173,10 @@ fn AttemptLinks(
 
 /// Links to other parts of the log, for users without JavaScript.
 #[component]
-fn LogPager(reader: LogReader, sent: (u64, u64)) -> impl IntoView {
+fn LogPager(reader: LogReader, rendered_lines: (u64, u64)) -> impl IntoView {
     let words = t();
-    let (first, end) = sent;
-    let total = reader.cache.with_untracked(|store| store.total);
+    let (first, end) = rendered_lines;
+    let total = reader.cache.with_untracked(|cache| cache.total);
     let page = u64::from(INITIAL_LINES);
     let link = move |label: &'static str, first_line: Option<u64>| {
         let view_state = reader.view_state.with_untracked(|view_state| LogViewState {

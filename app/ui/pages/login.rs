@@ -85,8 +85,9 @@ fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
     let words = &t().server_pages().login;
     let name = if name.is_empty() { "admin".to_owned() } else { name };
     let code = use_query_map().with_untracked(|query| query.get("setup"));
-    let begins = |is_default: bool, id| errors.is_first(id) || (errors.is_empty() && is_default);
-    let (at_code, at_password) = (begins(code.is_none(), "code"), begins(code.is_some(), "password"));
+    let has_autofocus = |is_default: bool, id| errors.is_first(id) || (errors.is_empty() && is_default);
+    let (focus_code, focus_password) =
+        (has_autofocus(code.is_none(), "code"), has_autofocus(code.is_some(), "password"));
     view! {
         <form method="post" action="/ui/setup" class="space-y-4">
             <Field id="code" label=words.code hint=words.code_hint error=errors.message("code")>
@@ -97,7 +98,7 @@ fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
                     value=code
                     autocomplete="off"
                     required=true
-                    autofocus=at_code
+                    autofocus=focus_code
                     aria-describedby=errors.aria_describedby("code", Some("code-hint"))
                     aria-invalid=errors.aria_invalid("code")
                 />
@@ -125,7 +126,7 @@ fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
                     type="password"
                     autocomplete="new-password"
                     required=true
-                    autofocus=at_password
+                    autofocus=focus_password
                     minlength=MIN_CHARS.to_string()
                     aria-describedby=errors.aria_describedby("password", Some("password-hint"))
                     aria-invalid=errors.aria_invalid("password")

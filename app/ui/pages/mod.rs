@@ -70,9 +70,9 @@ use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 
 /// The value of a date-time field, in the user's time zone.
-fn input_timestamp(moment: Option<&String>, clock: PageClock) -> Option<String> {
-    let typed = |moment: &String| Timestamp::parse_rfc3339(moment).map(|at| clock.format_for_input(at));
-    moment.map(|moment| typed(moment).unwrap_or_else(|| moment.chars().take(16).collect()))
+fn input_timestamp(timestamp: Option<&String>, clock: PageClock) -> Option<String> {
+    let input_text = |timestamp: &String| Timestamp::parse_rfc3339(timestamp).map(|at| clock.format_for_input(at));
+    timestamp.map(|timestamp| input_text(timestamp).unwrap_or_else(|| timestamp.chars().take(16).collect()))
 }
 
 /// A hidden field with the time zone of the times in a form, by which the server interprets them. Like their labels and

@@ -86,8 +86,11 @@ const fn page_topics(sections: VisibleSections) -> &'static [Topic] {
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
     let backend = use_backend();
-    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission));
-    let sections = VisibleSections { workers: may(Permission::AdminWorkers), audit: may(Permission::AdminAudit) };
+    let has_permission = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission));
+    let sections = VisibleSections {
+        workers: has_permission(Permission::AdminWorkers),
+        audit: has_permission(Permission::AdminAudit),
+    };
     let snapshot = Resource::new(|| (), {
         let backend = backend.clone();
         move |()| fetch_overview(&backend, sections)
@@ -112,21 +115,25 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 #[component]
 fn OverviewContent(first: Snapshot, sections: VisibleSections, backend: SharedBackend) -> impl IntoView {
     let sees_workers = sections.workers;
-    let now = live_signal(first, page_topics(sections), move || fetch_overview(&backend, sections));
-    let workers =
-        Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
+    let snapshot = live_signal(first, page_topics(sections), move || fetch_overview(&backend, sections));
+    let workers = Memo::new(move |_| {
+        snapshot.with(|snapshot| snapshot.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers)))
+    });
     // The first steps are for users who may create workers.
-    let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
+    let is_new = Memo::new(move |_| {
+        sees_workers && (workers.get() == 0 || snapshot.with(|snapshot| snapshot.recent.total == 0))
+    });
     let has_worker = Memo::new(move |_| workers.get() > 0);
     let has_contact = Memo::new(move |_| {
         let has_heartbeat = |fleet: &OverviewView| fleet.fleet.iter().any(|worker| worker.last_heartbeat.is_some());
-        now.with(|now| now.fleet.as_ref().is_some_and(has_heartbeat))
+        snapshot.with(|snapshot| snapshot.fleet.as_ref().is_some_and(has_heartbeat))
     });
-    let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
-    let gpus = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map(fleet_gpus).unwrap_or_default()));
-    let audit_log = Memo::new(move |_| now.with(|now| now.events.clone()));
-    let attention = move || {
-        let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
+    let is_full = Memo::new(move |_| snapshot.with(|snapshot| snapshot.recent.disk_full));
+    let gpus =
+        Memo::new(move |_| snapshot.with(|snapshot| snapshot.fleet.as_ref().map(fleet_gpus).unwrap_or_default()));
+    let audit_log = Memo::new(move |_| snapshot.with(|snapshot| snapshot.events.clone()));
+    let alerts = move || {
+        let fleet = Memo::new(move |_| snapshot.with(|snapshot| snapshot.fleet.clone()));
         has_worker.get().then(|| view! { <Alerts now=fleet/> })
     };
     // Events are below both columns: beside few jobs, they would leave a large gap.
@@ -134,13 +141,13 @@ fn OverviewContent(first: Snapshot, sections: VisibleSections, backend: SharedBa
         {move || is_full.get().then(|| view! { <DiskFull/> })}
         {move || is_new.get().then(|| view! { <GettingStarted has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
-            <SummaryTiles now=now/>
-            {attention}
+            <SummaryTiles snapshot=snapshot/>
+            {alerts}
             {sees_workers.then(|| view! { <FleetChart gpus=gpus/> })}
             <div class="space-y-6">
                 <div class=if !is_new.get() && sees_workers { "overview-grid" } else { "" }>
-                    {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
-                    {sees_workers.then(|| view! { <FleetPanel now=now/> })}
+                    {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs snapshot=snapshot/> <RecentJobs snapshot=snapshot/></div> })}
+                    {sees_workers.then(|| view! { <FleetPanel snapshot=snapshot/> })}
                 </div>
                 {sections.audit.then(|| view! { <LatestEvents audit_log=audit_log/> })}
             </div>
@@ -163,11 +170,11 @@ const fn connected_count(counts: &WorkerCounts) -> u64 {
 }
 
 #[component]
-fn SummaryTiles(now: RwSignal<Snapshot>) -> impl IntoView {
+fn SummaryTiles(snapshot: RwSignal<Snapshot>) -> impl IntoView {
     let tiles = move || {
-        now.with(|now| match &now.fleet {
+        snapshot.with(|snapshot| match &snapshot.fleet {
             Some(fleet) => view! { <FleetTiles fleet=fleet.clone()/> }.into_erased(),
-            None => view! { <JobTiles counts=now.recent.counts/> }.into_erased(),
+            None => view! { <JobTiles counts=snapshot.recent.counts/> }.into_erased(),
         })
     };
     view! { <ul class="tiles">{tiles}</ul> }.into_erased()
@@ -177,11 +184,11 @@ fn SummaryTiles(now: RwSignal<Snapshot>) -> impl IntoView {
 #[component]
 fn JobTiles(counts: JobCounts) -> impl IntoView {
     let words = &t().overview;
-    let done = words.completed.of(counts.completed);
+    let completed_note = words.completed.of(counts.completed);
     view! {
         <StatLink href="/jobs?phase=running" name=words.running value=counts.running note=String::new()/>
         <StatLink href="/jobs?phase=waiting" name=words.waiting value=counts.waiting note=String::new()/>
-        <StatLink href="/jobs?status=failed" name=words.failed value=counts.failed note=done/>
+        <StatLink href="/jobs?status=failed" name=words.failed value=counts.failed note=completed_note/>
     }
     .into_erased()
 }
@@ -192,22 +199,22 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let clock = use_clock();
     let OverviewView { workers, gpus, jobs, server_time, .. } = fleet;
     let unavailable = (gpus.unavailable() > 0).then(|| words.gpus_unavailable.of(gpus.unavailable()));
-    let of_gpus =
+    let gpu_note =
         [Some(words.gpus_busy.of(gpus.busy)), unavailable].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let longest = jobs.oldest_waiting.map(|job| {
+    let oldest_job_link = jobs.oldest_waiting.map(|job| {
         let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
         view! { <a class="tile-note tile-link" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()
     });
     // The link lists the same jobs as the tile counts.
-    let lately = Some((server_time + Millis::from_secs(-86_400)).to_string());
-    let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since: lately, ..JobsQuery::default() };
-    let done = words.completed.of(jobs.completed_in_24h);
+    let ended_since = Some((server_time + Millis::from_secs(-86_400)).to_string());
+    let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since, ..JobsQuery::default() };
+    let completed_note = words.completed.of(jobs.completed_in_24h);
     view! {
         <StatLink href="/admin/workers" name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
-        <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
+        <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=gpu_note/>
         <StatLink href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
-        <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() extra_link=longest/>
-        <StatLink href=jobs_url(&failed) name=words.failed_lately value=jobs.failed_in_24h note=done/>
+        <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() extra_link=oldest_job_link/>
+        <StatLink href=jobs_url(&failed) name=words.failed_lately value=jobs.failed_in_24h note=completed_note/>
     }
     .into_erased()
 }
@@ -236,10 +243,10 @@ fn StatLink(
 }
 
 #[component]
-fn RunningJobs(now: RwSignal<Snapshot>) -> impl IntoView {
+fn RunningJobs(snapshot: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
-    let running = Memo::new(move |_| now.with(|now| now.running.jobs.clone()));
-    let waiting = Memo::new(move |_| now.with(|now| now.recent.counts.waiting));
+    let running = Memo::new(move |_| snapshot.with(|snapshot| snapshot.running.jobs.clone()));
+    let waiting = Memo::new(move |_| snapshot.with(|snapshot| snapshot.recent.counts.waiting));
     // If jobs are waiting, the next one may have to wait for the same reason.
     let hint = move || match waiting.get() {
         0 => words.nothing_running_hint.to_owned(),
@@ -281,16 +288,16 @@ fn RunningJob(job: JobView) -> impl IntoView {
 }
 
 #[component]
-fn RecentJobs(now: RwSignal<Snapshot>) -> impl IntoView {
+fn RecentJobs(snapshot: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let recent = Signal::derive(move || {
-        let others = |now: &Snapshot| {
-            let rest = now.recent.jobs.iter().filter(|job| !job.status.is_in_phase(JobPhase::Running));
+        let recent_jobs = |snapshot: &Snapshot| {
+            let rest = snapshot.recent.jobs.iter().filter(|job| !job.status.is_in_phase(JobPhase::Running));
             rest.take(MAX_RECENT).cloned().collect::<Vec<_>>()
         };
-        now.with(others)
+        snapshot.with(recent_jobs)
     });
-    let total = Memo::new(move |_| now.with(|now| now.recent.total));
+    let total = Memo::new(move |_| snapshot.with(|snapshot| snapshot.recent.total));
     let none = Memo::new(move |_| recent.with(Vec::is_empty));
     let body = move || match (none.get(), total.get()) {
         (true, 0) => {
@@ -311,10 +318,11 @@ fn RecentJobs(now: RwSignal<Snapshot>) -> impl IntoView {
 }
 
 #[component]
-fn FleetPanel(now: RwSignal<Snapshot>) -> impl IntoView {
+fn FleetPanel(snapshot: RwSignal<Snapshot>) -> impl IntoView {
     let words = t();
     let rows = move || {
-        now.with(|now| now.fleet.as_ref().map(|now| now.fleet.clone()))
+        snapshot
+            .with(|snapshot| snapshot.fleet.as_ref().map(|snapshot| snapshot.fleet.clone()))
             .unwrap_or_default()
             .into_iter()
             .map(|worker| {

@@ -1,57 +1,57 @@
-// Asks the browser to create a passkey or to sign with one when the form is submitted, and sends the answer with it.
+// Asks the browser to create a passkey or to sign with one when the form is submitted, and sends the result with it.
 // All texts come from the data attributes of the page.
 (() => {
   const form = document.querySelector('form[data-passkey]');
-  const said = document.querySelector('[data-passkey-said]');
-  const answer = form.querySelector('[data-passkey-answer]');
+  const message = document.querySelector('[data-passkey-said]');
+  const credentialField = form.querySelector('[data-passkey-answer]');
   // A code that the user may enter instead.
-  const instead = form.querySelector('[data-passkey-instead]');
-  const say = (what) => {
-    said.hidden = !what;
-    said.textContent = what ? said.dataset[what] : '';
+  const codeField = form.querySelector('[data-passkey-instead]');
+  const showMessage = (key) => {
+    message.hidden = !key;
+    message.textContent = key ? message.dataset[key] : '';
   };
-  if (!window.PublicKeyCredential || !navigator.credentials) return say('unsupported');
+  if (!window.PublicKeyCredential || !navigator.credentials) return showMessage('unsupported');
 
   const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, '+').replace(/_/g, '/')), (c) => c.charCodeAt(0));
   const text = (buffer) => {
     const plain = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join('');
     return btoa(plain).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
   };
-  const listed = (keys) => (keys ?? []).map((key) => ({ ...key, id: bytes(key.id) }));
-  const asked = JSON.parse(form.dataset.options);
-  const publicKey = { ...asked, challenge: bytes(asked.challenge) };
+  const withIdBytes = (keys) => (keys ?? []).map((key) => ({ ...key, id: bytes(key.id) }));
+  const options = JSON.parse(form.dataset.options);
+  const publicKey = { ...options, challenge: bytes(options.challenge) };
   const create = async () => {
-    const user = { ...asked.user, id: bytes(asked.user.id) };
-    const excludeCredentials = listed(asked.excludeCredentials);
+    const user = { ...options.user, id: bytes(options.user.id) };
+    const excludeCredentials = withIdBytes(options.excludeCredentials);
     const key = await navigator.credentials.create({ publicKey: { ...publicKey, user, excludeCredentials } });
     const known = ['usb', 'nfc', 'ble', 'internal', 'hybrid'];
-    const transports = (key.response.getTransports?.() ?? []).filter((way) => known.includes(way));
+    const transports = (key.response.getTransports?.() ?? []).filter((transport) => known.includes(transport));
     return [key, { attestationObject: text(key.response.attestationObject), transports }];
   };
   const get = async () => {
-    const key = await navigator.credentials.get({ publicKey: { ...publicKey, allowCredentials: listed(asked.allowCredentials) } });
+    const key = await navigator.credentials.get({ publicKey: { ...publicKey, allowCredentials: withIdBytes(options.allowCredentials) } });
     const { authenticatorData, signature, userHandle } = key.response;
     const handle = userHandle ? text(userHandle) : null;
     return [key, { authenticatorData: text(authenticatorData), signature: text(signature), userHandle: handle }];
   };
-  const why = { InvalidStateError: 'exists', NotAllowedError: 'cancelled', AbortError: 'cancelled' };
+  const messageKeys = { InvalidStateError: 'exists', NotAllowedError: 'cancelled', AbortError: 'cancelled' };
 
-  let asking = false;
+  let isPending = false;
   form.addEventListener('submit', async (event) => {
-    if (instead?.value) return;
+    if (codeField?.value) return;
     event.preventDefault();
-    if (asking) return;
-    asking = true;
-    say();
+    if (isPending) return;
+    isPending = true;
+    showMessage();
     try {
       const [key, response] = await (form.dataset.passkey === 'create' ? create() : get());
       response.clientDataJSON = text(key.response.clientDataJSON);
-      answer.value = JSON.stringify({ id: key.id, rawId: text(key.rawId), type: key.type, response });
+      credentialField.value = JSON.stringify({ id: key.id, rawId: text(key.rawId), type: key.type, response });
       // Calling `submit` directly does not trigger this listener again.
       HTMLFormElement.prototype.submit.call(form);
     } catch (error) {
-      say(why[error.name] ?? 'failed');
-      asking = false;
+      showMessage(messageKeys[error.name] ?? 'failed');
+      isPending = false;
     }
   });
   form.hidden = false;

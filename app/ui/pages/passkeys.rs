@@ -66,8 +66,8 @@ pub(super) fn AddPasskey() -> impl IntoView {
             </form>
         }
         .into_erased(),
-        Err(why) => {
-            let text = match why {
+        Err(error) => {
+            let text = match error {
                 PasskeyOriginError::Insecure => words.insecure,
                 PasskeyOriginError::NoHostName => words.no_name,
             };
@@ -81,11 +81,11 @@ pub(super) fn AddPasskey() -> impl IntoView {
 pub(crate) fn PasskeyNewPage() -> impl IntoView {
     let words = &t().server_pages().passkeys;
     let page_backend = use_page_backend();
-    let enrolment = Resource::new(|| (), move |()| page_backend.passkey_enrollment());
+    let enrollment = Resource::new(|| (), move |()| page_backend.passkey_enrollment());
     let shown = move || {
         Suspend::new(async move {
-            match enrolment.await {
-                Ok(enrolment) => view! { <NewPasskeyForm enrolment=enrolment/> }.into_erased(),
+            match enrollment.await {
+                Ok(enrollment) => view! { <NewPasskeyForm enrollment=enrollment/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -98,13 +98,13 @@ pub(crate) fn PasskeyNewPage() -> impl IntoView {
 }
 
 #[component]
-fn NewPasskeyForm(enrolment: PasskeyEnrollment) -> impl IntoView {
+fn NewPasskeyForm(enrollment: PasskeyEnrollment) -> impl IntoView {
     let words = &t().server_pages().passkeys;
     let (problem, _) = form_problem(FormName::Factor);
     view! {
         <section class="panel form">
             {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
-            <PasskeyForm action="/ui/account/passkeys/confirm" kind="create" options=enrolment.options.to_string() submit=words.create>
+            <PasskeyForm action="/ui/account/passkeys/confirm" kind="create" options=enrollment.options.to_string() submit=words.create>
                 <Field id="name" label=words.name hint=words.name_hint>
                     <input class="input w-full" id="name" name="name" required=true maxlength=MAX_NAME_CHARS.to_string()
                         autocomplete="off" autofocus=true aria-describedby="name-hint"/>
@@ -140,7 +140,7 @@ pub(super) fn PasskeyForm(
     .into_erased()
 }
 
-/// The place before the form where its script shows errors.
+/// The element before the form in which its script shows errors.
 #[component]
 pub(super) fn PasskeyError() -> impl IntoView {
     let words = &t().server_pages().passkeys;

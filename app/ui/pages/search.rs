@@ -25,13 +25,13 @@ pub(crate) fn SearchPage() -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let search_text = use_query_map().with_untracked(|query| query.get("q")).unwrap_or_default();
     let query = server_query(words, &search_text);
-    let answer = Resource::new(
+    let results = Resource::new(
         || (),
         move |()| {
-            let answer = query.clone().map(|query| backend.search(query));
+            let request = query.clone().map(|query| backend.search(query));
             async move {
-                match answer {
-                    Some(answer) => answer.await,
+                match request {
+                    Some(request) => request.await,
                     None => Ok(Answer::default()),
                 }
             }
@@ -41,7 +41,7 @@ pub(crate) fn SearchPage() -> impl IntoView {
     let shown = move || {
         let (search_text, prefs) = (search_text.clone(), prefs.clone());
         Suspend::new(async move {
-            match answer.await {
+            match results.await {
                 Ok(page) => {
                     let entries = palette_entries(words, &prefs, &search_text, &page.found);
                     if entries.is_empty() {
@@ -76,7 +76,7 @@ fn SearchResult(entry: PaletteEntry, search_text: String) -> impl IntoView {
     let target = entry.target.clone();
     let text = view! { <PaletteEntryText entry=entry/> };
     let search = |search_text: String| format!("/search{}", query_string(&[("q", Some(search_text))]));
-    let line = match target {
+    let row = match target {
         PaletteTarget::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.into_erased(),
         PaletteTarget::Search(search_text) => {
             view! { <a class="palette-option" href=search(search_text)>{text}</a> }.into_erased()
@@ -89,5 +89,5 @@ fn SearchResult(entry: PaletteEntry, search_text: String) -> impl IntoView {
         }
         .into_erased(),
     };
-    view! { <li>{line}</li> }.into_erased()
+    view! { <li>{row}</li> }.into_erased()
 }

@@ -94,7 +94,7 @@ fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
 pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
     let words = &t().server_pages().factors;
     let (problem, _) = form_problem(FormName::Factor);
-    let inside = if has_factors(&factors) {
+    let content = if has_factors(&factors) {
         let left = words.codes_left.of(factors.recovery_codes_left.into());
         view! {
             <ul class="rows">
@@ -113,7 +113,7 @@ pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
         <section class="panel form" aria-labelledby="second-factor" data-part="second-factor">
             <h2 id="second-factor" class="panel-title">{words.title}</h2>
             {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
-            {inside}
+            {content}
         </section>
     }
     .into_erased()
@@ -142,12 +142,12 @@ pub(super) fn NewRecoveryCodes() -> impl IntoView {
 pub(crate) fn TotpPage() -> impl IntoView {
     let words = &t().server_pages().factors;
     let page_backend = use_page_backend();
-    let enrolment = Resource::new(|| (), move |()| page_backend.totp_enrollment());
+    let enrollment = Resource::new(|| (), move |()| page_backend.totp_enrollment());
     let shown = move || {
         Suspend::new(async move {
-            match enrolment.await {
-                Ok(enrolment) => view! {
-                    <section class="panel form"><TotpEnrollForm enrolment=enrolment action="/ui/account/totp/confirm" form=FormName::Factor/></section>
+            match enrollment.await {
+                Ok(enrollment) => view! {
+                    <section class="panel form"><TotpEnrollForm enrollment=enrollment action="/ui/account/totp/confirm" form=FormName::Factor/></section>
                 }
                 .into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
@@ -164,7 +164,7 @@ pub(crate) fn TotpPage() -> impl IntoView {
 /// The secret for the app, and the form for its first code.
 #[component]
 pub(super) fn TotpEnrollForm(
-    enrolment: TotpEnrollment,
+    enrollment: TotpEnrollment,
     action: &'static str,
     form: FormName,
     #[prop(optional)] children: Option<Children>,
@@ -172,8 +172,8 @@ pub(super) fn TotpEnrollForm(
     let words = &t().server_pages().factors;
     let (problem, _) = form_problem(form);
     view! {
-        <Qr text=enrolment.url label=words.qr/>
-        <CopyBlock text=group_in_fours(&enrolment.secret) label=words.key/>
+        <Qr text=enrollment.url label=words.qr/>
+        <CopyBlock text=group_in_fours(&enrollment.secret) label=words.key/>
         {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action=action class="space-y-4">
             {children.map(|children| children())}

@@ -20,7 +20,7 @@ fn next_url() -> String {
 }
 
 /// The layout of a step, with a link to start again.
-fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyView {
+fn login_step(title: &'static str, intro: Vec<String>, content: AnyView) -> AnyView {
     let words = t().server_pages();
     view! {
         <Title text=t().common.title.of(title)/>
@@ -29,7 +29,7 @@ fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyVi
                 <Brand/>
                 <h1 class="mt-8">{title}</h1>
                 {intro.into_iter().map(|text| view! { <p class="mt-1 mb-4 text-muted">{text}</p> }).collect_view()}
-                {inside}
+                {content}
                 <p class="mt-6"><a class="row-link" href="/login">{words.factors.start_over}</a></p>
             </div>
         </main>
@@ -45,7 +45,7 @@ pub(crate) fn LoginCodePage() -> impl IntoView {
     let (problem, _) = form_problem(FormName::Login);
     let has_codes = factors.app || factors.recovery_codes;
     let title = if factors.passkey.is_some() { words.passkeys.login_title } else { words.factors.login_title };
-    let elsewhere = factors.other_origin.as_ref().map(|origin| {
+    let other_origin_note = factors.other_origin.as_ref().map(|origin| {
         let phrase = if has_codes { &words.passkeys.elsewhere } else { &words.passkeys.elsewhere_only };
         view! { <p class="text-muted">{phrase.of(origin)}</p> }
     });
@@ -58,7 +58,7 @@ pub(crate) fn LoginCodePage() -> impl IntoView {
     });
     let form = view! {
         {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
-        {elsewhere}
+        {other_origin_note}
         {with_passkey}
         {has_codes.then(|| code_form(&factors))}
         <dl class="login-help"><div><dt>{words.factors.lost}</dt><dd>{words.factors.lost_text}</dd></div></dl>
@@ -69,17 +69,17 @@ pub(crate) fn LoginCodePage() -> impl IntoView {
 /// Asks for a code. Below a passkey, it is the alternative and does not get the focus.
 fn code_form(factors: &AvailableFactors) -> AnyView {
     let words = t().server_pages();
-    let is_other = factors.passkey.is_some();
-    let heading = is_other.then(|| view! { <h2 class="login-or">{words.passkeys.or_code}</h2> });
+    let is_alternative = factors.passkey.is_some();
+    let heading = is_alternative.then(|| view! { <h2 class="login-or">{words.passkeys.or_code}</h2> });
     let hint = if factors.app { words.factors.login_hint } else { words.passkeys.recovery_hint };
-    let class = if is_other { "btn w-full" } else { "btn btn-primary w-full" };
+    let class = if is_alternative { "btn w-full" } else { "btn btn-primary w-full" };
     view! {
         {heading}
         <form method="post" action="/ui/login/code" class="space-y-4">
             <input type="hidden" name="next" value=next_url()/>
             <Field id="code" label=words.factors.code hint=hint>
                 <input class="input w-full font-mono" id="code" name="code" autocomplete="one-time-code" autocapitalize="none"
-                    required=true maxlength="64" autofocus=!is_other aria-describedby="code-hint"/>
+                    required=true maxlength="64" autofocus=!is_alternative aria-describedby="code-hint"/>
             </Field>
             <button class=class>{words.login.submit}</button>
         </form>
@@ -92,12 +92,12 @@ fn code_form(factors: &AvailableFactors) -> AnyView {
 pub(crate) fn LoginEnrollPage() -> impl IntoView {
     let words = &t().server_pages().factors;
     let pending = use_context::<SecondFactorPrompt>();
-    let Some((name, enrolment)) = pending.and_then(|pending| Some((pending.name, pending.enrolment?))) else {
+    let Some((name, enrollment)) = pending.and_then(|pending| Some((pending.name, pending.enrolment?))) else {
         return ().into_erased();
     };
     let intro = vec![words.login_intro.of(name), words.required.to_owned(), words.enrol_intro.to_owned()];
     let form = view! {
-        <TotpEnrollForm enrolment=enrolment action="/ui/login/enrol" form=FormName::Login>
+        <TotpEnrollForm enrollment=enrollment action="/ui/login/enrol" form=FormName::Login>
             <input type="hidden" name="next" value=next_url()/>
         </TotpEnrollForm>
     };

@@ -28,10 +28,11 @@ pub(crate) fn SecretsPage() -> impl IntoView {
         Suspend::new(async move {
             match page.await {
                 Ok(page) => {
-                    let (shared, own): (Vec<_>, Vec<_>) = page.secrets.into_iter().partition(|secret| secret.shared);
+                    let (shared, personal): (Vec<_>, Vec<_>) =
+                        page.secrets.into_iter().partition(|secret| secret.shared);
                     view! {
                         <div class="space-y-6">
-                            <SecretList title=words.own id="own" secrets=own removable=true/>
+                            <SecretList title=words.own id="own" secrets=personal removable=true/>
                             <SecretList title=words.shared id="shared" text=words.shared_text secrets=shared removable=manages/>
                             <SetSecretForm manages=manages/>
                         </div>
@@ -106,7 +107,7 @@ fn SetSecretForm(manages: bool) -> impl IntoView {
     let words = &t().server_pages().secrets;
     let (problem, typed) = form_problem(FormName::Secret);
     let name = typed.get("name").cloned().unwrap_or_default();
-    let share = manages.then(|| {
+    let share_choice = manages.then(|| {
         view! {
             <div class="choice">
                 <input type="checkbox" class="checkbox checkbox-sm" id="secret-shared" name="shared"/>
@@ -127,7 +128,7 @@ fn SetSecretForm(manages: bool) -> impl IntoView {
                     <input class="input w-full font-mono" id="value" name="value" type="password" required=true minlength="8"
                         autocomplete="off" aria-describedby="value-hint"/>
                 </Field>
-                {share}
+                {share_choice}
                 <div class="form-actions"><button class="btn btn-primary"><Icon glyph=Glyph::Key/>{words.keep}</button></div>
             </form>
         </section>

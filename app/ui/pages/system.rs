@@ -47,11 +47,11 @@ pub(crate) fn SystemPage() -> impl IntoView {
 #[component]
 fn SystemContent(system: SystemView) -> impl IntoView {
     let settings = system.settings.clone();
-    let (checks, servers, in_force) = (system.checks.clone(), system.servers.clone(), system.in_force);
+    let (checks, servers, limits) = (system.checks.clone(), system.servers.clone(), system.in_force);
     view! {
         <div class="space-y-6">
             <div class="system-grid">
-                <div class="space-y-6"><Checks checks=checks/><Server system=system.clone()/><EffectiveSettings values=in_force/></div>
+                <div class="space-y-6"><Checks checks=checks/><Server system=system.clone()/><EffectiveSettings values=limits/></div>
                 <div class="space-y-6"><Database system=system.clone() servers=servers/><Storage system=system/></div>
             </div>
             <Settings settings=settings/>
@@ -109,11 +109,11 @@ fn Checks(checks: Vec<CheckView>) -> impl IntoView {
 fn Server(system: SystemView) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
     let words = &language.server_pages().system;
-    let off = language.format_duration(Millis(system.clock_ahead_ms.abs()));
+    let offset = language.format_duration(Millis(system.clock_ahead_ms.abs()));
     let deviation = match system.clock_ahead_ms {
         ahead if ahead.abs() < CLOCK_TOLERANCE_MS => words.clock_same.to_owned(),
-        ahead if ahead > 0 => words.clock_ahead.of(off),
-        _ => words.clock_behind.of(off),
+        ahead if ahead > 0 => words.clock_ahead.of(offset),
+        _ => words.clock_behind.of(offset),
     };
     let streams = &system.streams;
     let format_integer = |number| language.format_integer(number);
@@ -128,9 +128,9 @@ fn Server(system: SystemView) -> impl IntoView {
             let ends = tls
                 .ends_at
                 .map(|at| view! { <span class="row-sub">{words.ends}" "{clock.format_timestamp(at)}</span> });
-            let signed = if tls.vouched_for { words.ca_signed } else { words.self_signed };
+            let issuer = if tls.vouched_for { words.ca_signed } else { words.self_signed };
             view! {
-                <Fact name=words.tls>{signed}{ends}</Fact>
+                <Fact name=words.tls>{issuer}{ends}</Fact>
                 <Fact name=words.fingerprint><code class="setting-value">{tls.fingerprint.to_string()}</code></Fact>
             }
             .into_erased()
@@ -168,8 +168,8 @@ fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
         let marks = [server.this.then_some(words.this_server), server.leads.then_some(words.leads)];
         let marks =
             marks.into_iter().flatten().map(|mark| view! { " "<span class="chip">{mark}</span> }).collect_view();
-        let seen = server.seen_at.map(|at| view! { <span class="row-sub"><RelativeTime at=at/></span> });
-        view! { <li><code class="wrap-anywhere">{escape(&server.id).into_owned()}</code>{marks}{seen}</li> }
+        let last_seen = server.seen_at.map(|at| view! { <span class="row-sub"><RelativeTime at=at/></span> });
+        view! { <li><code class="wrap-anywhere">{escape(&server.id).into_owned()}</code>{marks}{last_seen}</li> }
     };
     view! {
         <Facts id="database" title=words.database>
@@ -239,7 +239,7 @@ fn Settings(settings: Vec<SettingView>) -> impl IntoView {
             "environment" => words.from_environment,
             _ => words.from_default,
         };
-        let chosen = setting.source != "default";
+        let is_changed = setting.source != "default";
         let value = match setting.value {
             None => view! { <span class="text-muted">{words.not_set}</span> }.into_erased(),
             Some(value) if value == "(not shown)" => {
@@ -251,7 +251,7 @@ fn Settings(settings: Vec<SettingView>) -> impl IntoView {
             <tr>
                 <th scope="row"><code>{setting.flag}</code>{setting.variable.map(|name| view! { <code class="row-sub max-md:hidden">{name}</code> })}</th>
                 <td>{value}</td>
-                <td class=if chosen { "font-medium" } else { "text-muted" }>{source}</td>
+                <td class=if is_changed { "font-medium" } else { "text-muted" }>{source}</td>
             </tr>
         }
     };

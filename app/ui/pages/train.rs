@@ -69,21 +69,25 @@ pub(crate) fn TrainPage() -> impl IntoView {
         Suspend::new(async move {
             let found = async {
                 let draft = page_backend.draft(query, typed).await?;
-                let named = draft.fields.get("config").cloned().unwrap_or_default();
+                let config_name = draft.fields.get("config").cloned().unwrap_or_default();
                 let last_run = match &draft.unseen_change {
-                    Some(unseen) => page_backend.config(named.clone(), Some(unseen.last_run)).await.ok(),
+                    Some(unseen) => page_backend.config(config_name.clone(), Some(unseen.last_run)).await.ok(),
                     None => None,
                 };
                 let retried = match draft.retried_revision {
-                    Some(ran) => page_backend.config(named.clone(), Some(ran)).await.ok(),
+                    Some(revision) => page_backend.config(config_name.clone(), Some(revision)).await.ok(),
                     None => None,
                 };
                 Ok::<_, Problem>(Snapshot {
-                    newest: if retried.is_some() { page_backend.config(named.clone(), None).await.ok() } else { None },
+                    newest: if retried.is_some() {
+                        page_backend.config(config_name.clone(), None).await.ok()
+                    } else {
+                        None
+                    },
                     retried,
                     configs: page_backend.configs().await?,
                     // If it does not exist, the draft reports that.
-                    selected: page_backend.config(named, draft.pinned_revision).await.ok(),
+                    selected: page_backend.config(config_name, draft.pinned_revision).await.ok(),
                     labels: page_backend.fleet_labels().await?,
                     secrets: page_backend.secrets().await?,
                     draft,
@@ -97,9 +101,10 @@ pub(crate) fn TrainPage() -> impl IntoView {
                 }
                 Ok(snapshot) => {
                     // The errors of a check are shown next to the fields too, not only in the preview.
-                    let checked =
+                    let preview_problem =
                         || snapshot.draft.preview.as_ref().err().filter(|problem| !problem.errors.is_empty()).cloned();
-                    let errors = FormErrors::from_problem(submit_problem.or_else(checked), &fields_with_errors());
+                    let errors =
+                        FormErrors::from_problem(submit_problem.or_else(preview_problem), &fields_with_errors());
                     view! {
                         {snapshot.disk_full.then(|| view! { <DiskFull/> })}
                         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
@@ -127,15 +132,18 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
     let changed = selected.clone().zip(last_run).zip(draft.unseen_change).map(|((shown, earlier), unseen)| {
         view! { <UnseenChanges fields=fields.clone() shown=shown earlier=earlier unseen=unseen/> }
     });
-    let newer =
-        retried.zip(newest).zip(pinned).filter(|((ran, newest), _)| ran.config.revision != newest.config.revision);
-    let newer = newer.map(|((ran, newest), pinned)| view! { <RevisionChoice pinned=pinned ran=ran newest=newest/> });
+    let newer = retried
+        .zip(newest)
+        .zip(pinned)
+        .filter(|((retried, newest), _)| retried.config.revision != newest.config.revision);
+    let newer = newer
+        .map(|((retried, newest), pinned)| view! { <RevisionChoice pinned=pinned retried=retried newest=newest/> });
     let name = fields.text("config");
-    let of_chosen = selected.as_ref().map(|selected| &selected.config);
+    let selected_view = selected.as_ref().map(|selected| &selected.config);
     let choices = configs.configs.into_iter().enumerate().map(|(index, config)| {
         let checked = config.name == name;
         // The selected revision may not be the newest one.
-        let config = of_chosen.filter(|_| checked).cloned().unwrap_or(config);
+        let config = selected_view.filter(|_| checked).cloned().unwrap_or(config);
         view! { <ConfigChoice index=index config=config checked=checked/> }
     });
     let choices = choices.collect_view();
@@ -256,13 +264,13 @@ fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
 #[component]
 fn SecretFields(fields: TrainFormFields, secrets: SecretsPage) -> impl IntoView {
     let words = &t().server_pages().train;
-    let ticked = fields.text("secret");
-    let some = !ticked.is_empty();
+    let selected = fields.text("secret");
+    let has_selection = !selected.is_empty();
     let mut names: Vec<String> = secrets.secrets.into_iter().map(|secret| secret.name).collect();
     names.dedup();
     let is_empty = names.is_empty();
     let boxes = names.into_iter().map(|name| {
-        let (id, checked) = (format!("secret-{name}"), ticked.lines().any(|one| one == name));
+        let (id, checked) = (format!("secret-{name}"), selected.lines().any(|line| line == name));
         view! {
             <span class="tick">
                 <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id=id.clone() name="secret" value=name.clone() checked=checked/>
@@ -272,7 +280,7 @@ fn SecretFields(fields: TrainFormFields, secrets: SecretsPage) -> impl IntoView 
     });
     let boxes = boxes.collect_view();
     view! {
-        <details class="fold" open=some>
+        <details class="fold" open=has_selection>
             <summary>{words.secrets}</summary>
             <div class="fold-body">
                 <p class="field-hint">{words.secrets_hint}</p>

@@ -22,14 +22,14 @@ pub(super) fn UnseenChanges(
     unseen: UnseenChange,
 ) -> impl IntoView {
     let words = &t().server_pages().train;
-    let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
+    let (newest, changed_by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
     let reviewed = format!("{}@{newest}", shown.config.name);
     let checked = fields.text("reviewed") == reviewed;
     view! {
         <section class="space-y-4" aria-labelledby="changed">
             <div class="panel form">
                 <h2 id="changed" class="panel-title"><Icon glyph=Glyph::Warning/>{words.changed_title}</h2>
-                <p>{words.changed_text.with(&[&unseen.last_run, &by, &newest])}</p>
+                <p>{words.changed_text.with(&[&unseen.last_run, &changed_by, &newest])}</p>
             </div>
             <RevisionDiff earlier=earlier shown=shown split=false/>
             <div class="panel form">
@@ -45,9 +45,9 @@ pub(super) fn UnseenChanges(
 
 /// The choice between the revision that the retried job ran and the newest, with their differences.
 #[component]
-pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
+pub(super) fn RevisionChoice(pinned: u32, retried: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
     let words = &t().server_pages().train;
-    let name = ran.config.name.clone();
+    let name = retried.config.name.clone();
     let choice = |revision: u32, label: String| {
         let (id, value) = (format!("revision-{revision}"), format!("{name}@{revision}"));
         view! {
@@ -57,18 +57,18 @@ pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetai
             </span>
         }
     };
-    let (old, new) = (ran.config.revision, newest.config.revision);
+    let (old, new) = (retried.config.revision, newest.config.revision);
     let choices = (choice(old, words.newer_keep.of(old)), choice(new, words.newer_take.of(new)));
-    let was = format!("{name}@{old}");
+    let retried_revision = format!("{name}@{old}");
     view! {
         <section class="space-y-4" aria-labelledby="newer">
             <div class="panel form">
                 <h2 id="newer" class="panel-title"><Icon glyph=Glyph::Warning/>{words.newer_title}</h2>
                 <p>{words.newer_text.with(&[&old, &new])}</p>
-                <input type="hidden" name="ran" value=was/>
+                <input type="hidden" name="ran" value=retried_revision/>
                 <div class="ticks" role="radiogroup" aria-labelledby="newer">{choices.0}{choices.1}</div>
             </div>
-            <RevisionDiff earlier=ran shown=newest split=false/>
+            <RevisionDiff earlier=retried shown=newest split=false/>
         </section>
     }
     .into_erased()

@@ -12,13 +12,13 @@ impl TrainFormFields {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
-    pub(super) fn text_or(&self, name: &str, usual: &str) -> String {
-        self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| usual.to_owned(), Clone::clone)
+    pub(super) fn text_or(&self, name: &str, default_text: &str) -> String {
+        self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| default_text.to_owned(), Clone::clone)
     }
 
     /// Whether a field differs from its default.
     pub(super) fn is_changed(&self, field: &SubmitField) -> bool {
-        let usual = field.default_text();
-        self.text_or(field.name, &usual) != usual
+        let default_text = field.default_text();
+        self.text_or(field.name, &default_text) != default_text
     }
 }

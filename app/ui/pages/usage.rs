@@ -56,11 +56,11 @@ impl UsagePageQuery {
 
     /// The query for the API. Days are in the user's time zone, and the last one is included.
     fn to_query(&self, now: Timestamp, zone: Option<&TimeZone>) -> UsageQuery {
-        let midnight = |day: &String, after: i64| {
+        let midnight = |day: &String, days_later: i64| {
             let midnight = format!("{day}T00:00:00Z");
-            let Some(shown) = Timestamp::parse_rfc3339(&midnight) else { return midnight };
-            let shown = shown + Millis(after * DAY_MS);
-            zone.map_or(Some(shown), |zone| zone.from_local_time(shown)).unwrap_or(shown).to_string()
+            let Some(local_time) = Timestamp::parse_rfc3339(&midnight) else { return midnight };
+            let local_time = local_time + Millis(days_later * DAY_MS);
+            zone.map_or(Some(local_time), |zone| zone.from_local_time(local_time)).unwrap_or(local_time).to_string()
         };
         let (since, until) = if let Some(days) = self.days {
             (Some(Timestamp(now.0 - days * DAY_MS).to_string()), None)
@@ -76,7 +76,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
     let (words, clock) = (&t().server_pages().usage, use_clock());
     let page_backend = use_page_backend();
     let page_query = use_query_map().with_untracked(UsagePageQuery::from_params);
-    let all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
+    let sees_all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
     let query = page_query.to_query(clock.now(), clock.zone().as_ref());
     let csv = format!("/api/usage/export{}", query_string(&query));
     let report = Resource::new(|| (), move |()| page_backend.usage(query.clone()));
@@ -93,7 +93,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
         }
     };
     view! {
-        <PageHeader title=t().nav.usage intro=if all { words.intro } else { words.intro_own }>
+        <PageHeader title=t().nav.usage intro=if sees_all { words.intro } else { words.intro_own }>
             <a class="btn btn-sm" href=csv><Icon glyph=Glyph::Download/>{words.export}</a>
         </PageHeader>
         <RangeForm page_query=page_query/>
@@ -106,12 +106,12 @@ pub(crate) fn UsagePage() -> impl IntoView {
 #[component]
 fn RangeForm(page_query: UsagePageQuery) -> impl IntoView {
     let words = &t().server_pages().usage;
-    let own = page_query.from.is_some() || page_query.to.is_some();
+    let has_dates = page_query.from.is_some() || page_query.to.is_some();
     let filter = |(days, label): (i64, &'static str)| FilterLink {
         href: UsagePageQuery { days: Some(days), from: None, to: None, by: page_query.by }.href("/usage"),
         label,
         count: None,
-        current: page_query.days == Some(days) || (days == RANGES[0] && page_query.days.is_none() && !own),
+        current: page_query.days == Some(days) || (days == RANGES[0] && page_query.days.is_none() && !has_dates),
     };
     let filters = RANGES.into_iter().zip([words.week, words.month, words.quarter]).map(filter).collect();
     let by = (page_query.by != UsageBy::User)
@@ -169,22 +169,22 @@ fn UsageFigures(report: UsageReport) -> impl IntoView {
     };
     let hours = |hours: f64| language.format_hours(hours);
     let running = words.run_hours_of.of(language.format_duration(millis(report.total.run_hours * 3_600.0)));
-    let long = report.waits.p95_seconds.map(|_| words.wait_long.of(seconds(report.waits.p95_seconds)));
+    let long_wait_note = report.waits.p95_seconds.map(|_| words.wait_long.of(seconds(report.waits.p95_seconds)));
     let jobs = language.format_integer(report.total.jobs);
     let attempts = words.attempts.of(report.total.attempts);
     let wait = seconds(report.waits.p50_seconds);
     let fleet = report.fleet.map(|fleet| {
-        let used =
+        let utilization =
             (fleet.gpu_hours > 0.0).then(|| language.format_percent(report.total.gpu_hours * 100.0 / fleet.gpu_hours));
         (
-            used.unwrap_or_else(|| "–".to_owned()),
+            utilization.unwrap_or_else(|| "–".to_owned()),
             words.of_there.of(hours(fleet.gpu_hours)),
             seconds(Some(fleet.idle_while_queued_minutes * 60.0)),
         )
     });
-    let of_fleet = match fleet {
-        Some((used, note, idle)) => view! {
-            <StatTile name=words.utilisation value=used note=note/>
+    let fleet_tiles = match fleet {
+        Some((utilization, note, idle)) => view! {
+            <StatTile name=words.utilisation value=utilization note=note/>
             <StatTile name=words.idle value=idle hint=words.idle_hint/>
         }
         .into_erased(),
@@ -195,8 +195,8 @@ fn UsageFigures(report: UsageReport) -> impl IntoView {
         <ul class="tiles tiles-figures">
             <StatTile name=words.gpu_hours value=hours(report.total.gpu_hours) note=running/>
             <StatTile name=words.jobs value=jobs note=attempts/>
-            <StatTile name=words.wait value=wait note=long.unwrap_or_default()/>
-            {of_fleet}
+            <StatTile name=words.wait value=wait note=long_wait_note.unwrap_or_default()/>
+            {fleet_tiles}
         </ul>
     }
     .into_erased()
@@ -252,10 +252,10 @@ fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
     let words = &language.server_pages().usage;
     let jobs = group_jobs_query(&group, by);
     let UsageGroup { name, worker_id, amount } = group;
-    let shown = if name.is_empty() { words.no_label.to_owned() } else { name };
-    let label = format!("{}: {shown}", words.share);
+    let shown_name = if name.is_empty() { words.no_label.to_owned() } else { name };
+    let label = format!("{}: {shown_name}", words.share);
     let number = language.format_integer(amount.jobs);
-    let link_label = format!("{}: {number} · {shown}", words.jobs);
+    let link_label = format!("{}: {number} · {shown_name}", words.jobs);
     let number = match jobs {
         Some(query) => {
             view! { <a class="quiet-link" href=jobs_url(&query) rel="external" aria-label=link_label>{number}</a> }
@@ -264,10 +264,9 @@ fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
         None => number.into_erased(),
     };
     let name = match worker_id {
-        Some(id) => {
-            view! { <a class="row-link" href=format!("/admin/workers/{id}") rel="external">{shown}</a> }.into_erased()
-        }
-        None => view! { <bdi class="font-medium wrap-anywhere">{shown}</bdi> }.into_erased(),
+        Some(id) => view! { <a class="row-link" href=format!("/admin/workers/{id}") rel="external">{shown_name}</a> }
+            .into_erased(),
+        None => view! { <bdi class="font-medium wrap-anywhere">{shown_name}</bdi> }.into_erased(),
     };
     view! {
         <tr>
@@ -314,18 +313,18 @@ mod tests {
             }
             UsagePageQuery::from_params(&params)
         };
-        let now = Timestamp::parse_rfc3339("2024-01-31T12:00:00Z").expect("a moment");
+        let now = Timestamp::parse_rfc3339("2024-01-31T12:00:00Z").expect("a time");
         let days = parse_query(&[("days", "30"), ("by", "worker")]);
         assert_eq!(days.href("/usage"), "/usage?days=30&by=worker");
         assert_eq!(days.to_query(now, None).since.as_deref(), Some("2024-01-01T12:00:00.000Z"));
         let from = parse_query(&[("from", "2024-01-02"), ("to", "2024-01-03")]);
         let query = from.to_query(now, None);
         assert_eq!(query.since.as_deref(), Some("2024-01-02T00:00:00.000Z"));
-        assert_eq!(query.until.as_deref(), Some("2024-01-04T00:00:00.000Z"), "the last day belongs to it");
+        assert_eq!(query.until.as_deref(), Some("2024-01-04T00:00:00.000Z"), "the last day is included");
         assert_eq!(from.href("/usage"), "/usage?from=2024-01-02&to=2024-01-03");
-        let odd = parse_query(&[("days", "5000"), ("from", ""), ("to", "soon"), ("by", "x")]);
+        let invalid = parse_query(&[("days", "5000"), ("from", ""), ("to", "soon"), ("by", "x")]);
         assert_eq!(
-            (odd.days, odd.by, odd.to_query(now, None).until.as_deref()),
+            (invalid.days, invalid.by, invalid.to_query(now, None).until.as_deref()),
             (None, UsageBy::User, Some("soonT00:00:00Z"))
         );
     }

@@ -52,7 +52,7 @@ pub(crate) fn UserDetailPage() -> impl IntoView {
 fn UserContent(user_detail: UserDetail) -> impl IntoView {
     let words = &t().server_pages().users;
     let UserDetail { user, tokens, sessions, factors } = user_detail;
-    let page = format!("/admin/users/{}", user.id);
+    let user_url = format!("/admin/users/{}", user.id);
     let form = format!("/ui/users/{}", user.id);
     view! {
         <PageHeader title=user.name.clone() above=("/admin/users", t().nav.users) intro=words.user_intro/>
@@ -60,8 +60,8 @@ fn UserContent(user_detail: UserDetail) -> impl IntoView {
             <AccessForm form=form.clone() user=user/>
             <PasswordResetForm form=format!("{form}/password")/>
             <UserFactors factors=factors form=form.clone()/>
-            <TokenList tokens=tokens back=page.clone() none=words.no_tokens/>
-            <SessionList sessions=sessions back=page/>
+            <TokenList tokens=tokens back=user_url.clone() none=words.no_tokens/>
+            <SessionList sessions=sessions back=user_url/>
         </div>
     }
     .into_erased()

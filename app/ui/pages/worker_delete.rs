@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::server_rendered_page::server_rendered_page;
-use super::worker::{deletion_blocker, worker_error};
+use super::worker::{deletion_blocker, worker_problem_page};
 use crate::domain::ids::WorkerId;
 use crate::protocol::workers::WorkerView;
 use crate::ui::backend::use_page_backend;
@@ -18,29 +18,33 @@ use crate::ui::i18n::t;
 pub(crate) fn WorkerDeletePage() -> impl IntoView {
     let page_backend = use_page_backend();
     let fetch = move |id: WorkerId| page_backend.editable_worker(id);
-    server_rendered_page(fetch, |worker| view! { <DeleteConfirmation worker=worker/> }.into_erased(), worker_error)
+    server_rendered_page(
+        fetch,
+        |worker| view! { <DeleteConfirmation worker=worker/> }.into_erased(),
+        worker_problem_page,
+    )
 }
 
 #[component]
 fn DeleteConfirmation(worker: WorkerView) -> impl IntoView {
     let words = t();
-    let (held, undeletable) = (worker.jobs.len() as u64, deletion_blocker(&worker));
-    let disabled = undeletable.is_some();
-    let page = format!("/admin/workers/{}", worker.id);
+    let (job_count, blocker) = (worker.jobs.len() as u64, deletion_blocker(&worker));
+    let disabled = blocker.is_some();
+    let worker_url = format!("/admin/workers/{}", worker.id);
     view! {
         <PageHeader title=words.server_pages().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
             <p class="flex flex-wrap gap-x-3"><WorkerBadge worker=worker.clone()/></p>
             <p>{words.server_pages().delete.text}</p>
-            {undeletable.map(|why| view! {
-                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{why}</p></div>
+            {blocker.map(|reason| view! {
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{reason}</p></div>
             })}
-            {(held > 0 && !disabled).then(|| view! {
-                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.server_pages().delete.busy.of(held)}</p></div>
+            {(job_count > 0 && !disabled).then(|| view! {
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.server_pages().delete.busy.of(job_count)}</p></div>
             })}
             <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
                 <button class="btn btn-error" disabled=disabled aria-describedby=disabled.then_some("why")><Icon glyph=Glyph::Trash/>{words.server_pages().delete.confirm}</button>
-                <a class="btn btn-ghost" href=page>{words.server_pages().delete.keep}</a>
+                <a class="btn btn-ghost" href=worker_url>{words.server_pages().delete.keep}</a>
             </form>
         </div>
     }

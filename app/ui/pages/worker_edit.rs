@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use super::server_rendered_page::server_rendered_page;
-use super::worker::worker_error;
+use super::worker::worker_problem_page;
 use super::worker_new::WORKER_FIELDS;
 use crate::domain::ids::WorkerId;
 use crate::domain::labels::Labels;
@@ -28,38 +28,38 @@ use crate::ui::worker_edit_form::{form_fields, form_url};
 pub(crate) fn WorkerEditPage() -> impl IntoView {
     let page_backend = use_page_backend();
     let fetch = move |id: WorkerId| {
-        let (worker, known) = (page_backend.editable_worker(id), page_backend.fleet_labels());
+        let (worker, fleet_labels) = (page_backend.editable_worker(id), page_backend.fleet_labels());
         // The form also works without suggestions.
-        async move { Ok((worker.await?, known.await.unwrap_or_default())) }
+        async move { Ok((worker.await?, fleet_labels.await.unwrap_or_default())) }
     };
     server_rendered_page(
         fetch,
-        |(worker, known)| view! { <EditWorkerForm worker=worker known=known/> }.into_erased(),
-        worker_error,
+        |(worker, fleet_labels)| view! { <EditWorkerForm worker=worker fleet_labels=fleet_labels/> }.into_erased(),
+        worker_problem_page,
     )
 }
 
 #[component]
-fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
+fn EditWorkerForm(worker: WorkerView, fleet_labels: FleetLabels) -> impl IntoView {
     let words = &t().server_pages().worker;
-    let page = format!("/admin/workers/{}", worker.id);
+    let worker_url = format!("/admin/workers/{}", worker.id);
     let (problem, typed) = form_problem(FormName::Worker);
-    let overtaken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
+    let is_outdated = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     let filled = if problem.is_some() { typed } else { form_fields(&worker) };
     let filled = move |name: &str| filled.get(name).cloned().unwrap_or_default();
-    let errors = FormErrors::from_problem(problem.filter(|_| !overtaken), &WORKER_FIELDS);
-    let above = if overtaken {
+    let errors = FormErrors::from_problem(problem.filter(|_| !is_outdated), &WORKER_FIELDS);
+    let above = if is_outdated {
         Some(stored_settings(&worker))
     } else {
         errors.general().map(|problem| view! { <ProblemNotice problem=problem/> }.into_erased())
     };
     view! {
-        <PageHeader title=words.edit_title.of(&worker.name) above=(page.clone(), worker.name.clone())/>
+        <PageHeader title=words.edit_title.of(&worker.name) above=(worker_url.clone(), worker.name.clone())/>
         {above}
         <form method="post" action=form_url(&worker) class="panel form">
             <input type="hidden" name="revision" value=worker.revision.clone()/>
             <NameAndTypeFields name=filled("name") kind=WorkerType::parse(&filled("worker_type")) errors=errors/>
-            <LabelFields typed=filled("labels") known=known ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone() errors=errors/>
+            <LabelFields typed=filled("labels") fleet_labels=fleet_labels ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone() errors=errors/>
             <div class="field">
                 <div class="choice">
                     <input type="checkbox" class="checkbox checkbox-sm" id="older" name="reject_older_agents" value="true"
@@ -74,7 +74,7 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
             </Field>
             <div class="form-actions">
                 <button class="btn btn-primary">{t().server_pages().users.save}</button>
-                <a class="btn btn-ghost" href=page>{t().common.cancel}</a>
+                <a class="btn btn-ghost" href=worker_url>{t().common.cancel}</a>
             </div>
         </form>
     }
@@ -84,7 +84,7 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
 /// The stored settings, which another user has changed in the meantime.
 fn stored_settings(worker: &WorkerView) -> AnyView {
     let (words, create) = (&t().server_pages().worker, &t().server_pages().create);
-    let set = worker.settings.clone().unwrap_or_default();
+    let settings = worker.settings.clone().unwrap_or_default();
     let networks = worker.allowed_networks.join(", ");
     let networks = if networks.is_empty() { t().token.any_network.to_owned() } else { networks };
     view! {
@@ -97,9 +97,9 @@ fn stored_settings(worker: &WorkerView) -> AnyView {
             <dl class="facts">
                 <div><dt>{create.name}</dt><dd>{worker.name.clone()}</dd></div>
                 <div><dt>{create.kind}</dt><dd>{worker_type_label(&t().status, worker.worker_type)}</dd></div>
-                <div><dt>{create.labels}</dt><dd><LabelChips labels=set.labels list="/admin/workers" none=t().worker.no_labels/></dd></div>
-                {set.ignore_reported_labels.then(|| view! { <div><dt>{words.reported}</dt><dd>{words.not_counted}</dd></div> })}
-                {set.reject_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_rejected}</dd></div> })}
+                <div><dt>{create.labels}</dt><dd><LabelChips labels=settings.labels list="/admin/workers" none=t().worker.no_labels/></dd></div>
+                {settings.ignore_reported_labels.then(|| view! { <div><dt>{words.reported}</dt><dd>{words.not_counted}</dd></div> })}
+                {settings.reject_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_rejected}</dd></div> })}
                 <div><dt>{create.networks}</dt><dd>{networks}</dd></div>
             </dl>
         </section>
@@ -132,22 +132,22 @@ fn NameAndTypeFields(name: String, kind: Option<WorkerType>, errors: FormErrors)
 #[component]
 fn LabelFields(
     typed: String,
-    known: FleetLabels,
+    fleet_labels: FleetLabels,
     ignores: bool,
     worker: WorkerView,
     errors: FormErrors,
 ) -> impl IntoView {
     let (words, create) = (&t().server_pages().worker, &t().server_pages().create);
-    let set = worker.settings.unwrap_or_default();
-    let everywhere = worker.ignore_reported_labels && !set.ignore_reported_labels;
-    let hint = if everywhere { words.ignored_on_all_workers } else { words.ignore_hint };
-    let reported = reported_labels(worker.reported_labels, &set.labels, worker.ignore_reported_labels);
+    let settings = worker.settings.unwrap_or_default();
+    let ignored_on_all = worker.ignore_reported_labels && !settings.ignore_reported_labels;
+    let hint = if ignored_on_all { words.ignored_on_all_workers } else { words.ignore_hint };
+    let reported = reported_labels(worker.reported_labels, &settings.labels, worker.ignore_reported_labels);
     view! {
         <fieldset class="field">
             <legend>{create.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{create.labels_hint}</p>
             <LabelInputs name="labels" typed=typed label=t().server_pages().train.label_row errors=errors/>
-            <LabelSuggestions labels=known/>
+            <LabelSuggestions labels=fleet_labels/>
         </fieldset>
         <section class="field" aria-labelledby="reported">
             <h2 id="reported" class="font-semibold">{words.reported}</h2>
@@ -155,7 +155,7 @@ fn LabelFields(
             {reported}
             <div class="choice mt-3">
                 <input type="checkbox" class="checkbox checkbox-sm" id="ignore" name="ignore_reported_labels" value="true"
-                    checked={ignores || everywhere} disabled=everywhere/>
+                    checked={ignores || ignored_on_all} disabled=ignored_on_all/>
                 <label for="ignore"><span class="font-medium">{words.ignore}</span><span class="choice-text">{hint}</span></label>
             </div>
         </section>
@@ -170,15 +170,15 @@ fn reported_labels(reported: Labels, admin_labels: &Labels, ignored: bool) -> An
         return view! { <p class="text-muted">{words.none_reported}</p> }.into_erased();
     }
     let row = |(key, value): (String, String)| {
-        let why = match admin_labels.0.get(&key) {
+        let reason = match admin_labels.0.get(&key) {
             _ if ignored => Some(words.not_counted.to_owned()),
-            Some(own) if *own != value => Some(words.overridden.of(own)),
+            Some(admin_value) if *admin_value != value => Some(words.overridden.of(admin_value)),
             _ => None,
         };
         view! {
             <li class="wrap-anywhere">
                 <span class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></span>
-                {why.map(|why| view! { " " <span class="text-muted">{why}</span> })}
+                {reason.map(|reason| view! { " " <span class="text-muted">{reason}</span> })}
             </li>
         }
     };

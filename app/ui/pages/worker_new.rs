@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::worker::worker_error;
+use super::worker::worker_problem_page;
 use crate::protocol::status::WorkerType;
 use crate::protocol::workers::FleetLabels;
 use crate::ui::backend::use_page_backend;
@@ -30,12 +30,12 @@ pub(super) const WORKER_FIELDS: [FieldAliases<'_>; 4] = [
 #[component]
 pub(crate) fn WorkerNewPage() -> impl IntoView {
     let page_backend = use_page_backend();
-    let known = Resource::new(|| (), move |()| page_backend.labels_for_worker_form());
+    let fleet_labels = Resource::new(|| (), move |()| page_backend.labels_for_worker_form());
     let shown = move || {
         Suspend::new(async move {
-            match known.await {
-                Ok(known) => view! { <NewWorkerForm known=known/> }.into_erased(),
-                Err(problem) => worker_error(problem),
+            match fleet_labels.await {
+                Ok(fleet_labels) => view! { <NewWorkerForm fleet_labels=fleet_labels/> }.into_erased(),
+                Err(problem) => worker_problem_page(problem),
             }
         })
     };
@@ -43,7 +43,7 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
 }
 
 #[component]
-fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
+fn NewWorkerForm(fleet_labels: FleetLabels) -> impl IntoView {
     let words = t();
     let (problem, fields) = form_problem(FormName::Worker);
     let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
@@ -83,7 +83,7 @@ fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
                 <legend>{words.server_pages().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
                 <p class="field-hint" id="labels-hint">{words.server_pages().create.labels_hint}</p>
                 <LabelInputs name="labels" typed=labels.replace(',', "\n") label=words.server_pages().train.label_row errors=errors/>
-                <LabelSuggestions labels=known/>
+                <LabelSuggestions labels=fleet_labels/>
             </fieldset>
             <details class="fold" open=limited>
                 <summary>{words.server_pages().create.advanced}</summary>

@@ -11,12 +11,12 @@ pub(crate) struct TimeZone(String);
 impl TimeZone {
     /// Returns the time zone with this name if it is the browser's own.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::local().filter(|own| own.0 == name)
+        Self::local().filter(|zone| zone.0 == name)
     }
 
     /// Returns the browser's time zone.
     pub fn local() -> Option<Self> {
-        Some(Self(browser::time_zone())).filter(|own| !own.0.is_empty())
+        Some(Self(browser::time_zone())).filter(|zone| !zone.0.is_empty())
     }
 
     /// Returns its name: `Asia/Tokyo`.

@@ -1,8 +1,8 @@
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
-  const kept = `time_zone=${zone}`;
+  const cookie = `time_zone=${zone}`;
   document.documentElement.dataset.timeZone = zone;
-  if (zone && !document.cookie.split('; ').includes(kept)) {
-    document.cookie = `${kept}; Path=/; Max-Age=31536000; SameSite=Lax${location.protocol === 'https:' ? '; Secure' : ''}`;
+  if (zone && !document.cookie.split('; ').includes(cookie)) {
+    document.cookie = `${cookie}; Path=/; Max-Age=31536000; SameSite=Lax${location.protocol === 'https:' ? '; Secure' : ''}`;
   }
 })();

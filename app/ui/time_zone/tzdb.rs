@@ -44,9 +44,9 @@ impl TimeZone {
 
     /// Converts a local time, given as if it were UTC. Of an ambiguous time it returns the first; a skipped time is
     /// converted with the offset before the transition, as browsers do.
-    pub fn from_local_time(&self, shown: Timestamp) -> Option<Timestamp> {
-        let shown = Offset::UTC.to_datetime(jiff::Timestamp::from_millisecond(shown.0).ok()?);
-        let at = self.0.to_ambiguous_timestamp(shown).compatible().ok()?;
+    pub fn from_local_time(&self, local: Timestamp) -> Option<Timestamp> {
+        let local = Offset::UTC.to_datetime(jiff::Timestamp::from_millisecond(local.0).ok()?);
+        let at = self.0.to_ambiguous_timestamp(local).compatible().ok()?;
         Some(Timestamp(at.as_millisecond()))
     }
 }
@@ -60,12 +60,12 @@ mod tests {
     }
 
     fn at(text: &str) -> Timestamp {
-        Timestamp::parse_rfc3339(text).unwrap_or_else(|| panic!("{text} is a moment"))
+        Timestamp::parse_rfc3339(text).unwrap_or_else(|| panic!("{text} is a time"))
     }
 
     #[test]
     fn zones_are_ahead_as_they_were_at_the_moment() {
-        for (name, moment, minutes) in [
+        for (name, time, minutes) in [
             ("Asia/Tokyo", "2024-01-05T10:30:00Z", 540),
             ("Asia/Kolkata", "2024-01-05T10:30:00Z", 330),
             ("Asia/Calcutta", "2024-01-05T10:30:00Z", 330),
@@ -82,20 +82,20 @@ mod tests {
             ("Australia/Lord_Howe", "2024-04-06T15:00:00Z", 630),
             ("Europe/Berlin", "2060-07-01T00:00:00Z", 120),
         ] {
-            assert_eq!((zone(name).name(), zone(name).utc_offset_minutes(at(moment))), (name, minutes), "{moment}");
+            assert_eq!((zone(name).name(), zone(name).utc_offset_minutes(at(time))), (name, minutes), "{time}");
         }
     }
 
     #[test]
     fn local_time_becomes_a_timestamp() {
-        for (name, shown, moment) in [
+        for (name, local, time) in [
             ("Asia/Kolkata", "2024-01-05T10:30:00Z", "2024-01-05T05:00:00Z"),
             ("Europe/Berlin", "2024-07-01T12:00:00Z", "2024-07-01T10:00:00Z"),
             // Ambiguous and skipped local times.
             ("Europe/Berlin", "2024-10-27T02:30:00Z", "2024-10-27T00:30:00Z"),
             ("Europe/Berlin", "2024-03-31T02:30:00Z", "2024-03-31T01:30:00Z"),
         ] {
-            assert_eq!(zone(name).from_local_time(at(shown)), Some(at(moment)), "{name}: {shown}");
+            assert_eq!(zone(name).from_local_time(at(local)), Some(at(time)), "{name}: {local}");
         }
     }
 

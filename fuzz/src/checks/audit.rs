@@ -1,5 +1,5 @@
-//! The audit log: a log with its fields as given is clean, no two entries are hashed alike, and whatever is done to one
-//! row is found. A line each: how many entries, what is done to which, and fields.
+//! The audit log: an unchanged log is clean, different entries have different hashes, and each change of a row is
+//! found. The first line has the number of entries, the change and its row; each other line is a field.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::encode_hex;
 
-/// An entry as a database has it.
+/// An entry as it is stored in a database.
 #[derive(Clone, PartialEq)]
 struct AuditLogRow {
     chain: String,
@@ -91,7 +91,7 @@ fn build_audit_log(count: usize, fields: &[&str]) -> Vec<AuditLogRow> {
         let previous = rows.last().map(|row| row.hash.clone()).unwrap_or_default();
         let hash = hash(&event.to_record("c_1", seq, &previous).canonical_bytes());
         let AuditEvent { actor, target, detail, request_id, .. } = event;
-        assert!(![&actor, &target, &detail].iter().any(|text| text.contains('\0')), "no database keeps that");
+        assert!(![&actor, &target, &detail].iter().any(|text| text.contains('\0')), "databases cannot store NUL");
         let (chain, action) = ("c_1".to_owned(), action.as_str().to_owned());
         rows.push(AuditLogRow { chain, seq, previous, at: seq, actor, action, target, detail, request_id, hash });
     }
@@ -105,7 +105,7 @@ fn verify_audit_log(rows: &[AuditLogRow], head: &ChainHead) -> VerifyReport {
     verifier.into_report()
 }
 
-/// What is hashed can be taken apart again, so that no two entries are alike in it.
+/// The hashed bytes can be decoded, so different entries have different bytes.
 fn assert_decodable(row: &AuditLogRow) {
     let bytes = row.record().canonical_bytes();
     let mut rest = bytes.as_slice();

@@ -1,5 +1,5 @@
-//! Everything that comes as JSON or in a query string: what is read is written and read again as the same, and a field
-//! that this build does not know changes nothing. The first byte says what it is to be.
+//! Everything received as JSON or in a query string: a value stays the same when it is written and read again, and a
+//! field unknown to this build changes nothing. The first byte selects the type.
 
 use std::fs;
 use std::path::Path;
@@ -28,17 +28,17 @@ use axum::http::Uri;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What takes a body of some type.
+/// Checks a body of one type.
 type Check = fn(&[u8]);
 
 const CHECKS: &[Check] = &[
-    // Of agents.
+    // From agents.
     body::<RegisterRequest>,
     body::<HeartbeatRequest>,
     body::<StatusReport>,
     body::<ProgressReport>,
     body::<DisconnectRequest>,
-    // Of users and scripts.
+    // From users and scripts.
     body::<SubmitJob>,
     body::<SetPriority>,
     body::<CreateWorker>,
@@ -57,7 +57,7 @@ const CHECKS: &[Check] = &[
     query::<WorkersQuery>,
     query::<AuditQuery>,
     query::<SecretQuery>,
-    // Of servers, read by agents and browsers.
+    // From servers, read by agents and browsers.
     body::<RegisterResponse>,
     body::<HeartbeatResponse>,
     body::<LogAck>,
@@ -71,16 +71,16 @@ const CHECKS: &[Check] = &[
     body::<TopicsChanged>,
     body::<AuditEntry>,
     body::<Problem>,
-    // Of checkpoints and files in pieces.
+    // Checkpoints, and files in pieces.
     body::<CompletedCheckpoint>,
     body::<ResumeCheckpoint>,
     body::<UploadResponse>,
-    // Of accounts.
+    // Accounts.
     body::<ConfirmTotp>,
     body::<ReadNotices>,
 ];
 
-/// Writes the seeds of the types that have an example with all fields, so that a new field is in them.
+/// Writes the examples of types that have one with all fields as seeds, so that new fields are included.
 ///
 /// # Errors
 /// If the directory is not writable.
@@ -88,32 +88,32 @@ pub fn write_examples(directory: &Path) -> std::io::Result<()> {
     let submit = serde_json::to_vec(&SubmitJob::example()).expect("an example can be written");
     let job = serde_json::to_vec(&JobView::example()).expect("an example can be written");
     let query = serde_urlencoded::to_string(JobsQuery::example()).expect("plain fields").into_bytes();
-    for (name, which, example) in [("submit", b'5', submit), ("job", b'O', job), ("jobs_query", b'C', query)] {
-        fs::write(directory.join(name), [&[which], example.as_slice()].concat())?;
+    for (name, index, example) in [("submit", b'5', submit), ("job", b'O', job), ("jobs_query", b'C', query)] {
+        fs::write(directory.join(name), [&[index], example.as_slice()].concat())?;
     }
     Ok(())
 }
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let Some((which, body)) = data.split_first() else { return };
-    // From `0` on, so that a seed can be written by hand.
-    CHECKS[usize::from(which.wrapping_sub(b'0')) % CHECKS.len()](body);
+    let Some((index, body)) = data.split_first() else { return };
+    // Indexes start at `0`, so that a seed can be written by hand.
+    CHECKS[usize::from(index.wrapping_sub(b'0')) % CHECKS.len()](body);
 }
 
 fn body<T: Serialize + DeserializeOwned + PartialEq>(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<T>(bytes) else { return };
-    let written = serde_json::to_vec(&value).expect("what was read can be written");
-    let again = serde_json::from_slice::<T>(&written).map_err(|error| panic!("{error}: {}", shown(&written)));
-    assert!(again.is_ok_and(|again| again == value), "another one: {}", shown(&written));
+    let written = serde_json::to_vec(&value).expect("a value that can be written");
+    let reparsed = serde_json::from_slice::<T>(&written).map_err(|error| panic!("{error}: {}", as_text(&written)));
+    assert!(reparsed.is_ok_and(|reparsed| reparsed == value), "a different value: {}", as_text(&written));
     if let Some(inside) = written.strip_prefix(b"{") {
         let comma: &[u8] = if inside == b"}" { b"" } else { b"," };
         let newer = [br#"{"from a newer build":[{"x":null}]"#, comma, inside].concat();
-        assert!(serde_json::from_slice::<T>(&newer).is_ok_and(|newer| newer == value), "{}", shown(&newer));
+        assert!(serde_json::from_slice::<T>(&newer).is_ok_and(|newer| newer == value), "{}", as_text(&newer));
     }
 }
 
-/// An event that this build does not know is one all the same.
+/// An event of a type unknown to this build is accepted.
 fn event(bytes: &[u8]) {
     body::<WorkerEvent>(bytes);
     let kind = serde_json::to_string(&String::from_utf8_lossy(bytes)).expect("text");
@@ -124,10 +124,10 @@ fn query<T: Serialize + DeserializeOwned + PartialEq>(bytes: &[u8]) {
     let Ok(uri) = Uri::try_from([b"/?", bytes].concat()) else { return };
     let Ok(Query(value)) = Query::<T>::try_from_uri(&uri) else { return };
     let written = serde_urlencoded::to_string(&value).expect("plain fields");
-    let again = Uri::try_from(format!("/?{written}")).ok().and_then(|uri| Query::<T>::try_from_uri(&uri).ok());
-    assert!(again.is_some_and(|Query(again)| again == value), "another one: {written}");
+    let reparsed = Uri::try_from(format!("/?{written}")).ok().and_then(|uri| Query::<T>::try_from_uri(&uri).ok());
+    assert!(reparsed.is_some_and(|Query(reparsed)| reparsed == value), "a different value: {written}");
 }
 
-fn shown(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+fn as_text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }

@@ -1,5 +1,5 @@
-//! A certificate and its key, with bytes changed: what is still taken is the same key. The bytes say where, and what stands
-//! there instead, by threes and fours; the first says whether the text is changed or what it encodes.
+//! A certificate and its key with changed bytes: whatever is accepted has the same key. The first byte selects what is
+//! changed: the files, or the DER that they encode. Each patch has four bytes: see [`apply_patches`].
 
 use std::sync::LazyLock;
 
@@ -12,23 +12,24 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::doctor_certificate::CertificateInfo;
 use crate::tls::certificate::{CertificateFiles, parse};
 
-/// In 2026.
+/// A time in 2026.
 const NOW: Timestamp = Timestamp(1_780_000_000_000);
 
-/// An Ed25519 key in PKCS#8, up to its 32 bytes (RFC 8410): its signatures are always the same, so that a finding is too.
-const KEY: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+/// The header of an Ed25519 key in PKCS#8, before its 32 bytes (RFC 8410). Its signatures are deterministic, so
+/// findings are reproducible.
+const KEY_HEADER: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-struct Pair {
+struct TestCertificate {
     chain: Vec<u8>,
     key: Vec<u8>,
 }
 
-static PAIR: LazyLock<Pair> = LazyLock::new(|| {
-    let key = [KEY.as_slice(), &[7; 32]].concat();
-    let pair = KeyPair::try_from(&PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()))).expect("a key");
+static CERTIFICATE: LazyLock<TestCertificate> = LazyLock::new(|| {
+    let key = [KEY_HEADER.as_slice(), &[7; 32]].concat();
+    let key_pair = KeyPair::try_from(&PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()))).expect("a key");
     let mut params = CertificateParams::new(["localhost".to_owned()]).expect("names");
     params.serial_number = Some(1_u64.into());
-    Pair { chain: params.self_signed(&pair).expect("a certificate").der().to_vec(), key }
+    TestCertificate { chain: params.self_signed(&key_pair).expect("a certificate").der().to_vec(), key }
 });
 
 fn pem(kind: &str, der: &[u8]) -> Vec<u8> {
@@ -42,44 +43,44 @@ fn encode_files(chain: &[u8], key: &[u8]) -> CertificateFiles {
 /// See the module.
 pub fn check(data: &[u8]) {
     let Some((change, data)) = data.split_first() else { return };
-    let original = parse(&encode_files(&PAIR.chain, &PAIR.key), NOW).expect("nothing was changed");
+    let original = parse(&encode_files(&CERTIFICATE.chain, &CERTIFICATE.key), NOW).expect("the original certificate");
     assert!(!original.is_ca_signed);
     assert_doctor_reads(data);
     let changed = match change % 3 {
-        // What stands for itself.
+        // The input is the files.
         0 => {
-            let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
-            CertificateFiles { chain: data[..middle].to_vec(), key: data[middle..].to_vec() }
+            let split = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+            CertificateFiles { chain: data[..split].to_vec(), key: data[split..].to_vec() }
         }
-        1 => encode_files(&apply_patches(&PAIR.chain, data), &PAIR.key),
+        1 => encode_files(&apply_patches(&CERTIFICATE.chain, data), &CERTIFICATE.key),
         _ => {
-            let CertificateFiles { chain, key } = encode_files(&PAIR.chain, &PAIR.key);
+            let CertificateFiles { chain, key } = encode_files(&CERTIFICATE.chain, &CERTIFICATE.key);
             CertificateFiles { chain: apply_patches(&chain, data), key: apply_patches(&key, data) }
         }
     };
     if let Ok(parsed) = parse(&changed, NOW) {
-        assert_eq!(parsed.fingerprint, original.fingerprint, "of another key nobody has the private half");
+        assert_eq!(parsed.fingerprint, original.fingerprint, "the key is unchanged");
     }
 }
 
-/// What the agent's doctor shows of a certificate: whatever stands in it, it is read or it is not.
+/// The agent's doctor reads or rejects each certificate without a panic.
 fn assert_doctor_reads(data: &[u8]) {
-    let original = CertificateInfo::parse(&PAIR.chain).expect("nothing was changed");
+    let original = CertificateInfo::parse(&CERTIFICATE.chain).expect("the original certificate");
     assert_eq!(original.names, ["localhost"]);
-    for der in [data, &apply_patches(&PAIR.chain, data)] {
+    for der in [data, &apply_patches(&CERTIFICATE.chain, data)] {
         assert!(
             CertificateInfo::parse(der).is_none_or(|info| info.names.iter().all(|name| name.len() <= 3 * der.len()))
         );
     }
 }
 
-/// Where, how many are gone, and what stands there.
+/// Applies patches of four bytes: two for the position, the number of removed bytes, and the inserted byte.
 fn apply_patches(original: &[u8], patches: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for patch in patches.chunks_exact(4) {
-        let at = usize::from(u16::from_be_bytes([patch[0], patch[1]])) % (bytes.len() + 1);
-        let removed = usize::from(patch[2] % 4).min(bytes.len() - at);
-        bytes.splice(at..at + removed, [patch[3]]);
+        let position = usize::from(u16::from_be_bytes([patch[0], patch[1]])) % (bytes.len() + 1);
+        let removed = usize::from(patch[2] % 4).min(bytes.len() - position);
+        bytes.splice(position..position + removed, [patch[3]]);
     }
     bytes
 }

@@ -1,5 +1,5 @@
-//! What a request says of where it comes from, who asks, and where to go next. A line each: the connection's other end,
-//! `X-Forwarded-For`, `X-Forwarded-Proto`, `Cookie`, `Authorization`, and a text of any kind.
+//! The origin, the credentials and the next page of a request. One line each: the peer address of the connection,
+//! `X-Forwarded-For`, `X-Forwarded-Proto`, `Cookie`, `Authorization`, and any text.
 
 use std::net::IpAddr;
 
@@ -26,9 +26,9 @@ pub fn check(data: &[u8]) {
     cookies(next());
     authorization(next());
     if let Ok(text) = std::str::from_utf8(next()) {
-        leads_nowhere_else(text);
-        quoted(text);
-        this_machine(text);
+        assert_stays_local(text);
+        assert_quoted(text);
+        assert_loopback(text);
     }
 }
 
@@ -45,11 +45,11 @@ fn proxies(connected: &[u8], hosts: &[u8], protocols: &[u8]) {
     };
     let Some(client) = resolve(hosts, protocols) else { return };
     let connected = connected.to_canonical();
-    assert_ne!(client.scheme, Scheme::DirectHttps, "that is for this server to know");
+    assert_ne!(client.scheme, Scheme::DirectHttps, "a header must not claim direct HTTPS");
     if !is_trusted(&connected) {
         assert_eq!(client, ClientAddress { peer: connected, scheme: Scheme::Http });
     }
-    // What a client writes itself stands further left, and changes nothing about who it is.
+    // Entries that the client itself sends are further left, and do not change its address.
     if is_trusted(&connected) && !is_trusted(&client.peer) {
         let spoof = |list: &[u8], spoofed: &[u8]| [spoofed, b",", list].concat();
         let spoofed_client = resolve(&spoof(hosts, b"127.0.0.1, 10.0.0.9"), protocols).expect("a header");
@@ -71,17 +71,17 @@ fn cookies(line: &[u8]) {
     assert_eq!(
         Prefs::from_headers(text.unwrap_or_default(), text.unwrap_or_default(), Timestamp(0)).theme,
         theme,
-        "two readers, one cookie"
+        "both readers agree"
     );
     for scheme in [Scheme::Http, Scheme::ProxyHttps] {
         let name = session_cookie::session_name(scheme);
         let pairs = text.unwrap_or_default().split(';').map(str::trim);
         let first = pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).next();
         assert_eq!(session_cookie::read_session(&headers, scheme), first);
-        let kept = first.filter(|value| HeaderValue::from_str(value).is_ok());
-        if let Some(value) = kept.filter(|value| !value.contains(';') && value.trim() == *value) {
-            let set = HeaderValue::from_str(&format!("a=b; {name}={value}")).expect("a header");
-            assert_eq!(cookie(&HeaderMap::from_iter([(header::COOKIE, set)]), name), Some(value));
+        let valid = first.filter(|value| HeaderValue::from_str(value).is_ok());
+        if let Some(value) = valid.filter(|value| !value.contains(';') && value.trim() == *value) {
+            let cookies = HeaderValue::from_str(&format!("a=b; {name}={value}")).expect("a header");
+            assert_eq!(cookie(&HeaderMap::from_iter([(header::COOKIE, cookies)]), name), Some(value));
         }
     }
 }
@@ -96,63 +96,63 @@ fn authorization(line: &[u8]) {
     }
 }
 
-/// As a browser reads addresses.
-fn leads_nowhere_else(text: &str) {
+/// Addresses are resolved as in a browser.
+fn assert_stays_local(text: &str) {
     let base = Url::parse("https://here.example:8001/jobs").expect("an address");
     let resolve = |path: &str| base.join(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     assert_eq!(resolve(local_path(text)).origin(), base.origin(), "{text:?}");
     let next = resolve(&format!("/confirm?next={}", percent_escaped(text)));
     assert_eq!((next.path(), next.origin(), next.fragment()), ("/confirm", base.origin(), None), "{text:?}");
-    let shown = SafeUrl::from_data(text).into_string();
-    if let Ok(address) = base.join(&shown) {
+    let safe_url = SafeUrl::from_data(text).into_string();
+    if let Ok(address) = base.join(&safe_url) {
         assert!(["http", "https"].contains(&address.scheme()), "{text:?}");
-        assert!(!shown.starts_with('/') || address.origin() == base.origin(), "{text:?}");
+        assert!(!safe_url.starts_with('/') || address.origin() == base.origin(), "{text:?}");
     }
 }
 
-fn quoted(text: &str) {
+fn assert_quoted(text: &str) {
     if !text.contains('\0') {
         let quoted = shell_quoted(text);
-        assert!(!quoted.contains(is_control_or_invisible), "it is all seen");
+        assert!(!quoted.contains(is_control_or_invisible), "all characters are visible");
         match quoted.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\'')) {
-            Some(inside) => assert_eq!(ansi_c(inside).as_deref(), Some(text)),
+            Some(inside) => assert_eq!(decode_ansi_c(inside).as_deref(), Some(text)),
             None => assert_eq!(shell_words::split(&quoted).ok(), Some(vec![text.to_owned()])),
         }
     }
     let escaped = percent_escaped(text);
     assert!(escaped.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~/%".contains(&byte)));
     let pair = format!("x={escaped}");
-    let read: Vec<(String, String)> = serde_urlencoded::from_str(&pair).expect("a query");
-    assert_eq!(read, [("x".to_owned(), text.to_owned())]);
+    let decoded: Vec<(String, String)> = serde_urlencoded::from_str(&pair).expect("a query");
+    assert_eq!(decoded, [("x".to_owned(), text.to_owned())]);
 }
 
-/// What a shell reads between `$'` and `'`, as far as it is used here; none if a quote would end it early.
-fn ansi_c(inside: &str) -> Option<String> {
-    let (mut read, mut rest) = (String::new(), inside);
-    while let Some(at) = rest.find(['\\', '\'']) {
-        read.push_str(&rest[..at]);
-        let escape = rest[at..].strip_prefix('\\')?;
+/// Decodes the text between `$'` and `'` as a shell does, as far as used here; none if a quote ends it early.
+fn decode_ansi_c(inside: &str) -> Option<String> {
+    let (mut decoded, mut rest) = (String::new(), inside);
+    while let Some(index) = rest.find(['\\', '\'']) {
+        decoded.push_str(&rest[..index]);
+        let escape = rest[index..].strip_prefix('\\')?;
         if let Some(digits) = escape.strip_prefix('U') {
-            read.push(char::from_u32(u32::from_str_radix(digits.get(..8)?, 16).ok()?)?);
+            decoded.push(char::from_u32(u32::from_str_radix(digits.get(..8)?, 16).ok()?)?);
             rest = &digits[8..];
         } else {
             let letter = escape.chars().next().filter(|letter| matches!(letter, '\\' | '\''))?;
-            read.push(letter);
+            decoded.push(letter);
             rest = &escape[1..];
         }
     }
-    Some(read + rest)
+    Some(decoded + rest)
 }
 
-/// Whatever a browser takes for another machine is not this one.
-fn this_machine(host: &str) {
+/// A host that is accepted as loopback is this machine for a browser, too.
+fn assert_loopback(host: &str) {
     if let Some(url) = Url::parse(&format!("http://{host}/")).ok().filter(|_| is_loopback_host(host)) {
-        let local = match url.host() {
+        let is_local = match url.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
             Some(url::Host::Ipv4(host)) => host.is_loopback(),
             Some(url::Host::Ipv6(host)) => host.is_loopback(),
             None => false,
         };
-        assert!(local, "{host:?} is {url}");
+        assert!(is_local, "{host:?} is {url}");
     }
 }

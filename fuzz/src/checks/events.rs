@@ -1,5 +1,5 @@
-//! What a trainer posts to its supervisor, and what the agent makes of it: a line for each event, media below the output
-//! directory and nowhere else, and points that every server reads.
+//! Events that a trainer posts to its supervisor, and what the agent writes: a line for each event, media only below
+//! the output directory, and points that every server accepts.
 
 use std::fs;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::files::AttemptDir;
 use crate::progress::ProgressReader;
 use crate::supervisor::events::EventRecorder;
 
-/// What is nested deeper is written and then not read: a line is one level more than its event.
-const DEEPEST: usize = 100;
+/// The deepest nesting that can be read after writing: a line has one level more than its event.
+const MAX_DEPTH: usize = 100;
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    if data.iter().filter(|byte| b"[{".contains(byte)).count() > DEEPEST {
+    if data.iter().filter(|byte| b"[{".contains(byte)).count() > MAX_DEPTH {
         return;
     }
     let temp = super::directory();
@@ -29,17 +29,18 @@ pub fn check(data: &[u8]) {
     let lines = lines(&dir);
     match serde_json::from_slice::<Value>(data) {
         Ok(sent) => {
-            recorded.expect("it is JSON");
+            recorded.expect("valid JSON is recorded");
             let sent = if let Value::Array(list) = sent { list } else { vec![sent] };
             assert_eq!(lines.len(), sent.len());
-            let bare = |event: &Value| ["images", "videos", "audios"].iter().all(|list| event.get(list).is_none());
-            assert!(sent.iter().zip(&lines).all(|(sent, line)| !bare(sent) || *sent == line["event"]));
+            let has_no_media =
+                |event: &Value| ["images", "videos", "audios"].iter().all(|list| event.get(list).is_none());
+            assert!(sent.iter().zip(&lines).all(|(sent, line)| !has_no_media(sent) || *sent == line["event"]));
         }
-        Err(_) if recorded.is_err() => assert!(lines.is_empty(), "what cannot be read leaves nothing"),
-        Err(_) => assert!(data.windows(3).any(|word| word == b"NaN" || word == b"Inf"), "it is no JSON"),
+        Err(_) if recorded.is_err() => assert!(lines.is_empty(), "invalid input writes nothing"),
+        Err(_) => assert!(data.windows(3).any(|word| word == b"NaN" || word == b"Inf"), "invalid JSON is recorded"),
     }
-    media_where_they_belong(temp.path());
-    points(&lines);
+    assert_media_paths(temp.path());
+    assert_points(&lines);
 }
 
 fn lines(dir: &AttemptDir) -> Vec<Value> {
@@ -49,7 +50,7 @@ fn lines(dir: &AttemptDir) -> Vec<Value> {
     lines.inspect(|line| assert!(line["at"].is_string() && line.get("event").is_some())).collect()
 }
 
-fn media_where_they_belong(temp: &Path) {
+fn assert_media_paths(temp: &Path) {
     let names = |folder: &str| -> Vec<String> {
         let found = fs::read_dir(temp.join(folder)).into_iter().flatten().flatten();
         found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -64,7 +65,7 @@ fn media_where_they_belong(temp: &Path) {
     }
 }
 
-fn points(lines: &[Value]) {
+fn assert_points(lines: &[Value]) {
     let mut reader = ProgressReader::default();
     let points: Vec<_> = lines.iter().filter_map(|line| reader.read_point(&line["event"], Timestamp(7))).collect();
     for point in &points {

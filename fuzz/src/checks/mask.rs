@@ -1,9 +1,9 @@
-//! Secrets in a log: the first line has the secrets, between tabs, the second the cuts, the rest is the log. However it is
-//! cut, what is sent is the whole with stars in the place of every secret, and everything else as it was.
+//! Secrets in a log: the first line has the secrets, separated by tabs, the second the cuts, the rest is the log. For
+//! all cuts, the complete log is sent with stars in place of each secret, and is otherwise unchanged.
 
 use crate::secret::mask::{Mask, TailState};
 
-/// The most bytes of one piece.
+/// The size limit of one piece, in bytes.
 const LIMIT: usize = 16;
 
 /// See the module.
@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
 fn assert_masked(secrets: &[&str], log: &[u8], masked: &[u8]) {
     assert_eq!(log.len(), masked.len());
     assert!(log.iter().zip(masked).all(|(before, after)| before == after || *after == b'*'));
-    // Control characters are passed over, also those of a secret.
+    // Control characters are skipped, also those of a secret.
     let plain = |secret: &&&str| !secret.chars().any(char::is_control);
     for secret in secrets.iter().filter(|secret| secret.len() >= app::domain::secret::MIN_VALUE_BYTES).filter(plain) {
         for (offset, found) in log.windows(secret.len()).enumerate() {
@@ -32,7 +32,7 @@ fn assert_masked(secrets: &[&str], log: &[u8], masked: &[u8]) {
     }
 }
 
-/// As the agent reads a file that grows.
+/// Masks a growing file in windows, as the agent does.
 fn mask_in_windows(mask: &Mask, log: &[u8], mut cuts: impl Iterator<Item = usize>) -> Vec<u8> {
     let (mut masked, mut available) = (Vec::new(), 0);
     while masked.len() < log.len() {
@@ -42,7 +42,7 @@ fn mask_in_windows(mask: &Mask, log: &[u8], mut cuts: impl Iterator<Item = usize
         let is_growing = end == available && available < log.len();
         let tail = if is_growing { TailState::Growing } else { TailState::Complete };
         let piece = mask.mask_window(log[start..end].to_vec(), masked.len() - start, LIMIT, tail);
-        assert!(piece.len() <= LIMIT && (is_growing || !piece.is_empty()), "it goes on");
+        assert!(piece.len() <= LIMIT && (is_growing || !piece.is_empty()), "each window makes progress");
         masked.extend(piece);
     }
     masked

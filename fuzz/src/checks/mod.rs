@@ -1,4 +1,4 @@
-//! What must hold, whatever the bytes.
+//! What must hold for all input.
 
 pub mod audit;
 pub mod bodies;
@@ -13,18 +13,18 @@ pub mod names;
 pub mod stream;
 pub mod terminal;
 
-/// The bytes as text and what stands before its first line end; none if they are no text.
+/// Splits text at its first line end; none if the bytes are not text.
 fn first_line(data: &[u8]) -> Option<(&str, &str)> {
     std::str::from_utf8(data).ok().map(|text| text.split_once('\n').unwrap_or((text, "")))
 }
 
-/// How long each piece of something is: as the first line says, a byte each, over and over. Never nothing.
+/// Returns the lengths of pieces, from one byte each of the first line, repeated endlessly. No length is zero.
 fn cuts(line: &[u8]) -> impl Iterator<Item = usize> + '_ {
-    let own = line.iter().map(|byte| usize::from(*byte % 64) + 1);
-    own.chain([7]).cycle()
+    let lengths = line.iter().map(|byte| usize::from(*byte % 64) + 1);
+    lengths.chain([7]).cycle()
 }
 
-/// A directory of its own, in memory where there is such a thing.
+/// Creates a temporary directory, in memory where available.
 fn directory() -> tempfile::TempDir {
     let memory = std::path::Path::new("/dev/shm");
     let created = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };

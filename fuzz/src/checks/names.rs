@@ -1,4 +1,4 @@
-//! Every small text with a meaning: what is read is printed and read again as the same, and keeps its limits.
+//! Short texts with a meaning: a value stays the same when it is printed and parsed again, and keeps its limits.
 
 use std::fmt::{Debug, Display};
 use std::net::IpAddr;
@@ -16,26 +16,27 @@ use app::protocol::topic::Topic;
 
 use crate::text::is_plain_path;
 
-/// Says of each text what it could be.
+/// Parses each text as everything that it could be.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    moment(text);
+    timestamp(text);
     ids(text);
     words(text);
     labels(text);
     path(text);
-    again(Fingerprint::from_str(text).ok(), |text| text.parse().ok());
-    again(Topic::parse(text), Topic::parse);
+    assert_round_trip(Fingerprint::from_str(text).ok(), |text| text.parse().ok());
+    assert_round_trip(Topic::parse(text), Topic::parse);
     if let Ok(network) = text.parse::<Network>() {
-        again(Some(network), |text| text.parse().ok());
+        assert_round_trip(Some(network), |text| text.parse().ok());
         let (address, _) = text.trim().split_once('/').unwrap_or((text.trim(), ""));
-        let named: IpAddr = address.parse().expect("it was read");
-        assert!(network.contains(named), "{network} has the address it was named by");
-        // From the first address to the last, as a library of others counts them; but IPv4 is never part of IPv6 here.
-        let theirs = text.trim().parse::<ipnet::IpNet>().map(|net| [net.network(), net.broadcast()]);
-        let alike = |address: &IpAddr| address.to_canonical().is_ipv4() == named.to_canonical().is_ipv4();
-        let all = theirs.into_iter().flatten().filter(alike).all(|address| network.contains(address));
-        assert!(all, "{network} is not {text:?}");
+        let written: IpAddr = address.parse().expect("a parsed address");
+        assert!(network.contains(written), "{network} contains the address in its text");
+        // The first and last address according to another library; but here IPv4 is never part of IPv6.
+        let reference = text.trim().parse::<ipnet::IpNet>().map(|net| [net.network(), net.broadcast()]);
+        let is_same_family = |address: &IpAddr| address.to_canonical().is_ipv4() == written.to_canonical().is_ipv4();
+        let contains_all =
+            reference.into_iter().flatten().filter(is_same_family).all(|address| network.contains(address));
+        assert!(contains_all, "{network} is not {text:?}");
     }
     if let Some(name) = variable_name(text) {
         assert!((3..=64).contains(&name.len()) && name.eq_ignore_ascii_case(text));
@@ -47,25 +48,25 @@ pub fn check(data: &[u8]) {
     }
 }
 
-fn again<T: Display + Debug + PartialEq>(read: Option<T>, parse: impl Fn(&str) -> Option<T>) {
+fn assert_round_trip<T: Display + Debug + PartialEq>(read: Option<T>, parse: impl Fn(&str) -> Option<T>) {
     if let Some(value) = read {
         assert_eq!(parse(&value.to_string()).as_ref(), Some(&value));
     }
 }
 
-/// As a calendar library of others reads it.
-fn moment(text: &str) {
-    let Some(moment) = Timestamp::parse_rfc3339(text) else { return };
-    let theirs: jiff::Timestamp = text.parse().unwrap_or_else(|error| panic!("{text:?} is no moment: {error}"));
-    assert_eq!(theirs.as_nanosecond().div_euclid(1_000_000), i128::from(moment.0), "{text:?}");
-    again(Some(moment), Timestamp::parse_rfc3339);
+/// Compares with another calendar library.
+fn timestamp(text: &str) {
+    let Some(time) = Timestamp::parse_rfc3339(text) else { return };
+    let reference: jiff::Timestamp = text.parse().unwrap_or_else(|error| panic!("{text:?} is not a time: {error}"));
+    assert_eq!(reference.as_nanosecond().div_euclid(1_000_000), i128::from(time.0), "{text:?}");
+    assert_round_trip(Some(time), Timestamp::parse_rfc3339);
 }
 
 fn ids(text: &str) {
     let harmless = (1..=64).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     assert_eq!(JobId::parse(text).is_ok(), harmless);
-    again(JobId::parse(text).ok(), |text| JobId::parse(text).ok());
+    assert_round_trip(JobId::parse(text).ok(), |text| JobId::parse(text).ok());
     assert_eq!(WorkerId::parse(text).is_ok(), harmless);
     assert_eq!(UserId::parse(text).is_ok(), harmless);
     assert_eq!(TokenId::parse(text).is_ok(), harmless);
@@ -82,7 +83,7 @@ fn words(text: &str) {
     assert!(ArtifactKind::parse(text).is_none_or(|found| found.as_str() == text));
 }
 
-/// A pair each line, as on an agent's command line.
+/// One pair per line, as on an agent's command line.
 fn labels(text: &str) {
     let pairs: Vec<String> = text.split('\n').map(str::to_owned).collect();
     let Ok(labels) = crate::labels::parse(&pairs) else { return };
@@ -94,14 +95,14 @@ fn labels(text: &str) {
     assert_eq!(labels.with_fallback(&labels), labels);
 }
 
-/// What the server takes as a path, the agent takes too, and it leads down.
+/// A path that the server accepts is accepted by the agent, too, and leads into the directory.
 fn path(text: &str) {
     if is_plain_path(text) {
-        assert!(crate::bundle::is_safe_relative_path(text), "the agent would refuse {text:?}");
+        assert!(crate::bundle::is_safe_relative_path(text), "the agent would reject {text:?}");
     }
     if crate::bundle::is_safe_relative_path(text) {
-        let depth = std::path::Path::new("/a/b").join(text);
-        assert!(depth.starts_with("/a/b") && depth.components().all(|part| part.as_os_str() != ".."));
-        assert_eq!(depth.to_str(), Some(format!("/a/b/{text}").as_str()));
+        let joined = std::path::Path::new("/a/b").join(text);
+        assert!(joined.starts_with("/a/b") && joined.components().all(|part| part.as_os_str() != ".."));
+        assert_eq!(joined.to_str(), Some(format!("/a/b/{text}").as_str()));
     }
 }

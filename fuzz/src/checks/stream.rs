@@ -1,5 +1,5 @@
-//! A stream of events as an agent hears it: cut by the first line, the rest is the stream. However the network cuts it, the
-//! same is heard; and no event is heard that is longer than the measure allows.
+//! A stream of events as an agent reads it: the first line has the cuts, the rest is the stream. The events are the
+//! same for all cuts, and no event is longer than the limit.
 
 use std::convert::Infallible;
 
@@ -33,7 +33,7 @@ pub fn check(data: &[u8]) {
     assert_within_limit(body);
 }
 
-/// Until the stream breaks, if it does.
+/// Reads events until the first error.
 fn read_events(pieces: Vec<Bytes>) -> Vec<Sse> {
     let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
     let events = SseStream::from_bytes_stream(pieces).take_while(|event| std::future::ready(event.is_ok()));
@@ -41,7 +41,7 @@ fn read_events(pieces: Vec<Bytes>) -> Vec<Sse> {
         .filter_map(|event| std::future::ready(event.ok()))
         .collect::<Vec<_>>()
         .now_or_never()
-        .expect("it is all there")
+        .expect("a stream that is ready")
 }
 
 fn assert_within_limit(body: &[u8]) {

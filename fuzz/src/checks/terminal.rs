@@ -1,5 +1,5 @@
-//! A log as a page shows it: cut by the first line, the rest is the log. However it is cut, it reads the same; nothing is
-//! shown that steers a terminal, and nothing that was not there.
+//! A log as a page shows it: the first line has the cuts, the rest is the log. The text is the same for all cuts; it
+//! has no control characters, and nothing that is not in the log.
 
 use app::domain::ids::AttemptNumber;
 use app::domain::text::is_control_or_invisible;
@@ -15,22 +15,22 @@ pub fn check(data: &[u8]) {
     assert_eq!(texts(&uncut), texts(&pieced), "cuts change nothing");
     assert_eq!(uncut.next_offset(), Some(log.len() as u64));
     assert!(uncut.iter().zip(uncut.iter().skip(1)).all(|(one, next)| next.number == one.number + 1));
-    let mut left = log.chars();
+    let mut remaining = log.chars();
     for line in uncut.iter() {
-        let LineContent::Text(spans) = &line.content else { panic!("nothing is missing") };
+        let LineContent::Text(spans) = &line.content else { panic!("there is no gap") };
         assert!(spans.iter().all(|span| !span.text.is_empty()));
         assert!(spans.windows(2).all(|pair| pair[0].style != pair[1].style));
         let mut visible = spans.iter().flat_map(|span| span.text.chars());
         assert!(
             visible.all(|c| (c == '\t' || !is_control_or_invisible(c))
-                && left.any(|original| original == c || replacement_symbol(original) == Some(c))),
-            "it was there, in order"
+                && remaining.any(|original| original == c || replacement_symbol(original) == Some(c))),
+            "the characters are in the log, in this order"
         );
     }
-    twice_and_with_a_gap(log);
+    assert_repeats_and_gaps(log);
 }
 
-/// Unicode's picture of a control character; its replacement character for what else acts.
+/// Returns Unicode's symbol of a control character, or its replacement character for other special characters.
 fn replacement_symbol(original: char) -> Option<char> {
     match u32::from(original) {
         code @ 0..0x20 => char::from_u32('\u{2400}' as u32 + code),
@@ -40,13 +40,13 @@ fn replacement_symbol(original: char) -> Option<char> {
 }
 
 fn pieces(log: &str, mut cuts: impl Iterator<Item = usize>) -> Vec<(u64, &str)> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while at < log.len() {
-        let end = log.ceil_char_boundary(at + cuts.next().unwrap_or(1));
-        found.push((at as u64, &log[at..end]));
-        at = end;
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    while start < log.len() {
+        let end = log.ceil_char_boundary(start + cuts.next().unwrap_or(1));
+        pieces.push((start as u64, &log[start..end]));
+        start = end;
     }
-    found
+    pieces
 }
 
 fn tail_buffer<'l>(pieces: impl Iterator<Item = (u64, &'l str)>) -> TailBuffer {
@@ -65,13 +65,13 @@ fn texts(lines: &TailBuffer) -> Vec<&LineContent> {
     lines.iter().map(|line: &TailLine| &line.content).collect()
 }
 
-fn twice_and_with_a_gap(log: &str) {
+fn assert_repeats_and_gaps(log: &str) {
     let mut lines = tail_buffer([(0, log)].into_iter());
     let before = texts(&lines).len();
     lines.push(&chunk(0, log));
-    assert_eq!(texts(&lines).len(), before, "what was here changes nothing");
+    assert_eq!(texts(&lines).len(), before, "a repeated chunk changes nothing");
     lines.push(&chunk(log.len() as u64 + 5, "end"));
     let gaps = lines.iter().filter(|line| line.content == LineContent::Gap(5)).count();
-    assert_eq!(gaps, 1, "what is missing is said");
+    assert_eq!(gaps, 1, "the gap is shown");
     assert_eq!(lines.next_offset(), Some(log.len() as u64 + 8));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::remote::{distrust, root_cause};
+use app::remote::{root_cause, untrusted_certificate_text};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 
@@ -67,7 +67,7 @@ impl OrchestratorError {
 
     /// The error for a request without a response.
     pub fn unreachable(error: &reqwest::Error, base: &Url) -> Self {
-        if let Some(sentence) = distrust(error, base) {
+        if let Some(sentence) = untrusted_certificate_text(error, base) {
             return Self::UntrustedCertificate(sentence);
         }
         let cause = root_cause(error);

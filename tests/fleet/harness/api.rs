@@ -43,8 +43,8 @@ impl Api {
             Some(body) => request.json(body),
             None => request,
         };
-        let answer = request.send().await?;
-        Ok((answer.status(), answer.bytes().await?.to_vec()))
+        let response = request.send().await?;
+        Ok((response.status(), response.bytes().await?.to_vec()))
     }
 
     /// Sends a request; returns status and body, whatever they are.
@@ -59,7 +59,7 @@ impl Api {
     async fn request_ok(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
         let request_line = format!("{method} {path}");
         let (status, body) = self.request(method, path, body).await;
-        assert!((200..300).contains(&status), "{request_line} was answered {status}: {body}");
+        assert!((200..300).contains(&status), "{request_line} returned {status}: {body}");
         body
     }
 
@@ -88,15 +88,15 @@ impl Api {
     pub async fn get_bytes(&self, path: &str) -> Vec<u8> {
         let (status, bytes) =
             self.send(Method::GET, path, None).await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        assert!(status.is_success(), "{path} was answered {status}");
+        assert!(status.is_success(), "{path} returned {status}");
         bytes
     }
 
     /// Returns the text at a path for this `Accept` header.
     pub async fn get_text(&self, path: &str, accept: &str) -> String {
         let request = self.http.get(format!("{}{path}", self.base)).bearer_auth(&self.token).header("accept", accept);
-        let answer = request.send().await.and_then(reqwest::Response::error_for_status);
-        answer.unwrap_or_else(|error| panic!("{path}: {error}")).text().await.expect("text")
+        let response = request.send().await.and_then(reqwest::Response::error_for_status);
+        response.unwrap_or_else(|error| panic!("{path}: {error}")).text().await.expect("text")
     }
 
     /// Submits a job; returns its id.
@@ -106,8 +106,8 @@ impl Api {
 
     /// Submits a job with this body; returns its id.
     pub async fn submit_with(&self, body: &Value) -> String {
-        let answer = self.post("/api/queue/submit", body).await;
-        answer["job_id"].as_str().expect("a job id").to_owned()
+        let response = self.post("/api/queue/submit", body).await;
+        response["job_id"].as_str().expect("a job id").to_owned()
     }
 
     /// Returns a job with its attempts.
@@ -119,12 +119,12 @@ impl Api {
     pub async fn wait_for_job(&self, id: &str, status: &str) -> Value {
         wait_until(&format!("job {id} to be {status}"), async || {
             let job = self.try_get(&format!("/api/queue/{id}")).await?;
-            let now = job["status"].as_str().unwrap_or_default();
+            let current = job["status"].as_str().unwrap_or_default();
             assert!(
-                now == status || !TERMINAL_STATUSES.contains(&now),
+                current == status || !TERMINAL_STATUSES.contains(&current),
                 "the job should become {status}, but is {job:#}"
             );
-            (now == status).then_some(job)
+            (current == status).then_some(job)
         })
         .await
     }
@@ -155,10 +155,10 @@ impl Api {
     /// Waits for the next contact of a worker.
     pub async fn wait_for_contact(&self, id: &str) {
         // Timestamps in this format sort like text.
-        let now = self.get("/api/admin/workers").await["server_time"].as_str().expect("a moment").to_owned();
-        wait_until(&format!("worker {id} to be heard of"), async || {
+        let server_time = self.get("/api/admin/workers").await["server_time"].as_str().expect("a time").to_owned();
+        wait_until(&format!("worker {id} to contact the server"), async || {
             let worker = self.try_get(&format!("/api/admin/workers/{id}")).await?;
-            (worker["last_heartbeat"].as_str()? > now.as_str()).then_some(())
+            (worker["last_heartbeat"].as_str()? > server_time.as_str()).then_some(())
         })
         .await;
     }

@@ -1,5 +1,5 @@
-//! A broken environment of an agent: network, name resolution, clock. These need root and Linux tools, and affect the started
-//! processes only.
+//! A broken environment of an agent: network, name resolution, clock. These need root and Linux tools, and affect the
+//! started processes only.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use tokio::process::Command;
 
 /// Returns whether tests may create namespaces here; prints a note if not.
 pub fn can_make_namespaces() -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
+    let is_root = nix::unistd::geteuid().is_root();
+    if !is_root {
         eprintln!("not tested: network and mount namespaces need root");
     }
-    root
+    is_root
 }
 
 /// Returns the command run by another one: `ip netns exec …`.
@@ -37,11 +37,11 @@ impl VirtualCable {
         static NUMBER: AtomicU8 = AtomicU8::new(1);
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);
         let cable = Self { name: format!("st{}-{number}", std::process::id()), number };
-        let (name, own) = (cable.name.as_str(), cable.server_interface());
+        let (name, interface) = (cable.name.as_str(), cable.server_interface());
         ip(&["netns", "add", name]).await;
-        ip(&["link", "add", &own, "type", "veth", "peer", "name", "far", "netns", name]).await;
-        ip(&["addr", "add", &format!("{}/30", cable.server_address()), "dev", &own]).await;
-        ip(&["link", "set", &own, "up"]).await;
+        ip(&["link", "add", &interface, "type", "veth", "peer", "name", "far", "netns", name]).await;
+        ip(&["addr", "add", &format!("{}/30", cable.server_address()), "dev", &interface]).await;
+        ip(&["link", "set", &interface, "up"]).await;
         cable.run_at_agent(&["addr", "add", &format!("{}/30", cable.agent_address()), "dev", "far"]).await;
         cable.run_at_agent(&["link", "set", "far", "up"]).await;
         cable.run_at_agent(&["link", "set", "lo", "up"]).await;

@@ -93,7 +93,7 @@ impl WorkerHost {
         self.home.join("meet")
     }
 
-    /// Returns a file that a trainer has written there.
+    /// Returns a file that a trainer has written in that directory.
     pub fn trainer_file(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.meeting_dir().join(name)).ok()
     }

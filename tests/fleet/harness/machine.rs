@@ -1,5 +1,5 @@
-//! A machine on which systemd is process 1, and the agent a service with the shipped unit file. It needs root, systemd and
-//! cgroup v2, and is isolated from the host: see `machine.sh`.
+//! A machine on which systemd is process 1, and the agent a service with the shipped unit file. It needs root, systemd
+//! and cgroup v2, and is isolated from the host: see `machine.sh`.
 //!
 //! If `SIMPLETUNER_TEST_MACHINE` is `this`, the service is installed on this host, one test at a time:
 //! `scripts/test vm` runs that in a virtual machine.
@@ -46,8 +46,8 @@ enum MachineKind {
 }
 
 impl SystemdMachine {
-    /// Boots a machine for this worker with a Python trainer; the agent is not started yet. Returns `None` with a note where
-    /// this is not possible.
+    /// Boots a machine for this worker with a Python trainer; the agent is not started yet. Returns `None` with a note
+    /// where this is not possible.
     pub async fn boot(fleet: &TestFleet, host: &WorkerHost, trainer: &str) -> Option<Self> {
         let machine = if may_use_this_machine() { Self::local() } else { Self::create(fleet).await? };
         machine.install(host, trainer).await;
@@ -109,22 +109,22 @@ impl SystemdMachine {
 
     /// Runs a command there as root; returns whether it succeeded, and its output.
     async fn run(&self, command: &[&str]) -> (bool, String) {
-        let mut entered = match &self.kind {
+        let mut wrapped = match &self.kind {
             MachineKind::Namespaced { init, .. } => {
-                let mut entered = Command::new("nsenter");
-                entered.arg("--all").arg(format!("--target={init}")).arg(command[0]);
-                entered
+                let mut wrapped = Command::new("nsenter");
+                wrapped.arg("--all").arg(format!("--target={init}")).arg(command[0]);
+                wrapped
             }
             MachineKind::Local => Command::new(command[0]),
         };
-        let output = entered.args(&command[1..]).stdin(Stdio::null()).output().await.expect("a program");
+        let output = wrapped.args(&command[1..]).stdin(Stdio::null()).output().await.expect("a program");
         let printed = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
     }
 
     async fn run_ok(&self, command: &[&str]) {
-        let (done, output) = self.run(command).await;
-        assert!(done, "{}: {output}", command.join(" "));
+        let (succeeded, output) = self.run(command).await;
+        assert!(succeeded, "{}: {output}", command.join(" "));
     }
 
     /// Runs `systemctl`, which must succeed.
@@ -213,8 +213,8 @@ fn home(root: &Path) -> PathBuf {
 }
 
 fn processes_in(group: &Path) -> Vec<i32> {
-    let own = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
+    let direct = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let mut all: Vec<i32> = direct.lines().filter_map(|line| line.parse().ok()).collect();
     for entry in fs::read_dir(group).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
         all.extend(processes_in(&entry.path()));
     }
@@ -237,8 +237,8 @@ fn check_supported() -> Result<PathBuf, &'static str> {
         return Err("the packages systemd and util-linux");
     }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mut version_2 = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let group = version_2.find(|mount| mount.get(2) == Some(&"cgroup2")).map(|mount| PathBuf::from(mount[1]));
+    let mut mount_fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let group = mount_fields.find(|mount| mount.get(2) == Some(&"cgroup2")).map(|mount| PathBuf::from(mount[1]));
     group.ok_or("cgroup v2")
 }
 
@@ -251,8 +251,7 @@ fn prepare_root(root: &Path) {
     let units = root.join("etc/systemd/system");
     fs::create_dir_all(units.join("sockets.target.wants")).expect("a directory");
     for unit in UNITS {
-        fs::copy(Path::new(SYSTEMD).with_file_name("system").join(unit), units.join(unit))
-            .expect("a unit of systemd's");
+        fs::copy(Path::new(SYSTEMD).with_file_name("system").join(unit), units.join(unit)).expect("a unit of systemd");
     }
     let journal = units.join("sockets.target.wants/systemd-journald.socket");
     std::os::unix::fs::symlink("../systemd-journald.socket", journal).expect("a link");

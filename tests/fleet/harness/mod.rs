@@ -43,10 +43,10 @@ pub const SHORT_HEARTBEAT_TIMEOUT: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOU
 pub async fn wait_until<T>(condition: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {
-        if let Some(seen) = poll().await {
-            return seen;
+        if let Some(value) = poll().await {
+            return value;
         }
-        assert!(Instant::now() < end, "waited {} s in vain for {condition}", TIMEOUT.as_secs());
+        assert!(Instant::now() < end, "timed out after {} s waiting for {condition}", TIMEOUT.as_secs());
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
@@ -71,13 +71,13 @@ pub fn command(name: &str, home: &Path) -> Command {
 }
 
 /// Creates an empty database on the PostgreSQL of the tests and returns its URL. It is removed with that PostgreSQL.
-pub async fn fresh_database() -> String {
+pub async fn new_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let server = std::env::var("SIMPLETUNER_TEST_POSTGRES")
         .expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server; scripts/test starts one");
     let name = format!("fleet_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
     let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
-    sqlx::Postgres::create_database(&address).await.expect("the server lets us make a database of a new name");
+    sqlx::Postgres::create_database(&address).await.expect("permission to create a database");
     address
 }
 
@@ -113,7 +113,7 @@ impl TestFleet {
     /// Like `start`, with more variables for the server.
     pub async fn start_with(settings: &[(&'static str, &str)]) -> Self {
         let postgres = std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres");
-        let database = if postgres { Some(fresh_database().await) } else { None };
+        let database = if postgres { Some(new_database().await) } else { None };
         Self::new(database, settings).await
     }
 
@@ -143,7 +143,7 @@ impl TestFleet {
 
     /// Like `start_shared`, with more variables for the servers.
     pub async fn start_shared_with(settings: &[(&'static str, &str)]) -> Self {
-        Self::new(Some(fresh_database().await), settings).await
+        Self::new(Some(new_database().await), settings).await
     }
 
     /// Starts a server on the database with this URL.
@@ -152,11 +152,11 @@ impl TestFleet {
     }
 
     async fn new(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
-        let turn = SLOTS.acquire().await.expect("never closed");
+        let slot = SLOTS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
         let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let mut fleet =
-            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _slot: turn };
+            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _slot: slot };
         fleet.start_server().await;
         fleet
     }

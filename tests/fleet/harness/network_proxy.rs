@@ -54,7 +54,7 @@ impl NetworkProxy {
     /// Creates a proxy to the server on this port.
     pub async fn new(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
-        let own = listener.local_addr().expect("an address").port();
+        let listen_port = listener.local_addr().expect("an address").port();
         let shared = Arc::new(ProxyState {
             target: AtomicU16::new(port),
             condition: watch::Sender::new(NetworkCondition::Normal),
@@ -62,7 +62,7 @@ impl NetworkProxy {
             streams: AtomicU32::new(0),
         });
         let task = tokio::spawn(accept_loop(listener, Arc::clone(&shared)));
-        Self { shared, port: own, task }
+        Self { shared, port: listen_port, task }
     }
 
     /// Sends new connections to this port.
@@ -71,8 +71,8 @@ impl NetworkProxy {
     }
 
     /// Sets the condition, also for open connections.
-    pub fn set_condition(&self, weather: NetworkCondition) {
-        self.shared.condition.send_replace(weather);
+    pub fn set_condition(&self, condition: NetworkCondition) {
+        self.shared.condition.send_replace(condition);
     }
 
     /// Closes all open connections.
@@ -121,15 +121,15 @@ async fn handle_connection(client: TcpStream, shared: Arc<ProxyState>) {
 
 /// Copies until the sender closes, and forwards the close.
 async fn copy_direction(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, direction: Direction, shared: &ProxyState) {
-    let mut weather = shared.condition.subscribe();
-    let mut held = HeldStream::default();
+    let mut conditions = shared.condition.subscribe();
+    let mut buffer = StreamBuffer::default();
     let mut block = vec![0; 64 * 1024];
     loop {
         let count = tokio::select! {
             count = from.read(&mut block) => count.unwrap_or(0),
             () = wait_until_open(&shared.condition, direction) => 0,
         };
-        let passes = |weather: &NetworkCondition| match weather {
+        let passes = |condition: &NetworkCondition| match condition {
             NetworkCondition::DropAll => false,
             NetworkCondition::DropUp => direction == Direction::Down,
             NetworkCondition::DropDown => direction == Direction::Up,
@@ -138,14 +138,14 @@ async fn copy_direction(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, directi
             | NetworkCondition::BufferStreams
             | NetworkCondition::CloseIdle(_) => true,
         };
-        let Ok(now) = weather.wait_for(passes).await.map(|now| *now) else { return };
-        if let NetworkCondition::Slow(time) = now {
+        let Ok(condition) = conditions.wait_for(passes).await.map(|condition| *condition) else { return };
+        if let NetworkCondition::Slow(time) = condition {
             tokio::time::sleep(time).await;
         }
-        if direction == Direction::Down && held.is_stream_head(&block[..count]) {
+        if direction == Direction::Down && buffer.is_stream_head(&block[..count]) {
             shared.streams.fetch_add(1, Ordering::SeqCst);
         }
-        let bytes = held.release(&block[..count], now == NetworkCondition::BufferStreams && count > 0);
+        let bytes = buffer.release(&block[..count], condition == NetworkCondition::BufferStreams && count > 0);
         if to.write_all(&bytes).await.is_err() || count == 0 {
             let _ = to.shutdown().await;
             return;
@@ -154,9 +154,9 @@ async fn copy_direction(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, directi
 }
 
 /// Waits until data may pass.
-async fn wait_until_open(weather: &watch::Sender<NetworkCondition>, direction: Direction) {
-    let now = *weather.borrow();
-    match now {
+async fn wait_until_open(conditions: &watch::Sender<NetworkCondition>, direction: Direction) {
+    let condition = *conditions.borrow();
+    match condition {
         NetworkCondition::CloseIdle(limit) if direction == Direction::Down => tokio::time::sleep(limit).await,
         _ => std::future::pending().await,
     }
@@ -164,12 +164,12 @@ async fn wait_until_open(weather: &watch::Sender<NetworkCondition>, direction: D
 
 /// The part of an event stream that was not forwarded yet.
 #[derive(Default)]
-struct HeldStream {
+struct StreamBuffer {
     is_stream: bool,
     bytes: Vec<u8>,
 }
 
-impl HeldStream {
+impl StreamBuffer {
     /// Returns whether these bytes are the head of an event stream; all further data of the connection belongs to it.
     fn is_stream_head(&mut self, bytes: &[u8]) -> bool {
         let head = String::from_utf8_lossy(&bytes[..bytes.len().min(2_048)]).to_ascii_lowercase();

@@ -82,29 +82,29 @@ impl Drop for Program {
 
 /// Returns the running processes whose command line or environment contains a text, as `(id, command line)`.
 pub fn processes_that_mention(text: &str) -> Vec<(i32, String)> {
-    let own = std::process::id().cast_signed();
+    let own_pid = std::process::id().cast_signed();
     let ids =
         fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let read = |id: i32, file: &str| {
         String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{file}")).unwrap_or_default()).into_owned()
     };
-    ids.filter(|id| *id != own)
+    ids.filter(|id| *id != own_pid)
         .map(|id| (id, read(id, "cmdline"), read(id, "environ")))
         .filter(|(_, command, environment)| command.contains(text) || environment.contains(text))
         .map(|(id, command, _)| (id, command.replace('\0', " ")))
         .collect()
 }
 
-/// Kills leftovers of a test: supervisors, trainers and their children have its temporary directory in their command line or
-/// environment.
+/// Kills leftovers of a test: supervisors, trainers and their children have its temporary directory in their command
+/// line or environment.
 pub fn kill_all_that_mention(text: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
-        let left = processes_that_mention(text);
-        if left.is_empty() || Instant::now() > end {
+        let remaining = processes_that_mention(text);
+        if remaining.is_empty() || Instant::now() > end {
             return;
         }
-        for (id, _) in left {
+        for (id, _) in remaining {
             // It may have ended already.
             let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
         }

@@ -106,7 +106,10 @@ impl ReverseProxy {
         fs::write(&file, kind.full_config(&proxy_config(kind, &dir, port, fleet.port()), &dir, port)).expect("a file");
         let log = fleet.path().join(format!("{}.log", kind.name()));
         let proxy = Self { _program: Program::start(kind.command(&file), log), port, dir };
-        wait_until("the proxy to pass on", async || proxy.request(&["--fail", "/healthz"]).await.0.then_some(())).await;
+        wait_until("the proxy to forward requests", async || {
+            proxy.request(&["--fail", "/healthz"]).await.0.then_some(())
+        })
+        .await;
         proxy
     }
 
@@ -145,16 +148,16 @@ fn proxy_config(kind: ProxyKind, dir: &Path, port: u16, server: u16) -> String {
     let fence = format!("```{}\n", kind.name());
     let block = guide.split_once(&fence).and_then(|(_, rest)| rest.split_once("```")).map(|(block, _)| block);
     let block = block.unwrap_or_else(|| panic!("docs/OPERATIONS.md has no block in {}", kind.name()));
-    let (listens, address) = kind.listen_directive();
+    let (directive, address) = kind.listen_directive();
     [
-        (listens, listens.replace(address, &format!("127.0.0.1:{port}"))),
+        (directive, directive.replace(address, &format!("127.0.0.1:{port}"))),
         (DOCUMENTED_SERVER, format!("127.0.0.1:{server}")),
         (CERTIFICATES_DIR, dir.display().to_string()),
     ]
     .iter()
-    .fold(block.to_owned(), |block, (text, ours)| {
+    .fold(block.to_owned(), |block, (text, replacement)| {
         assert!(block.contains(text), "the block in {} has no {text:?}", kind.name());
-        block.replace(text, ours)
+        block.replace(text, replacement)
     })
 }
 
@@ -166,12 +169,12 @@ fn create_certificates(dir: &Path) {
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root = authority.self_signed(&authority_key).expect("a certificate");
     let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");
-    let own = params.signed_by(&key, &Issuer::from_params(&authority, &authority_key)).expect("a certificate");
+    let certificate = params.signed_by(&key, &Issuer::from_params(&authority, &authority_key)).expect("a certificate");
     for (name, text) in [
         ("authority.pem", root.pem()),
-        ("chain.pem", own.pem()),
+        ("chain.pem", certificate.pem()),
         ("key.pem", key.serialize_pem()),
-        ("chain-and-key.pem", own.pem() + &key.serialize_pem()),
+        ("chain-and-key.pem", certificate.pem() + &key.serialize_pem()),
     ] {
         fs::write(dir.join(name), text).expect("a file");
     }

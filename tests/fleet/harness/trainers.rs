@@ -1,5 +1,5 @@
-//! Small trainers for what the example trainer does not do. They exchange files with their test in the directory `MEET`, or at
-//! home without one.
+//! Small trainers for what the example trainer does not do. They exchange files with their test in the directory
+//! `MEET`, or at home without one.
 
 /// Number of lines of [`COUNTING`].
 const COUNTING_LINES: u32 = 3_000;

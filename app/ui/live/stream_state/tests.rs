@@ -88,7 +88,7 @@ fn silent_stream_is_replaced() {
     page.handle(StreamInput::Stream(StreamEvent::KeepAlive), later(40));
     assert_eq!(page.handle(StreamInput::Tick, later(80)), []);
     assert!(page.handle(StreamInput::Tick, later(81)).contains(&open(&["jobs"], "e-1")));
-    assert_eq!(page.handle(StreamInput::Tick, later(82)), [], "the new stream has its time to answer");
+    assert_eq!(page.handle(StreamInput::Tick, later(82)), [], "the new stream has time to respond");
     page.handle(StreamInput::Hidden, NOW);
     assert_eq!(page.handle(StreamInput::Tick, later(1_000)), []);
 }

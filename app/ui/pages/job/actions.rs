@@ -26,11 +26,12 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     let sets_priority = has_permission(Permission::QueueManage);
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
-    let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
+    let user_name =
+        use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     // Only a job's owner can resume from its checkpoints.
-    let is_own = job.with_untracked(|job| job.submitted_by == reader);
+    let is_own = job.with_untracked(|job| job.submitted_by == user_name);
     let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
-    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), clone_url(job, &reader)));
+    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), clone_url(job, &user_name)));
     let buttons = move || {
         let (status, ended) = (status.get(), status.get().is_terminal());
         let (id, clone) = (id.clone(), clone.clone());
@@ -48,11 +49,11 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
 /// The address of the submit form, filled in with the settings of a job that differ from the defaults. Secrets are
 /// filled in only if the job is the user's own.
 fn clone_url(job: &JobView, reader: &str) -> String {
-    let again = SubmitJob::from_job(job);
-    let secrets = again.secrets.clone().filter(|_| job.submitted_by == reader);
-    let ran = format!("{}@{}", job.config_name, job.config_revision);
-    let mut fields = vec![("config", job.config_name.clone()), ("ran", ran)];
-    fields.extend(address_fields(&SubmitJob { secrets, ..again }));
+    let request = SubmitJob::from_job(job);
+    let secrets = request.secrets.clone().filter(|_| job.submitted_by == reader);
+    let ran_revision = format!("{}@{}", job.config_name, job.config_revision);
+    let mut fields = vec![("config", job.config_name.clone()), ("ran", ran_revision)];
+    fields.extend(address_fields(&SubmitJob { secrets, ..request }));
     format!("/train{}", query_string(&fields))
 }
 
@@ -157,7 +158,7 @@ mod tests {
         }
         assert!(all.starts_with("/train?config=digits&ran=digits%403&gpus=2&min_vram=39.5&accelerator=cuda"), "{all}");
         assert!(all.contains("&max_runtime=5400s&") && all.contains("&secret=HF_TOKEN&secret=WANDB_API_KEY"), "{all}");
-        let others = clone_url(&JobView::example(), "eve");
-        assert!(!others.contains("secret"), "another user chooses secrets of their own");
+        let others_url = clone_url(&JobView::example(), "eve");
+        assert!(!others_url.contains("secret"), "another user chooses secrets of their own");
     }
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::header::job_error;
+use super::header::job_problem_page;
 use crate::domain::ids::JobId;
 use crate::protocol::jobs::JobView;
 use crate::protocol::status::JobPhase;
@@ -24,7 +24,7 @@ pub(crate) fn JobCancelPage() -> impl IntoView {
     server_rendered_page(
         move |id: JobId| backend.job(id),
         |job| view! { <CancelConfirmation job=job/> }.into_erased(),
-        job_error,
+        job_problem_page,
     )
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn JobCancelPage() -> impl IntoView {
 fn CancelConfirmation(job: JobView) -> impl IntoView {
     let words = t();
     let back = use_query_map().with_untracked(|query| query.get("back"));
-    let page = back.filter(|back| back.starts_with('/')).unwrap_or_else(|| format!("/jobs/{}", job.job_id));
-    let page = SafeUrl::from_data(&page).into_string();
+    let back_url = back.filter(|back| back.starts_with('/')).unwrap_or_else(|| format!("/jobs/{}", job.job_id));
+    let back_url = SafeUrl::from_data(&back_url).into_string();
     let waits = job.status.is_in_phase(JobPhase::Waiting);
     let ended = job.status.is_terminal();
     let text = if waits { words.work.cancel_waiting } else { words.job.cancel_text };
@@ -52,9 +52,9 @@ fn CancelConfirmation(job: JobView) -> impl IntoView {
             </p>
             {note}
             <form method="post" action=format!("/ui/jobs/{}/cancel", job.job_id) class="form-actions">
-                <input type="hidden" name="back" value=page.clone()/>
+                <input type="hidden" name="back" value=back_url.clone()/>
                 {confirm}
-                <a class="btn btn-ghost" href=page>{if waits { words.work.keep_waiting } else { words.job.keep }}</a>
+                <a class="btn btn-ghost" href=back_url>{if waits { words.work.keep_waiting } else { words.job.keep }}</a>
             </form>
         </div>
     }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::header::{JobHeader, job_error};
+use super::header::{JobHeader, job_problem_page};
 use super::tabs::JobTab;
 use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
@@ -25,7 +25,7 @@ pub(crate) fn JobConfigurationPage() -> impl IntoView {
             async move { Ok((backend.job(id.clone()).await?, page_backend.job_config(id).await?)) }
         },
         |(job, config)| view! { <JobConfiguration job=job config=config/> }.into_erased(),
-        job_error,
+        job_problem_page,
     )
 }
 
@@ -33,21 +33,21 @@ pub(crate) fn JobConfigurationPage() -> impl IntoView {
 fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
     let words = t();
     let ConfigDetail { config, bundle } = config;
-    let named = config_url(&config.name);
+    let config_page_url = config_url(&config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
         view! { <li class="chip"><span class="text-muted">{key}"="</span>{value}</li> }
     });
     let summary = summary.collect_view();
-    let many = bundle.files.len() > 1;
+    let has_several_files = bundle.files.len() > 1;
     let ids = bundle.files.keys().enumerate().map(|(number, path)| (format!("file-{number}"), path.clone()));
     let links = ids
         .map(|(id, path)| view! { <li><a class="quiet-link inline-block py-1 font-mono text-xs" href=format!("#{id}")>{path}</a></li> });
     let links = links.collect_view();
     let files = bundle.files.into_iter().enumerate().map(|(number, (path, text))| {
         let id = format!("file-{number}");
-        let labelled = id.clone();
+        let heading_id = id.clone();
         view! {
-            <section class="panel" aria-labelledby=labelled>
+            <section class="panel" aria-labelledby=heading_id>
                 <h2 id=id class="panel-head font-mono wrap-anywhere">{path.clone()}</h2>
                 <FileText name=path text=text/>
             </section>
@@ -60,13 +60,13 @@ fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
             <section class="panel" aria-labelledby="revision">
                 <h2 id="revision" class="panel-head">
                     {words.job.revision.of(config.revision)}
-                    <a class="more-link" rel="external" href=format!("{named}?revision={}", config.revision)>{words.server_pages().job.all_revisions}</a>
+                    <a class="more-link" rel="external" href=format!("{config_page_url}?revision={}", config.revision)>{words.server_pages().job.all_revisions}</a>
                 </h2>
                 <dl class="facts">
                     <div><dt>{words.server_pages().job.stored}</dt><dd><RelativeTime at=config.updated_at/></dd></div>
                     <div><dt>{words.job.sha256}</dt><dd><IdText id=config.sha256/></dd></div>
                     <div><dt>{words.server_pages().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
-                    {many.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
+                    {has_several_files.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
                 </dl>
             </section>
             {files}

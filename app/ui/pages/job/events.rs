@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::header::{JobHeader, job_error};
+use super::header::{JobHeader, job_problem_page};
 use super::tabs::JobTab;
 use crate::domain::audit_action::AuditAction;
 use crate::domain::causes::LossCode;
@@ -34,7 +34,7 @@ pub(crate) fn JobEventsPage() -> impl IntoView {
             async move { Ok((backend.job(id.clone()).await?, page_backend.job_events(id).await?)) }
         },
         |(job, events)| view! { <JobEventList job=job events=events/> }.into_erased(),
-        job_error,
+        job_problem_page,
     )
 }
 
@@ -51,9 +51,9 @@ fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     let attempts = job.attempts.iter().flatten();
     let names: WorkerNames =
         attempts.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
-    let mut before = None;
+    let mut previous_at = None;
     let entries = events.events.into_iter().map(|event| {
-        let since = before.replace(event.at).map(|before| t().format_duration(event.at - before));
+        let since = previous_at.replace(event.at).map(|previous_at| t().format_duration(event.at - previous_at));
         // The code of an action of a newer server is shown as it is.
         let action = AuditAction::parse(&event.event);
         let (class, glyph) = action.and_then(event_style).unwrap_or(PLAIN_EVENT);
@@ -108,15 +108,15 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
     let loss = event.detail["loss_code"].as_str().and_then(LossCode::parse);
     let attempt = detail("attempt");
     let worker = worker_label(names, &detail("worker_id"));
-    let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
+    let attempt_and_worker: &[&dyn std::fmt::Display] = &[&attempt, &worker];
     Some(match action {
         AuditAction::JobSubmitted if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
         AuditAction::JobSubmitted => words.submitted.with(&[&detail("config"), &detail("revision")]),
         AuditAction::JobPrioritized => words.priority_changed.with(&[&detail("before"), &detail("after")]),
-        AuditAction::JobOffered => words.offered.with(both),
-        AuditAction::JobOfferExpired => words.offer_expired.with(both),
-        AuditAction::JobStarting => words.starting.with(both),
-        AuditAction::JobRunning => words.running.with(both),
+        AuditAction::JobOffered => words.offered.with(attempt_and_worker),
+        AuditAction::JobOfferExpired => words.offer_expired.with(attempt_and_worker),
+        AuditAction::JobStarting => words.starting.with(attempt_and_worker),
+        AuditAction::JobRunning => words.running.with(attempt_and_worker),
         AuditAction::JobHeld => {
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
             words.held.of(until.unwrap_or_else(|| detail("until")))
@@ -124,7 +124,7 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
         AuditAction::JobRequeued => words.requeued.with(&[&attempt, &loss_sentence(loss, &reason())]),
         AuditAction::JobCancelling => words.cancelling.of(worker),
         AuditAction::JobCancelled => words.cancelled.to_owned(),
-        AuditAction::JobCompleted => words.completed.with(both),
+        AuditAction::JobCompleted => words.completed.with(attempt_and_worker),
         AuditAction::JobFailed => words.failed.of(failure_sentence(loss, &reason())),
         AuditAction::SecretsDelivered => words.secrets_delivered.with(&[&attempt, &join_names(&event.detail["names"])]),
         _ => return None,

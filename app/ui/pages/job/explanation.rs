@@ -56,15 +56,17 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
     let clock = use_clock();
     let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminWorkers));
     let params = use_query_map();
-    let all = Memo::new(move |_| params.with(|params| params.get("workers").as_deref() == Some("all")));
+    let shows_all = Memo::new(move |_| params.with(|params| params.get("workers").as_deref() == Some("all")));
     let workers = move || {
-        let all = all.get();
+        let shows_all = shows_all.get();
         explanation.with(|explanation| {
-            let shown = if all { explanation.workers.len() } else { explanation.workers.len().min(MAX_WORKERS) };
-            let rows =
-                explanation.workers[..shown].iter().map(|answer| view! { <WorkerMatchRows answer=answer.clone()/> });
+            let shown_count =
+                if shows_all { explanation.workers.len() } else { explanation.workers.len().min(MAX_WORKERS) };
+            let rows = explanation.workers[..shown_count]
+                .iter()
+                .map(|worker| view! { <WorkerMatchRows worker=worker.clone()/> });
             let rows = rows.collect_view();
-            let rest = (explanation.workers.len() - shown) as u64;
+            let rest = (explanation.workers.len() - shown_count) as u64;
             let more = (rest > 0).then(|| {
                 let href = format!("/jobs/{id}?workers=all#why");
                 view! { <p class="panel-foot"><a class="quiet-link" href=href>{words.more.of(rest)}</a></p> }
@@ -89,8 +91,8 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
     };
     let summary = Memo::new(move |_| explanation.with(|explanation| explanation.summary.clone()));
     let create = move || {
-        let none = explanation.with(|explanation| explanation.verdict == VerdictCode::NoWorkers);
-        (none && creates)
+        let has_no_workers = explanation.with(|explanation| explanation.verdict == VerdictCode::NoWorkers);
+        (has_no_workers && creates)
             .then(|| view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> })
     };
     view! {
@@ -111,16 +113,16 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
 
 fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
     let words = &t().blockers;
-    let rest = |until: Option<Timestamp>| t().format_duration(until.unwrap_or(now) - now);
+    let remaining = |until: Option<Timestamp>| t().format_duration(until.unwrap_or(now) - now);
     match explanation.verdict {
         VerdictCode::NotWaiting => words.not_waiting.to_owned(),
         VerdictCode::Fits => {
             let name =
-                explanation.workers.iter().find(|answer| Some(&answer.worker_id) == explanation.worker_id.as_ref());
-            words.fits.of(name.map_or("", |answer| answer.name.as_str()))
+                explanation.workers.iter().find(|worker| Some(&worker.worker_id) == explanation.worker_id.as_ref());
+            words.fits.of(name.map_or("", |worker| worker.name.as_str()))
         }
-        VerdictCode::BackOff => words.back_off.of(rest(explanation.until)),
-        VerdictCode::Held => words.held.of(rest(explanation.until)),
+        VerdictCode::BackOff => words.back_off.of(remaining(explanation.until)),
+        VerdictCode::Held => words.held.of(remaining(explanation.until)),
         VerdictCode::Limited => match explanation.limit {
             Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
             limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
@@ -135,13 +137,13 @@ fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
 
 /// One row per blocker, with what would help.
 #[component]
-fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
+fn WorkerMatchRows(worker: WorkerExplanationView) -> impl IntoView {
     let words = &t().blockers;
     let name = |note| {
-        let (id, name) = (answer.worker_id.clone(), answer.name.clone());
+        let (id, name) = (worker.worker_id.clone(), worker.name.clone());
         view! { <WorkerNameLink id=id name=name/> <span class="row-sub">{note}</span> }
     };
-    let Some((first, others)) = answer.blockers.split_first() else {
+    let Some((first, others)) = worker.blockers.split_first() else {
         return view! {
             <tr>
                 <th scope="row">{name("")}</th>
@@ -150,9 +152,9 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
         }
         .into_erased();
     };
-    let count = answer.blockers.len().to_string();
+    let count = worker.blockers.len().to_string();
     // The properties of a worker that has never connected are unknown.
-    let is_unknown = answer.blockers.iter().any(|blocker| blocker.code == BlockerCode::NeverConnected);
+    let is_unknown = worker.blockers.iter().any(|blocker| blocker.code == BlockerCode::NeverConnected);
     let rest = if is_unknown { "" } else { words.rest_fits };
     view! {
         <tr>
@@ -166,7 +168,7 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
 
 /// The cells with a blocker and with what would help, which is below the blocker on small screens.
 fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
-    let each = blocker_reasons(t(), blocker)
+    let reasons = blocker_reasons(t(), blocker)
         .into_iter()
         .map(|reason| view! { <span class="row-sub wrap-anywhere">{reason}</span> });
     view! {
@@ -175,7 +177,7 @@ fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
                 <Icon glyph=Glyph::Cross/>
                 <span class="min-w-0 wrap-anywhere">
                     {describe_blocker(t(), blocker)}
-                    {each.collect_view()}
+                    {reasons.collect_view()}
                     <span class="row-sub md:hidden">{suggest_fix(t(), blocker)}</span>
                 </span>
             </span>

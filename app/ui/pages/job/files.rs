@@ -33,20 +33,20 @@ pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> imp
         });
         panel.into_erased()
     };
-    let resumes = Memo::new(move |_| files.with(|page| page.resumes_from.clone()));
-    let saved = move || {
+    let resume_point = Memo::new(move |_| files.with(|page| page.resumes_from.clone()));
+    let checkpoint_panel = move || {
         let all = checkpoints.get();
         let panel = (!all.is_empty()).then(|| {
-            let resumes = resumes.get();
-            let each = all.into_iter().map(|checkpoint| {
-                let next = resumes.as_ref().filter(|point| is_resume_point(point, &checkpoint));
+            let resume_point = resume_point.get();
+            let rows = all.into_iter().map(|checkpoint| {
+                let next = resume_point.as_ref().filter(|point| is_resume_point(point, &checkpoint));
                 let next = next.and_then(|_| checkpoint_note(stage.get().status));
                 view! { <CheckpointRow checkpoint=checkpoint next=next/> }
             });
             view! {
                 <section class="panel" aria-labelledby="checkpoints">
                     <h2 id="checkpoints" class="panel-head">{words.work.checkpoints}</h2>
-                    <ul class="rows">{each.collect_view()}</ul>
+                    <ul class="rows">{rows.collect_view()}</ul>
                 </section>
             }
         });
@@ -61,7 +61,7 @@ pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> imp
         <div class="space-y-6">
             {empty}
             {move || panel("weights", ArtifactKind::Final)}
-            {saved}
+            {checkpoint_panel}
             {move || panel("loose", ArtifactKind::Checkpoint)}
             {move || panel("samples", ArtifactKind::Sample)}
             {move || panel("other", ArtifactKind::Other)}
@@ -70,9 +70,9 @@ pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> imp
     .into_erased()
 }
 
-fn files_of_kind(files: &[ArtifactView], kind: ArtifactKind, saved: &[CheckpointFiles]) -> Vec<ArtifactView> {
+fn files_of_kind(files: &[ArtifactView], kind: ArtifactKind, checkpoints: &[CheckpointFiles]) -> Vec<ArtifactView> {
     let is_saved = |file: &ArtifactView| {
-        kind == ArtifactKind::Checkpoint && saved.iter().any(|checkpoint| checkpoint.files.contains(file))
+        kind == ArtifactKind::Checkpoint && checkpoints.iter().any(|checkpoint| checkpoint.files.contains(file))
     };
     files.iter().filter(|file| file.kind == kind && !is_saved(file)).cloned().collect()
 }

@@ -84,12 +84,13 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                         )
                     });
                     let class = if before.is_some() { "pair" } else { "" };
-                    let over = GalleryFilters { sample: Some(sample.key.clone()), ..GalleryFilters::default() }
-                        .href(&id.get_value());
+                    let over_steps_url =
+                        GalleryFilters { sample: Some(sample.key.clone()), ..GalleryFilters::default() }
+                            .href(&id.get_value());
                     view! {
                         <li>
                             <div class=class>{before}{tile(sample)}</div>
-                            <a class="gallery-more" href=over>{words.gallery.over_steps}</a>
+                            <a class="gallery-more" href=over_steps_url>{words.gallery.over_steps}</a>
                         </li>
                     }
                 });
@@ -142,10 +143,10 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
     };
     let earlier = link(at(index.checked_sub(1)), words.gallery.earlier, "icon-button is-back");
     let later = link(at(Some(index + 1)), words.gallery.later, "icon-button");
-    let named = |step| words.job.samples_step.of(words.format_integer(step));
+    let step_label = |step| words.job.samples_step.of(words.format_integer(step));
     let options = steps.iter().filter(|other| **other != step).map(|other| {
         let chosen = filters.against == Some(*other);
-        view! { <option value=other.to_string() selected=chosen>{named(*other)}</option> }
+        view! { <option value=other.to_string() selected=chosen>{step_label(*other)}</option> }
     });
     let options = options.collect_view();
     let navigate = use_navigate();
@@ -159,8 +160,8 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
             }
         }
     };
-    let many = steps.len() > 1;
-    let slider = many.then(|| {
+    let has_several_steps = steps.len() > 1;
+    let slider = has_several_steps.then(|| {
         view! {
             <input
                 type="range"
@@ -169,7 +170,7 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
                 max=(steps.len() - 1).to_string()
                 prop:value=index.to_string()
                 aria-label=words.job.step
-                aria-valuetext=named(step)
+                aria-valuetext=step_label(step)
                 on:input=slide
             />
         }
@@ -179,8 +180,8 @@ fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl I
             {earlier}
             {slider}
             {later}
-            <p class="font-medium tabular-nums">{named(step)}</p>
-            {many.then(|| view! {
+            <p class="font-medium tabular-nums">{step_label(step)}</p>
+            {has_several_steps.then(|| view! {
                 <form method="get" action=format!("/jobs/{id}") class="gallery-compare">
                     <input type="hidden" name="show" value="samples"/>
                     <input type="hidden" name="step" value=step.to_string()/>
@@ -212,6 +213,6 @@ mod tests {
         let id = JobId::parse("j_1").expect("an id");
         assert_eq!(filters.href(&id), "/jobs/j_1?show=samples&step=200&sample=a%2Fb%26c");
         assert_eq!(filters.shown_step(&[100, 200, 300]), Some(200));
-        assert_eq!(filters.shown_step(&[100, 300]), Some(300), "a step that is not there is the newest");
+        assert_eq!(filters.shown_step(&[100, 300]), Some(300), "an unknown step selects the newest");
     }
 }

@@ -20,7 +20,7 @@ pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)]
     let words = t();
     let status = Memo::new(move |_| job.with(|job| job.status));
     let JobView { job_id, config_name, submitted_at, submitted_by, retry_of, .. } = job.get_untracked();
-    let retried = retry_of.map(|id| {
+    let retry_link = retry_of.map(|id| {
         let name = words.work.again_of.of(short_id(id.as_str()));
         view! { <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a> }
     });
@@ -32,7 +32,7 @@ pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)]
         <p class="byline">
             {move || view! { <JobBadge status=status.get()/> }}
             <span class="wrap-anywhere"><RelativeTime at=submitted_at/>" "{words.job.submitted_by.of(&submitted_by)}</span>
-            {retried}
+            {retry_link}
             <IdText id=job_id.to_string()/>
         </p>
         {move || view! { <JobTabs id=id.clone() tab=tab.get()/> }}
@@ -41,7 +41,7 @@ pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)]
 }
 
 /// Shown if a job cannot be loaded.
-pub(super) fn job_error(problem: Problem) -> AnyView {
+pub(super) fn job_problem_page(problem: Problem) -> AnyView {
     view! {
         <PageHeader title=t().jobs.job above=("/jobs", t().jobs.title)/>
         <ProblemPanel problem=problem/>

@@ -20,7 +20,7 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 use self::files::JobFiles;
 use self::gallery::Gallery;
-use self::header::{JobHeader, job_error};
+use self::header::{JobHeader, job_problem_page};
 use self::overview::JobOverview;
 use self::tabs::JobTab;
 use super::not_found::not_found_problem;
@@ -48,7 +48,7 @@ pub(crate) fn JobPage() -> impl IntoView {
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()));
     move || match id.get() {
         Some(id) => view! { <JobLoader id=id/> }.into_erased(),
-        None => job_error(not_found_problem()),
+        None => job_problem_page(not_found_problem()),
     }
 }
 
@@ -64,7 +64,7 @@ fn JobLoader(id: JobId) -> impl IntoView {
         Suspend::new(async move {
             match snapshot.await {
                 Ok(first) => view! { <JobContent first=first id=id backend=backend/> }.into_erased(),
-                Err(problem) => job_error(problem),
+                Err(problem) => job_problem_page(problem),
             }
         })
     };
@@ -83,7 +83,7 @@ fn JobContent(first: JobSnapshot, id: JobId, backend: SharedBackend) -> impl Int
         move || fetch_snapshot(&backend, &id)
     });
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
-    let still = Memo::new(move |_| job.with(without_progress));
+    let stable_job = Memo::new(move |_| job.with(without_progress));
     let files = Memo::new(move |_| snapshot.with(|(_, files)| files.clone()));
     let stage = Memo::new(move |_| job.with(JobStage::new));
     let params = use_query_map();
@@ -96,9 +96,9 @@ fn JobContent(first: JobSnapshot, id: JobId, backend: SharedBackend) -> impl Int
         JobTab::Files => view! { <JobFiles files=files stage=stage/> }.into_erased(),
         _ => {
             let (id, backend) = (id.clone(), backend.clone());
-            view! { <JobOverview id=id backend=backend snapshot=snapshot job=job still=still files=files stage=stage/> }
+            view! { <JobOverview id=id backend=backend snapshot=snapshot job=job stable_job=stable_job files=files stage=stage/> }
                 .into_erased()
         }
     };
-    view! { <JobHeader job=still tab=tab/> {shown} }.into_erased()
+    view! { <JobHeader job=stable_job tab=tab/> {shown} }.into_erased()
 }

@@ -34,7 +34,7 @@ pub(super) fn JobOverview(
     backend: SharedBackend,
     snapshot: RwSignal<JobSnapshot>,
     job: Memo<JobView>,
-    still: Memo<JobView>,
+    stable_job: Memo<JobView>,
     files: Memo<ArtifactsPage>,
     stage: Memo<JobStage>,
 ) -> impl IntoView {
@@ -42,19 +42,19 @@ pub(super) fn JobOverview(
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let queued = Memo::new(move |_| job.with(|job| job.status == JobStatus::Queued));
     let checkpoints = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
-    let why = {
+    let explanation = {
         let (id, backend) = (id.clone(), backend.clone());
         move || queued.get().then(|| view! { <JobExplanation id=id.clone() backend=backend.clone()/> })
     };
     view! {
         <div class="space-y-6">
             <JobProgressPanel detail=job/>
-            {why}
+            {explanation}
             <div class="job-grid">
                 <JobCharts id=id.clone() empty=empty_text_signal(JobPanel::Metrics, stage)/>
-                <JobFacts job=still/>
+                <JobFacts job=stable_job/>
             </div>
-            <Attempts job=still checkpoints=checkpoints/>
+            <Attempts job=stable_job checkpoints=checkpoints/>
             <NewestSamples id=id.clone() files=files empty=empty_text_signal(JobPanel::Samples, stage)/>
             <JobGpuCharts id=id.clone()/>
             <JobLogPanel id=id.clone() backend=backend newest=newest empty=empty_text_signal(JobPanel::Log, stage)/>
@@ -72,11 +72,11 @@ fn JobLogPanel(
     empty: Signal<&'static str>,
 ) -> impl IntoView {
     let words = t();
-    let chosen = use_query_map();
+    let params = use_query_map();
     let attempt = Memo::new(move |_| {
-        let chosen =
-            chosen.with(|query| query.get("attempt")).and_then(|number| number.parse().ok()).map(AttemptNumber);
-        chosen.unwrap_or_else(|| newest.get())
+        let selected =
+            params.with(|query| query.get("attempt")).and_then(|number| number.parse().ok()).map(AttemptNumber);
+        selected.unwrap_or_else(|| newest.get())
     });
     let chunk = Resource::new(move || attempt.get(), {
         let id = id.clone();
@@ -84,7 +84,7 @@ fn JobLogPanel(
             let request = (attempt.0 > 0).then(|| backend.job_log(id.clone(), attempt, None, TAIL_BYTES));
             async move {
                 match request {
-                    Some(answer) => answer.await.map(Some),
+                    Some(request) => request.await.map(Some),
                     None => Ok(None),
                 }
             }

@@ -62,8 +62,8 @@ impl JobTab {
 
 #[component]
 pub(in crate::ui) fn JobTabs(id: JobId, tab: JobTab) -> impl IntoView {
-    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigView));
-    let shown = JobTab::ALL.into_iter().filter(|tab| reads || *tab != JobTab::Configuration);
+    let sees_configs = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigView));
+    let shown = JobTab::ALL.into_iter().filter(|tab| sees_configs || *tab != JobTab::Configuration);
     let link = |each: JobTab| TabLink {
         href: each.href(&id),
         name: each.name(),

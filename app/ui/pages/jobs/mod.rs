@@ -130,7 +130,7 @@ fn JobFilterForm(query: JobsQuery) -> impl IntoView {
     let hidden = |name: &'static str, value: Option<String>| {
         value.map(|value| view! { <input type="hidden" name=name value=value/> })
     };
-    let moment = |name: &'static str, label: &'static str, value: Option<String>| {
+    let time_input = |name: &'static str, label: &'static str, value: Option<String>| {
         let value = untrack(|| input_timestamp(value.as_ref(), clock));
         view! {
             <span class="narrow-when">
@@ -158,8 +158,8 @@ fn JobFilterForm(query: JobsQuery) -> impl IntoView {
             {user_input}
             <label class="sr-only" for="label">{words.with_label}</label>
             <input class="input input-sm" id="label" name="label" placeholder=words.with_label value=label autocomplete="off"/>
-            {moment("since", words.since, since)}
-            {moment("until", words.until, until)}
+            {time_input("since", words.since, since)}
+            {time_input("until", words.until, until)}
             <button class="btn btn-sm">{words.narrow}</button>
         </form>
     }
@@ -199,12 +199,12 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
     };
     // The name is known only if the worker has jobs in the list.
     let name = |id: WorkerId| {
-        let named =
+        let worker_name =
             |page: &JobsPage| page.jobs.iter().find(|job| job.worker_id.as_ref() == Some(&id))?.worker_name.clone();
-        page.with_untracked(named).unwrap_or_else(|| short_id(id.as_str()))
+        page.with_untracked(worker_name).unwrap_or_else(|| short_id(id.as_str()))
     };
-    let time = |title: &str, moment: String| {
-        let when = Timestamp::parse_rfc3339(&moment).map_or(moment, |at| clock.format_timestamp(at));
+    let time = |title: &str, timestamp: String| {
+        let when = Timestamp::parse_rfc3339(&timestamp).map_or(timestamp, |at| clock.format_timestamp(at));
         format!("{title}: {when}")
     };
     let chips = [
@@ -225,9 +225,9 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
 
 fn jobs_pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
     let words = &t().jobs;
-    let to = |cursor| jobs_url(&JobsQuery { cursor, ..query.clone() });
-    let newest = query.cursor.is_some().then(|| to(None));
-    let older = page.next_cursor.clone().map(|cursor| to(Some(cursor)));
+    let page_url = |cursor| jobs_url(&JobsQuery { cursor, ..query.clone() });
+    let newest = query.cursor.is_some().then(|| page_url(None));
+    let older = page.next_cursor.clone().map(|cursor| page_url(Some(cursor)));
     // Waiting jobs are listed in the order of the queue.
     let is_newest_first = query.phase != Some(JobPhase::Waiting);
     let names =

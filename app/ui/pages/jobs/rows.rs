@@ -1,4 +1,4 @@
-//! The rows of the job list. A row stays with its job while others come and go, so that an open menu never changes to
+//! The rows of the job list. A row belongs to one job while others are added and removed, so that an open menu never changes to
 //! another job.
 
 use leptos::prelude::*;
@@ -36,11 +36,11 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> 
     let picks = !permitted_actions(BulkTarget::Jobs).is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
     let row = move |id: JobId| {
-        let same = id.clone();
+        let job_id = id.clone();
         let job = Memo::new(move |last: Option<&Option<JobView>>| {
-            let now = page.with(|page| page.jobs.iter().find(|job| job.job_id == same).cloned());
+            let current = page.with(|page| page.jobs.iter().find(|job| job.job_id == job_id).cloned());
             // A row that is about to be removed keeps its last values.
-            now.or_else(|| last.cloned().flatten())
+            current.or_else(|| last.cloned().flatten())
         });
         view! { <JobRow id=id job=job back=back.clone() picks=picks/> }.into_erased()
     };
@@ -71,16 +71,16 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> 
 #[component]
 fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl IntoView {
     let cells = move || job.with(|job| job.as_ref().map(row_cells));
-    let kind = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
+    let status_and_priority = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
     // The submitter of a job never changes.
     let cancels = job.with_untracked(|job| job.as_ref().is_some_and(|job| can_cancel(&job.submitted_by)));
     let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
     // Several jobs may have the same configuration.
-    let called = || format!("{name} {}", short_id(id.as_str()));
+    let label = || format!("{name} {}", short_id(id.as_str()));
     let checkbox_cell =
-        picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &called())}</td> });
+        picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &label())}</td> });
     let menu = move || {
-        let (status, priority) = kind.get()?;
+        let (status, priority) = status_and_priority.get()?;
         Some(
             view! { <RowMenu id=id.clone() name=name.clone() status=status priority=priority cancels=cancels back=back.clone()/> },
         )

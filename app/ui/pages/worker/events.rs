@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::header::{WorkerHeader, worker_error};
-use super::jobs::{page_links, part_from_url};
+use super::header::{WorkerHeader, worker_problem_page};
+use super::jobs::{page_links, page_query_from_url};
 use super::tabs::WorkerTab;
 use crate::domain::access::Permission;
 use crate::domain::audit_action::AuditAction;
@@ -32,7 +32,7 @@ use crate::ui::prefs::Prefs;
 
 #[component]
 pub(crate) fn WorkerEventsPage() -> impl IntoView {
-    let (backend, page_backend, query) = (use_backend(), use_page_backend(), part_from_url());
+    let (backend, page_backend, query) = (use_backend(), use_page_backend(), page_query_from_url());
     server_rendered_page(
         move |id: WorkerId| {
             let (backend, page_backend, query) = (backend.clone(), page_backend.clone(), query.clone());
@@ -41,7 +41,7 @@ pub(crate) fn WorkerEventsPage() -> impl IntoView {
             }
         },
         |(worker, page, query)| view! { <WorkerEventList worker=worker page=page query=query/> }.into_erased(),
-        worker_error,
+        worker_problem_page,
     )
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn WorkerEventsPage() -> impl IntoView {
 fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> impl IntoView {
     let (language, words) = (t(), &t().server_pages().worker);
     let [newest, older] = page_links(&worker.id, WorkerTab::Events, &query, page.next_cursor);
-    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
-    let audit_log = reads.then(|| {
+    let sees_audit_log = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
+    let audit_log = sees_audit_log.then(|| {
         let href = format!("/admin/audit?target={}", worker.id);
         view! { <a class="more-link" href=href>{language.nav.audit}</a> }
     });
@@ -118,10 +118,10 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
     let (language, words, clock) = (t(), &t().server_pages().worker, use_clock());
     let detail = &event.detail;
     let text = |key: &str| detail[key].as_str().map(|text| escape(text).into_owned());
-    let moment =
+    let timestamp_text =
         |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| clock.format_timestamp(at));
-    let ends = |key| moment(key).map(|at| format!("{} {at}", language.token.token_ends_at));
-    let unused = || moment("token_unused_ends_at").map(|at| language.token.token_ends_unused.of(at));
+    let ends = |key| timestamp_text(key).map(|at| format!("{} {at}", language.token.token_ends_at));
+    let unused = || timestamp_text("token_unused_ends_at").map(|at| language.token.token_ends_unused.of(at));
     let Some(action) = AuditAction::parse(&event.event) else { return Vec::new() };
     let details = match action {
         AuditAction::WorkerCreated => vec![ends("token_expires_at"), unused()],
@@ -140,7 +140,7 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             // Earlier entries have a text.
             None => cause,
         })],
-        AuditAction::WorkerDrained => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
+        AuditAction::WorkerDrained => vec![text("reason"), timestamp_text("deadline").map(|at| words.until.of(at))],
         AuditAction::WorkerGpus => vec![
             gpu_list_text(&detail["unavailable"]).map(|gpus| words.unavailable.of(gpus)),
             gpu_list_text(&detail["available"]).map(|gpus| words.available_again.of(gpus)),
@@ -149,7 +149,7 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             vec![text("unhealthy_reason").or_else(|| Some(words.healthy_again.to_owned()))]
         }
         AuditAction::WorkerTokenRotated => {
-            let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
+            let old = timestamp_text("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
             vec![ends("expires_at"), unused(), old]
         }
         AuditAction::WorkerTokenInUse => vec![text("host").map(|host| words.from_host.of(host))],
@@ -161,11 +161,11 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
 
 /// The number of GPUs of each model.
 fn gpu_models_text(names: &Value) -> Option<String> {
-    let mut many = BTreeMap::<&str, u64>::new();
+    let mut counts = BTreeMap::<&str, u64>::new();
     for name in names.as_array()?.iter().filter_map(Value::as_str) {
-        *many.entry(name).or_default() += 1;
+        *counts.entry(name).or_default() += 1;
     }
-    let model_counts = many.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escape(name)));
+    let model_counts = counts.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escape(name)));
     Some(model_counts.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 

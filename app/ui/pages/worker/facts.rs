@@ -75,8 +75,8 @@ fn limits_text(limits: &JobLimits) -> String {
     with_reason(limits_or_none, limits.why_not.as_deref())
 }
 
-fn with_reason(text: String, why: Option<&str>) -> String {
-    why.map_or_else(|| text.clone(), |why| format!("{text} ({why})"))
+fn with_reason(text: String, reason: Option<&str>) -> String {
+    reason.map_or_else(|| text.clone(), |reason| format!("{text} ({reason})"))
 }
 
 /// Whether the agent verifies the server's certificate.

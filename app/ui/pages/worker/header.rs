@@ -25,17 +25,17 @@ use crate::ui::permissions::has_permission;
 pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Signal<WorkerTab>) -> impl IntoView {
     let (words, clock) = (t(), use_clock());
     let (id, name) = worker.with_untracked(|worker| (worker.id.clone(), worker.name.clone()));
-    let undeletable = move || worker.with(deletion_blocker);
-    let drained = Memo::new(move |_| worker.with(|worker| describe_drain(worker, clock)));
+    let blocker = move || worker.with(deletion_blocker);
+    let drain_text = Memo::new(move |_| worker.with(|worker| describe_drain(worker, clock)));
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
-    let page = |page_name: &str| format!("/admin/workers/{id}/{page_name}");
-    let (edit, delete, json) = (page("edit"), page("delete"), format!("/api/admin/workers/{id}"));
+    let page_url = |page_name: &str| format!("/admin/workers/{id}/{page_name}");
+    let (edit, delete, json) = (page_url("edit"), page_url("delete"), format!("/api/admin/workers/{id}"));
     view! {
         <PageHeader title=name above=("/admin/workers", words.workers.title)>
             {has_permission(Permission::AdminWorkers).then(|| view! {
                 <DrainButton worker=worker/>
                 <ButtonLink href=edit label=words.worker.edit glyph=Glyph::Sliders class="btn btn-sm btn-ghost"/>
-                <a class="btn btn-sm btn-ghost text-bad" rel="external" href=delete title=undeletable>
+                <a class="btn btn-sm btn-ghost text-bad" rel="external" href=delete title=blocker>
                     <Icon glyph=Glyph::Trash/>{words.worker.delete}
                 </a>
             })}
@@ -45,7 +45,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
             <IdText id=id.to_string()/>
             <a class="quiet-link" href=json rel="external">"JSON"</a>
         </p>
-        {move || drained.with(|text| (!text.is_empty()).then(|| view! { <p class="drained">{text.clone()}</p> }))}
+        {move || drain_text.with(|text| (!text.is_empty()).then(|| view! { <p class="drained">{text.clone()}</p> }))}
         <LastDay worker=worker/>
         {move || view! { <WorkerTabs id=id.clone() tab=tab.get()/> }}
     }
@@ -63,7 +63,7 @@ pub(in crate::ui::pages) fn deletion_blocker(worker: &WorkerView) -> Option<Stri
 }
 
 /// Shown if a worker cannot be loaded.
-pub(in crate::ui::pages) fn worker_error(problem: Problem) -> AnyView {
+pub(in crate::ui::pages) fn worker_problem_page(problem: Problem) -> AnyView {
     view! {
         <PageHeader title=t().workers.worker above=("/admin/workers", t().workers.title)/>
         <ProblemPanel problem=problem/>

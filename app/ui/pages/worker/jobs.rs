@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::header::{WorkerHeader, worker_error};
+use super::header::{WorkerHeader, worker_problem_page};
 use super::tabs::WorkerTab;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
@@ -31,7 +31,7 @@ const PAGE_SIZE: u32 = 50;
 const DAY_MS: i64 = 86_400_000;
 
 /// The page of a list that the address selects.
-pub(super) fn part_from_url() -> PageQuery {
+pub(super) fn page_query_from_url() -> PageQuery {
     PageQuery { limit: Some(PAGE_SIZE), ..use_query_map().with_untracked(from_params) }
 }
 
@@ -42,14 +42,15 @@ pub(super) fn page_links(
     query: &PageQuery,
     next: Option<String>,
 ) -> [Option<String>; 2] {
-    let page = tab.href(id);
-    let older = next.map(|cursor| format!("{page}{}", query_string(&PageQuery { limit: None, cursor: Some(cursor) })));
-    [query.cursor.is_some().then_some(page), older]
+    let tab_url = tab.href(id);
+    let older =
+        next.map(|cursor| format!("{tab_url}{}", query_string(&PageQuery { limit: None, cursor: Some(cursor) })));
+    [query.cursor.is_some().then_some(tab_url), older]
 }
 
 #[component]
 pub(crate) fn WorkerJobsPage() -> impl IntoView {
-    let (backend, page_backend, query) = (use_backend(), use_page_backend(), part_from_url());
+    let (backend, page_backend, query) = (use_backend(), use_page_backend(), page_query_from_url());
     server_rendered_page(
         move |id: WorkerId| {
             let (backend, page_backend, query) = (backend.clone(), page_backend.clone(), query.clone());
@@ -58,7 +59,7 @@ pub(crate) fn WorkerJobsPage() -> impl IntoView {
             }
         },
         |(worker, page, query)| view! { <AttemptHistory worker=worker page=page query=query/> }.into_erased(),
-        worker_error,
+        worker_problem_page,
     )
 }
 
@@ -132,7 +133,7 @@ fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
     let words = t();
     let job = attempt.job_id.as_str();
     let href = format!("/jobs/{job}?attempt={}#log", attempt.attempt);
-    let which = format!("{} · {}", words.log.attempt.of(attempt.attempt.0), short_id(job));
+    let attempt_label = format!("{} · {}", words.log.attempt.of(attempt.attempt.0), short_id(job));
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let until = attempt.ended_at;
     let error = attempt.error.map(|error| loss_sentence(attempt.loss_code, &error));
@@ -140,11 +141,11 @@ fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
         <tr>
             <th scope="row">
                 <a class="row-link" href=href rel="external" title=attempt.config_name.clone()>{attempt.config_name.clone()}</a>
-                <span class="row-sub">{which}<span class="lg:hidden">" · "<RelativeTime at=attempt.offered_at/></span></span>
+                <span class="row-sub">{attempt_label}<span class="lg:hidden">" · "<RelativeTime at=attempt.offered_at/></span></span>
             </th>
             <td>
                 <StatusBadge style=outcome_style(&words.status, attempt.outcome.as_deref())/>
-                {error.or(exit).map(|why| view! { <FailureReasonLine error=why/> })}
+                {error.or(exit).map(|reason| view! { <FailureReasonLine error=reason/> })}
             </td>
             <td class="num max-lg:hidden">{words.format_integer(attempt.gpus.into())}</td>
             <td class="text-muted max-lg:hidden"><RelativeTime at=attempt.offered_at/></td>

@@ -37,7 +37,7 @@ impl StatusPeriod {
         self.until - self.from
     }
 
-    fn is_away(self) -> bool {
+    fn is_offline(self) -> bool {
         matches!(self.status, Some(WorkerStatus::Offline) | None)
     }
 
@@ -62,59 +62,59 @@ impl StatusPeriod {
 fn status_periods(spans: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod> {
     let now = spans.last().map_or(now, |last| now.max(Timestamp(last.since.0 + 1_000)));
     let ends = spans.iter().skip(1).map(|next| next.since).chain([now]);
-    let part = |(span, until): (&StatusSpanView, Timestamp)| {
+    let to_period = |(span, until): (&StatusSpanView, Timestamp)| {
         let from = span.since.max(Timestamp(now.0 - DAY_MS));
         (until.0 - from.0 >= 1_000).then_some(StatusPeriod { status: span.status, from, until })
     };
-    spans.iter().zip(ends).filter_map(part).collect()
+    spans.iter().zip(ends).filter_map(to_period).collect()
 }
 
 /// Adds up the periods of each state: one period of their total length, with their number.
-fn totals(parts: &[StatusPeriod]) -> Vec<(StatusPeriod, usize)> {
+fn totals(periods: &[StatusPeriod]) -> Vec<(StatusPeriod, usize)> {
     let total = |status: &Option<WorkerStatus>| {
-        let matching = || parts.iter().filter(|part| part.status == *status);
-        let span = matching().map(|part| part.duration().0).sum();
+        let matching = || periods.iter().filter(|period| period.status == *status);
+        let span = matching().map(|period| period.duration().0).sum();
         matching().next().map(|first| (StatusPeriod { until: first.from + Millis(span), ..*first }, matching().count()))
     };
     DISPLAY_ORDER.iter().filter_map(total).collect()
 }
 
-/// Formats `Offline 1 h 50 min, 3 ×`; only absences are counted.
-fn describe_total((part, times): &(StatusPeriod, usize)) -> String {
-    let times = if part.is_away() && *times > 1 { format!(", {times}\u{a0}×") } else { String::new() };
-    format!("{} {}{times}", part.label(), t().format_duration(part.duration()))
+/// Formats `Offline 1 h 50 min, 3 ×`; only offline periods are counted.
+fn describe_total((period, count): &(StatusPeriod, usize)) -> String {
+    let count = if period.is_offline() && *count > 1 { format!(", {count}\u{a0}×") } else { String::new() };
+    format!("{} {}{count}", period.label(), t().format_duration(period.duration()))
 }
 
 #[component]
 pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
     let (clock, words) = (use_clock(), t());
     let now = Memo::new(move |_| Timestamp(clock.now().0 / MINUTE_MS * MINUTE_MS));
-    let shown = Memo::new(move |_| worker.with(|worker| status_periods(&worker.last_day, now.get())));
-    let sum = move || {
-        let totals = shown.with(|parts| totals(parts));
+    let periods = Memo::new(move |_| worker.with(|worker| status_periods(&worker.last_day, now.get())));
+    let totals_line = move || {
+        let totals = periods.with(|periods| totals(periods));
         let each =
             |total: &(StatusPeriod, usize)| view! { <span><i class=total.0.class()></i>{describe_total(total)}</span> };
         totals.iter().map(each).collect_view()
     };
     let rows = move || {
-        let row = |part: &StatusPeriod| {
-            let (span, from) = (words.format_duration(part.duration()), clock.format_timestamp(part.from));
-            view! { <li><i class=part.class()></i>{part.label()}" "{span}<small>{from}</small></li> }
+        let row = |period: &StatusPeriod| {
+            let (span, from) = (words.format_duration(period.duration()), clock.format_timestamp(period.from));
+            view! { <li><i class=period.class()></i>{period.label()}" "{span}<small>{from}</small></li> }
         };
-        shown.with(|parts| parts.iter().rev().map(row).collect_view())
+        periods.with(|periods| periods.iter().rev().map(row).collect_view())
     };
     view! {
         <div class="last-day">
             <svg viewBox="0 0 1440 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="scale-track" width="1440" height="10"></rect>
-                {move || shown.with(|parts| draw_bars(parts, clock))}
+                {move || periods.with(|periods| draw_bars(periods, clock))}
             </svg>
             <p aria-hidden="true">
                 <span>{words.time.ago.of(format_args!("24\u{a0}{}", words.time.hours))}</span>
                 <span>{words.time.just_now}</span>
             </p>
             <details class="fold">
-                <summary><span class="sr-only">{words.worker.last_day}": "</span>{sum}</summary>
+                <summary><span class="sr-only">{words.worker.last_day}": "</span>{totals_line}</summary>
                 <ol>{rows}</ol>
             </details>
         </div>
@@ -122,22 +122,22 @@ pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
     .into_erased()
 }
 
-/// One bar per period, with one unit per minute. Absences have low bars, which are wide enough to be visible even if
+/// One bar per period, with one unit per minute. Offline periods have low bars, which are wide enough to be visible even if
 /// short.
-fn draw_bars(parts: &[StatusPeriod], clock: PageClock) -> impl IntoView + use<> {
-    let begin = parts.last().map_or(0, |last| last.until.0 - DAY_MS);
-    let bar = |part: &StatusPeriod| {
-        let (y, height, least) = if part.is_away() { ("6", "4", 3) } else { ("0", "10", 1) };
-        let (x, width) = ((part.from.0 - begin) / MINUTE_MS, (part.duration().0 / MINUTE_MS).max(least));
+fn draw_bars(periods: &[StatusPeriod], clock: PageClock) -> impl IntoView + use<> {
+    let begin = periods.last().map_or(0, |last| last.until.0 - DAY_MS);
+    let bar = |period: &StatusPeriod| {
+        let (y, height, min_width) = if period.is_offline() { ("6", "4", 3) } else { ("0", "10", 1) };
+        let (x, width) = ((period.from.0 - begin) / MINUTE_MS, (period.duration().0 / MINUTE_MS).max(min_width));
         let title = format!(
             "{} · {} · {}",
-            part.label(),
-            t().format_duration(part.duration()),
-            clock.format_timestamp(part.from)
+            period.label(),
+            t().format_duration(period.duration()),
+            clock.format_timestamp(period.from)
         );
-        view! { <rect class=part.class() x=x y=y width=width height=height><title>{title}</title></rect> }
+        view! { <rect class=period.class() x=x y=y width=width height=height><title>{title}</title></rect> }
     };
-    parts.iter().map(bar).collect_view()
+    periods.iter().map(bar).collect_view()
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
             status_since(now.0 - hour, Some(Offline)),
         ];
         let day = status_periods(&transitions, now);
-        assert_eq!((day.len(), day[0].from, day[3].until), (4, Timestamp(2 * DAY_MS), now), "20 ms are nothing");
+        assert_eq!((day.len(), day[0].from, day[3].until), (4, Timestamp(2 * DAY_MS), now), "20 ms are ignored");
         let sums: Vec<_> =
             totals(&day).iter().map(|(part, times)| (part.status, part.duration().0 / hour, *times)).collect();
         assert_eq!(sums, [(Some(Idle), 20, 2), (Some(Offline), 3, 2)]);

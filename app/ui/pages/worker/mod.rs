@@ -16,7 +16,7 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use self::header::WorkerHeader;
 #[cfg(feature = "ssr")]
 pub(in crate::ui::pages) use self::header::deletion_blocker;
-pub(in crate::ui::pages) use self::header::worker_error;
+pub(in crate::ui::pages) use self::header::worker_problem_page;
 use self::overview::{WorkerOnboarding, WorkerOverview};
 use self::tabs::WorkerTab;
 use super::not_found::not_found_problem;
@@ -37,7 +37,7 @@ pub(crate) fn WorkerPage() -> impl IntoView {
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| WorkerId::parse(&id).ok()));
     move || match id.get() {
         Some(id) => view! { <WorkerLoader id=id/> }.into_erased(),
-        None => worker_error(not_found_problem()),
+        None => worker_problem_page(not_found_problem()),
     }
 }
 
@@ -53,7 +53,7 @@ fn WorkerLoader(id: WorkerId) -> impl IntoView {
         Suspend::new(async move {
             match worker.await {
                 Ok(first) => view! { <WorkerContent first=first id=id backend=backend/> }.into_erased(),
-                Err(problem) => worker_error(problem),
+                Err(problem) => worker_problem_page(problem),
             }
         })
     };
@@ -64,7 +64,7 @@ fn WorkerLoader(id: WorkerId) -> impl IntoView {
 fn WorkerContent(first: WorkerView, id: WorkerId, backend: SharedBackend) -> impl IntoView {
     let new_token = created_from_flash(&id);
     let is_new = new_token.is_some() || first.last_heartbeat.is_none();
-    let arrival = is_new.then_some(WorkerOnboarding { new_token });
+    let onboarding = is_new.then_some(WorkerOnboarding { new_token });
     let worker = live_signal(first, &[Topic::Workers, Topic::Worker(id.clone())], {
         let id = id.clone();
         move || backend.worker(id.clone())
@@ -79,7 +79,7 @@ fn WorkerContent(first: WorkerView, id: WorkerId, backend: SharedBackend) -> imp
             </div>
         }
         .into_erased(),
-        _ => view! { <WorkerOverview worker=worker arrival=arrival.clone()/> }.into_erased(),
+        _ => view! { <WorkerOverview worker=worker onboarding=onboarding.clone()/> }.into_erased(),
     };
     view! { <WorkerHeader worker=worker tab=tab/> {shown} }.into_erased()
 }

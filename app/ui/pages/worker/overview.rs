@@ -32,14 +32,14 @@ pub(super) struct WorkerOnboarding {
 }
 
 #[component]
-pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<WorkerOnboarding>) -> impl IntoView {
+pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, onboarding: Option<WorkerOnboarding>) -> impl IntoView {
     let words = &t().worker;
     let unverified = Memo::new(move |_| worker.with(|worker| worker.tls_verify == Some(false)));
     let unhealthy_reason = Memo::new(move |_| {
         worker.with(|worker| worker.unhealthy_reason.clone().filter(|_| worker.status != WorkerStatus::Offline))
     });
     let administers = has_permission(Permission::AdminWorkers);
-    let arrives = arrival.filter(|_| administers).map(|WorkerOnboarding { new_token }| {
+    let onboarding_panels = onboarding.filter(|_| administers).map(|WorkerOnboarding { new_token }| {
         view! {
             <FirstContact worker=worker token_shown=new_token.is_some()/>
             {new_token.map(|(token, start_methods)| view! { <NewTokenPanel token=token start_methods=start_methods/> })}
@@ -47,12 +47,12 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
     });
     view! {
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.unverified_hint}</p> })}
-        {move || unhealthy_reason.get().map(|why| view! {
-            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.unhealthy_because.of(&why)}</p>
+        {move || unhealthy_reason.get().map(|reason| view! {
+            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.unhealthy_because.of(&reason)}</p>
         })}
         <TokenConflictAlert worker=worker/>
         <div class="space-y-6">
-            {arrives}
+            {onboarding_panels}
             <GpuPanel worker=worker/>
             <div class="worker-grid">
                 <div class="space-y-6">
@@ -71,7 +71,7 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
 fn GpuPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = t();
     let id = worker.with_untracked(|worker| worker.id.clone());
-    let all = Memo::new(move |_| worker.with(gpu_entries));
+    let gpus = Memo::new(move |_| worker.with(gpu_entries));
     let panel = move |id: WorkerId| {
         view! {
             <section class="panel" aria-labelledby="gpus">
@@ -79,12 +79,12 @@ fn GpuPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
                     {words.gpus.title}
                     <MoreLink href=WorkerTab::Gpus.href(&id) label=words.charts.gpus/>
                 </h2>
-                {move || view! { <GpuTiles worker=id.clone() rows=all.get()/> }}
+                {move || view! { <GpuTiles worker=id.clone() rows=gpus.get()/> }}
             </section>
         }
     };
-    let any = Memo::new(move |_| all.with(|all| !all.is_empty()));
-    (move || any.get().then(|| panel(id.clone()))).into_erased()
+    let has_gpus = Memo::new(move |_| gpus.with(|gpus| !gpus.is_empty()));
+    (move || has_gpus.get().then(|| panel(id.clone()))).into_erased()
 }
 
 #[component]

@@ -31,18 +31,18 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
         "offline" => words.status.offline,
         _ => words.status.never_connected,
     };
-    let chosen = states().find(|facet| facet.chosen);
+    let selected = states().find(|facet| facet.chosen);
     // Workers that have never connected also count as offline.
     let sum = states().filter(|facet| facet.value != "never").map(|facet| facet.count).sum();
     let all = FilterLink {
-        href: facet_url(query, chosen.map_or(&page.q, |facet| &facet.q)),
+        href: facet_url(query, selected.map_or(&page.q, |facet| &facet.q)),
         label: words.common.all,
         count: Some(sum),
-        current: chosen.is_none(),
+        current: selected.is_none(),
     };
     // Workers are connecting only for a moment, so this filter is hidden while there are none.
-    let shown = states().filter(|facet| facet.count > 0 || facet.chosen || facet.value != "connecting");
-    let each = shown.map(|facet| FilterLink {
+    let visible = states().filter(|facet| facet.count > 0 || facet.chosen || facet.value != "connecting");
+    let each = visible.map(|facet| FilterLink {
         href: facet_url(query, &facet.q),
         label: label(&facet.value),
         count: Some(facet.count),
@@ -56,7 +56,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
 pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
     let words = &t().workers;
     let facets = Memo::new(move |_| page.with(|page| page.facets.clone()));
-    let open = facets.with_untracked(|all| all.iter().any(|one| one.chosen && one.about != FacetKind::Status));
+    let open = facets.with_untracked(|all| all.iter().any(|facet| facet.chosen && facet.about != FacetKind::Status));
     let groups = move || facets.with(|all| facet_groups(all, &query));
     view! {
         <details class="narrowing" open=open>
@@ -71,8 +71,8 @@ pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> im
 fn facet_groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
     let words = t();
     let group = |title: Text, about: FacetKind| {
-        let shown = all.iter().filter(|facet| facet.about == about && (facet.count > 0 || facet.chosen));
-        let links: Vec<AnyView> = shown.map(|facet| facet_link(facet, query)).collect();
+        let visible = all.iter().filter(|facet| facet.about == about && (facet.count > 0 || facet.chosen));
+        let links: Vec<AnyView> = visible.map(|facet| facet_link(facet, query)).collect();
         (!links.is_empty()).then(|| {
             view! { <nav class="facet" aria-label=title><p class="facet-name">{title}</p><ul class="filters">{links}</ul></nav> }.into_erased()
         })

@@ -119,8 +119,8 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -
         </div>
         {move || {
             let (exports, query) = (export_links(&query), query.clone());
-            let to = move |cursor: String| workers_url(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
-            view! { <ListPager name=words.title around=page.with(page_window) to=to between=exports/> }
+            let page_url = move |cursor: String| workers_url(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
+            view! { <ListPager name=words.title around=page.with(page_window) to=page_url between=exports/> }
         }}
     }
     .into_erased()
@@ -151,8 +151,8 @@ fn export_links(query: &WorkersQuery) -> AnyView {
 /// The columns that the list can be sorted by.
 fn sort_columns(query: &WorkersQuery) -> SortColumns {
     let head = |by, largest_first| {
-        let (sorted, turned) = sort_state(query, by, largest_first);
-        SortColumn { sorted, href: workers_url(&turned) }
+        let (sorted, next_query) = sort_state(query, by, largest_first);
+        SortColumn { sorted, href: workers_url(&next_query) }
     };
     SortColumns {
         name: head("name", false),

@@ -6,7 +6,7 @@ mod error;
 
 use std::time::Duration;
 
-use app::remote::{distrust, root_cause};
+use app::remote::{root_cause, untrusted_certificate_text};
 use axum::Router;
 use axum::body::Body as Inner;
 use axum::http::Request;
@@ -320,7 +320,7 @@ impl Client {
     }
 
     fn unreachable_error(&self, error: &reqwest::Error) -> ClientError {
-        if let Some(message) = distrust(error, &self.base) {
+        if let Some(message) = untrusted_certificate_text(error, &self.base) {
             return ClientError::Unreachable(message);
         }
         let (base, cause) = (&self.base, root_cause(error));
