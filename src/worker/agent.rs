@@ -1,5 +1,5 @@
-//! The agent's event loop: inputs in, decisions from [`state::AgentState`], actions out. It blocks on nothing but the next
-//! input.
+//! The agent's event loop: inputs in, decisions from [`state::AgentState`], actions out. It blocks on nothing but the
+//! next input.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -48,13 +48,13 @@ pub fn main(config: AgentConfig) -> Result<u8, FatalError> {
         .build()
         .map_err(|error| FatalError::error(format!("cannot start: {error}")))?;
     // The agent runs on this thread; only file I/O uses other threads.
-    let ended = tokio::task::LocalSet::new().block_on(&runtime, run(config));
+    let result = tokio::task::LocalSet::new().block_on(&runtime, run(config));
     // File I/O that is still running does not delay the exit.
     runtime.shutdown_background();
-    let ending = ended?;
-    match ending.sentence {
-        Some(sentence) => Err(FatalError { code: ending.code, sentence }),
-        None => Ok(ending.code),
+    let exit = result?;
+    match exit.sentence {
+        Some(sentence) => Err(FatalError { code: exit.code, sentence }),
+        None => Ok(exit.code),
     }
 }
 
@@ -108,11 +108,10 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     let boot_id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
-    let (online, rejected, shared) = (ReconnectSignal::default(), AtomicBool::new(false), SharedStatus::default());
     let context = Arc::new(AgentContext {
         config,
         api,
-        reconnect_signal: online,
+        reconnect_signal: ReconnectSignal::default(),
         hardware,
         gpus,
         disk_space,
@@ -121,8 +120,8 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
         limits,
         boot_id,
         install_id,
-        token_rejected: rejected,
-        status: shared,
+        token_rejected: AtomicBool::new(false),
+        status: SharedStatus::default(),
     });
 
     let (inbox, inputs) = mpsc::channel(64);
@@ -132,42 +131,42 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
         AgentSession::new(Arc::clone(&context), inbox, agent.running.subscribe(), agent.decline_requests.subscribe());
     let mut reporter = daemon::StatusReporter::new(context, session.reach());
     tokio::task::spawn_local(session.clone().run());
-    let ending = agent.serve(&mut signals, &mut reporter).await;
+    let exit = agent.serve(&mut signals, &mut reporter).await;
     reporter.set_stopping();
     agent.disconnect(&session).await;
-    Ok(ending)
+    Ok(exit)
 }
 
 /// Starts the tasks that tell the agent's loop what changes on this host.
 fn watch_host(context: &Arc<AgentContext>, inbox: &mpsc::Sender<AgentInput>) -> Result<(), FatalError> {
     if let Some(service) = spot::find_service(&context.config.shutdown)? {
-        let (own, to_agent) = (Arc::clone(context), inbox.clone());
+        let (task_context, to_agent) = (Arc::clone(context), inbox.clone());
         tokio::task::spawn_local(async move {
-            own.status.set_host_termination(service.wait_for_termination().await);
+            task_context.status.set_host_termination(service.wait_for_termination().await);
             // The loop has ended, so the process exits.
             let _ = to_agent.send(AgentInput::HostTerminating).await;
         });
     }
-    let (own, to_agent) = (Arc::clone(context), inbox.clone());
-    tokio::task::spawn_local(async move { gpu::forward_added_gpus(&own.gpus, to_agent).await });
-    let (own, to_agent) = (Arc::clone(context), inbox.clone());
-    tokio::task::spawn_local(async move { own.host_health.watch(to_agent).await });
+    let (task_context, to_agent) = (Arc::clone(context), inbox.clone());
+    tokio::task::spawn_local(async move { gpu::forward_added_gpus(&task_context.gpus, to_agent).await });
+    let (task_context, to_agent) = (Arc::clone(context), inbox.clone());
+    tokio::task::spawn_local(async move { task_context.host_health.watch(to_agent).await });
     Ok(())
 }
 
 /// Detects which sandbox levels this host supports. This takes as long as the trainer's Python takes to start.
 async fn detect_sandbox(config: &AgentConfig) -> Result<sandbox::host::SandboxSupport, FatalError> {
     let config = config.clone();
-    let examined =
+    let detection =
         tokio::task::spawn_blocking(move || sandbox::host::SandboxSupport::detect(&config, &config.work_dir)).await;
-    let host = examined.map_err(|error| FatalError::error(format!("cannot test the sandbox: {error}")))?;
-    let (least, most) = (host.min_level.as_str(), host.max_level.as_str());
-    tracing::info!(least, most, users = host.isolates_users, "sandbox for jobs");
-    if let Some(why) = host.cuda_block_reason() {
-        tracing::warn!(why, "CUDA does not start in jobs on this host");
+    let host = detection.map_err(|error| FatalError::error(format!("cannot test the sandbox: {error}")))?;
+    let (min_level, max_level) = (host.min_level.as_str(), host.max_level.as_str());
+    tracing::info!(min_level, max_level, users = host.isolates_users, "sandbox for jobs");
+    if let Some(reason) = host.cuda_block_reason() {
+        tracing::warn!(reason, "CUDA does not start in jobs on this host");
     }
-    if let Some(why) = &host.limit_reason {
-        tracing::warn!(most, %why, "the full sandbox is not available on this host");
+    if let Some(reason) = &host.limit_reason {
+        tracing::warn!(max_level, %reason, "the full sandbox is not available on this host");
     }
     Ok(host)
 }
@@ -179,7 +178,7 @@ struct AgentLoop {
     input_sender: mpsc::Sender<AgentInput>,
     inputs: mpsc::Receiver<AgentInput>,
     running: watch::Sender<Vec<RunningAttempt>>,
-    /// How often the orchestrator had to be told that this agent accepts no more jobs.
+    /// How often this agent had to tell the orchestrator that it accepts no more jobs.
     decline_requests: watch::Sender<u32>,
 }
 
@@ -194,14 +193,14 @@ impl AgentLoop {
         let dirs = files::list_attempts(work_dir)
             .map_err(|error| FatalError::config(format!("cannot list the work directory: {error}")))?;
         let mut found = Vec::new();
-        let mut live = Vec::new();
+        let mut active = Vec::new();
         for dir in dirs {
             match AttemptRunner::adopt(&context, dir) {
                 AdoptOutcome::Active(attempt) => {
                     tracing::info!("adopting {}", attempt.key());
                     let (key, gpus) = (attempt.key().clone(), attempt.gpus().to_vec());
                     found.push(state::AdoptedAttempt { key, gpus, is_finished: false });
-                    live.push(attempt);
+                    active.push(attempt);
                 }
                 AdoptOutcome::Finished(key) => {
                     found.push(state::AdoptedAttempt { key, gpus: Vec::new(), is_finished: true });
@@ -226,7 +225,7 @@ impl AgentLoop {
             running,
             decline_requests,
         };
-        for attempt in live {
+        for attempt in active {
             agent.spawn_attempt(attempt);
         }
         agent.context.disk_space.request_prune();
@@ -237,11 +236,10 @@ impl AgentLoop {
     async fn serve(&mut self, signals: &mut (Signal, Signal), reporter: &mut daemon::StatusReporter) -> ProcessExit {
         let mut deadline: Option<(Instant, ProcessExit)> = None;
         loop {
-            if let Some(ending) = reporter.update(&self.decisions.running()).and_then(|input| self.handle_input(input))
-            {
-                return ending;
+            if let Some(exit) = reporter.update(&self.decisions.running()).and_then(|input| self.handle_input(input)) {
+                return exit;
             }
-            let overdue = deadline.as_ref().map_or_else(|| Instant::now() + Duration::from_hours(1), |(at, _)| *at);
+            let wake_at = deadline.as_ref().map_or_else(|| Instant::now() + Duration::from_hours(1), |(at, _)| *at);
             let input = tokio::select! {
                 biased;
                 code = wait_for_signal(signals) => {
@@ -257,13 +255,13 @@ impl AgentLoop {
                 }
                 Some(input) = self.inputs.recv() => input,
                 () = reporter.wait_until_due() => continue,
-                () = tokio::time::sleep_until(overdue) => match deadline.take() {
-                    Some((_, ending)) => return ending,
+                () = tokio::time::sleep_until(wake_at) => match deadline.take() {
+                    Some((_, exit)) => return exit,
                     None => continue,
                 },
             };
-            if let Some(ending) = self.handle_input(input) {
-                return ending;
+            if let Some(exit) = self.handle_input(input) {
+                return exit;
             }
         }
     }
@@ -271,11 +269,11 @@ impl AgentLoop {
     /// When the process exits after a signal, even if reports are missing.
     fn shutdown_deadline(&self) -> Instant {
         let config = &self.context.config;
-        let patience = match config.on_stop {
+        let timeout = match config.on_stop {
             crate::args::OnStop::Finish => Duration::from_hours(365 * 24),
             _ => config.stop_grace + REPORT_TIMEOUT,
         };
-        Instant::now() + patience
+        Instant::now() + timeout
     }
 
     fn handle_input(&mut self, input: AgentInput) -> Option<ProcessExit> {
@@ -284,10 +282,10 @@ impl AgentLoop {
             self.context.disk_space.request_prune();
         }
         let actions = self.decisions.handle(input);
-        let now = self.decisions.running();
+        let running = self.decisions.running();
         self.running.send_if_modified(|before| {
-            let changed = *before != now;
-            *before = now;
+            let changed = *before != running;
+            *before = running;
             changed
         });
         actions.into_iter().find_map(|action| self.apply(action))
@@ -301,9 +299,9 @@ impl AgentLoop {
                     Ok(attempt) => self.spawn_attempt(attempt),
                     Err(error) => {
                         let key = AttemptKey { job_id: offer.job_id, attempt: offer.attempt };
-                        // Without an answer it would be offered here again and again.
-                        let why = format!("the worker cannot create the job's directory: {error}");
-                        self.report_unknown(key.clone(), "requeue", why);
+                        // Without a report the job would be offered here again and again.
+                        let reason = format!("the worker cannot create the job's directory: {error}");
+                        self.report_unknown(key.clone(), "requeue", reason);
                         self.report_ended(key, false);
                     }
                 }
@@ -316,8 +314,8 @@ impl AgentLoop {
             }
             AgentAction::ReportGone(key, status) => self.report_unknown(key, status, UNKNOWN_ATTEMPT_ERROR.to_owned()),
             AgentAction::ResetHostHealth => self.context.host_health.reset(),
-            AgentAction::DeclineOffers => self.decline_requests.send_modify(|times| *times += 1),
-            AgentAction::Exit(ending) => return Some(ending),
+            AgentAction::DeclineOffers => self.decline_requests.send_modify(|count| *count += 1),
+            AgentAction::Exit(exit) => return Some(exit),
         }
         None
     }
@@ -342,10 +340,10 @@ impl AgentLoop {
     }
 
     /// Reports an attempt of which this host has nothing, not even its token.
-    fn report_unknown(&self, key: AttemptKey, status: &str, why: String) {
-        tracing::warn!("{key} is not on this host: reporting {status} ({why})");
+    fn report_unknown(&self, key: AttemptKey, status: &str, reason: String) {
+        tracing::warn!("{key} is not on this host: reporting {status} ({reason})");
         let context = Arc::clone(&self.context);
-        let report = StatusReport { error: Some(why), ..key.status_report(status) };
+        let report = StatusReport { error: Some(reason), ..key.status_report(status) };
         tokio::task::spawn_local(async move {
             let action_name = format!("reporting {key} as missing");
             if let Err(error) = retry_until_answered(&context.reconnect_signal, &action_name, async || {

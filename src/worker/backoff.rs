@@ -22,16 +22,16 @@ impl Backoff {
     /// The next delay; `roll` is a random number.
     pub fn next_delay(&mut self, roll: u64) -> Duration {
         self.window_ms = if self.window_ms == 0 { MIN_WINDOW_MS } else { (self.window_ms * 2).min(MAX_WINDOW_MS) };
-        let into = roll % (self.window_ms + 1);
-        let wait = self.remaining_ms + into;
-        self.remaining_ms = self.window_ms - into;
-        Duration::from_millis(wait)
+        let offset_ms = roll % (self.window_ms + 1);
+        let delay_ms = self.remaining_ms + offset_ms;
+        self.remaining_ms = self.window_ms - offset_ms;
+        Duration::from_millis(delay_ms)
     }
 
     /// Like [`Self::next_delay`], but at least what the server asks for.
     pub fn next_delay_after(&mut self, roll: u64, retry_after: Option<Duration>) -> Duration {
-        let own = self.next_delay(roll);
-        retry_after.map_or(own, |requested| own.max(requested.min(MAX_RETRY_AFTER)))
+        let delay = self.next_delay(roll);
+        retry_after.map_or(delay, |requested| delay.max(requested.min(MAX_RETRY_AFTER)))
     }
 
     /// Starts again with the first window, after a success.

@@ -20,7 +20,7 @@ fn not_available() -> io::Error {
 }
 
 impl Cgroup {
-    /// Creates a group in the prepared place, with its limits; otherwise below this process's own.
+    /// Creates a group below the prepared one, with its limits; otherwise below this process's own.
     ///
     /// # Errors
     /// If there is no cgroup v2, or it is not delegated.
@@ -36,8 +36,8 @@ impl Cgroup {
     }
 
     fn create_below(parent: &Path, key: &AttemptKey) -> io::Result<Self> {
-        // Never the name of another attempt's group, past or future: a process that knows the name may kill the processes in
-        // it.
+        // Never the name of another attempt's group, past or future: a process that knows the name could kill the
+        // processes in it.
         let unique = clock::random_secret()?;
         let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
         fs::create_dir(&path)?;
@@ -80,11 +80,11 @@ impl Cgroup {
     /// Starts a process in the group: this process enters it, and leaves it afterwards. So even the first fork of the
     /// new process is inside. The error means that this process is still in it.
     pub fn spawn_inside<T>(&self, spawn: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let Some(home) = own_cgroup(None) else { return (spawn(), Err(not_available())) };
-        let moved = fs::write(self.0.join("cgroup.procs"), "0");
+        let Some(own_group) = own_cgroup(None) else { return (spawn(), Err(not_available())) };
+        let entered = fs::write(self.0.join("cgroup.procs"), "0");
         let spawned = spawn();
-        let back = moved.and_then(|()| fs::write(home.join("cgroup.procs"), "0"));
-        (spawned, back)
+        let result = entered.and_then(|()| fs::write(own_group.join("cgroup.procs"), "0"));
+        (spawned, result)
     }
 
     /// Kills all processes in it.
@@ -135,7 +135,7 @@ fn find_cgroup(mounts: &str, groups: &str, controller: Option<&str>) -> Option<P
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let fits = match controller {
             None => controllers.is_empty(),
-            Some(wanted) => controllers.split(',').any(|name| name == wanted),
+            Some(controller) => controllers.split(',').any(|name| name == controller),
         };
         fits.then_some(path)
     })?;
@@ -145,7 +145,7 @@ fn find_cgroup(mounts: &str, groups: &str, controller: Option<&str>) -> Option<P
         let mut system = system.split(' ');
         let fits = match (system.next()?, controller) {
             ("cgroup2", None) => true,
-            ("cgroup", Some(wanted)) => system.next_back()?.split(',').any(|name| name == wanted),
+            ("cgroup", Some(controller)) => system.next_back()?.split(',').any(|name| name == controller),
             _ => false,
         };
         // Groups above the mounted part cannot be reached from here.

@@ -80,11 +80,11 @@ pub fn run() -> ExitCode {
         std::env::args_os().enumerate().filter(|(index, arg)| *index != 1 || arg != "worker").map(|(_, arg)| arg);
     let matches = ignore_empty_env_vars(Cli::command()).get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let ended = match cli.command {
+    let result = match cli.command {
         Some(command) => command.run(&matches),
         None => start::run_agent(cli.agent, &matches),
     };
-    let code = ended.map_or_else(|fatal| start::report_fatal(&fatal), ExitCode::from);
+    let code = result.map_or_else(|fatal| start::report_fatal(&fatal), ExitCode::from);
     background_writer::flush();
     code
 }
@@ -100,15 +100,16 @@ mod tests {
 
     #[test]
     fn switches_accept_boolean_values() {
-        let read = |line: &[&str]| Cli::try_parse_from(line).map(|cli| (cli.agent.persistent, cli.agent.ssl_no_verify));
-        assert_eq!(read(&["w"]).ok(), Some((false, false)));
-        assert_eq!(read(&["w", "--persistent", "--ssl-no-verify"]).ok(), Some((true, true)));
+        let parse =
+            |line: &[&str]| Cli::try_parse_from(line).map(|cli| (cli.agent.persistent, cli.agent.ssl_no_verify));
+        assert_eq!(parse(&["w"]).ok(), Some((false, false)));
+        assert_eq!(parse(&["w", "--persistent", "--ssl-no-verify"]).ok(), Some((true, true)));
         for (yes, no) in [("1", "0"), ("true", "false"), ("yes", "no"), ("on", "off")] {
-            let both = |value| [format!("--persistent={value}"), format!("--ssl-no-verify={value}")];
-            let ([p_yes, s_yes], [p_no, s_no]) = (both(yes), both(no));
-            assert_eq!(read(&["w", &p_yes, &s_yes]).ok(), Some((true, true)), "{yes}");
-            assert_eq!(read(&["w", &p_no, &s_no]).ok(), Some((false, false)), "{no}");
+            let flags = |value| [format!("--persistent={value}"), format!("--ssl-no-verify={value}")];
+            let ([p_yes, s_yes], [p_no, s_no]) = (flags(yes), flags(no));
+            assert_eq!(parse(&["w", &p_yes, &s_yes]).ok(), Some((true, true)), "{yes}");
+            assert_eq!(parse(&["w", &p_no, &s_no]).ok(), Some((false, false)), "{no}");
         }
-        assert!(read(&["w", "--persistent=maybe"]).is_err() && read(&["w", "--ssl-no-verify=maybe"]).is_err());
+        assert!(parse(&["w", "--persistent=maybe"]).is_err() && parse(&["w", "--ssl-no-verify=maybe"]).is_err());
     }
 }

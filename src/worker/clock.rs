@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn http_dates_are_parsed() {
-        let read = |text: &str| parse_http_date(text).map(|at| at.to_string());
-        assert_eq!(read("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06T08:49:37.000Z"));
-        for wrong in ["", "yesterday", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 36 Nov 1994 08:49:37 GMT"] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
+        let parse = |text: &str| parse_http_date(text).map(|time| time.to_string());
+        assert_eq!(parse("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06T08:49:37.000Z"));
+        for invalid in ["", "yesterday", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 36 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(parse(invalid), None, "{invalid:?}");
         }
     }
 }

@@ -187,7 +187,7 @@ impl AgentConfig {
         match self.job_disk? {
             DiskFloor::Bytes(bytes) => Some(bytes),
             // If the size of the disk is unknown, a percentage means no limit.
-            part @ DiskFloor::Percent(_) => Some(part.to_bytes(read_disk_space(&self.work_dir)?.total)),
+            percentage @ DiskFloor::Percent(_) => Some(percentage.to_bytes(read_disk_space(&self.work_dir)?.total)),
         }
     }
 
@@ -242,7 +242,7 @@ pub fn orchestrator_url(args: &AgentArgs) -> Result<Url, FatalError> {
 pub fn worker_token(args: &AgentArgs, matches: &ArgMatches) -> Result<Secret, FatalError> {
     let file_first = is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
     let token = read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)?;
-    agent_secrets::register(&token);
+    agent_secrets::add(&token);
     Ok(token)
 }
 
@@ -259,11 +259,11 @@ pub fn work_dir(args: &AgentArgs) -> Result<PathBuf, FatalError> {
 }
 
 fn parse_url(text: &str) -> Result<Url, FatalError> {
-    let wrong = |why: &str| FatalError::usage(format!("--orchestrator-url {text:?} {why}"));
+    let usage_error = |problem: &str| FatalError::usage(format!("--orchestrator-url {text:?} {problem}"));
     let mut url = Url::parse(text.trim())
-        .map_err(|_| wrong("is not a URL: it should look like https://orchestrator.example.com:8001"))?;
+        .map_err(|_| usage_error("is not a URL: it should look like https://orchestrator.example.com:8001"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong("must start with http:// or https:// and a host name"));
+        return Err(usage_error("must start with http:// or https:// and a host name"));
     }
     url.set_query(None);
     url.set_fragment(None);

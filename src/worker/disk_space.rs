@@ -47,15 +47,15 @@ impl DiskSpaceMonitor {
     pub fn start(config: &AgentConfig) -> Self {
         let (sender, requests) = channel();
         let policy = RetentionPolicy { min_free_space: config.min_free_space, home_retention: config.home_retention };
-        let (work_dir, tidied) = (config.work_dir.clone(), Instant::now());
-        let mut disk = DiskWatcher { work_dir, policy, is_short: false, last_pruned: tidied };
+        let work_dir = config.work_dir.clone();
+        let mut disk = DiskWatcher { work_dir, policy, is_short: false, last_pruned: Instant::now() };
         let status = Arc::<DiskSpaceStatus>::default();
         // The first registration must report it. Pruning waits until adoption is finished.
         disk.is_short = disk.is_short_now();
         status.set(disk.shortage_reason());
-        let own = Arc::clone(&status);
-        let work = move || disk.run(&own, &requests);
-        if let Err(error) = std::thread::Builder::new().name("room".to_owned()).spawn(work) {
+        let thread_status = Arc::clone(&status);
+        let work = move || disk.run(&thread_status, &requests);
+        if let Err(error) = std::thread::Builder::new().name("disk-space".to_owned()).spawn(work) {
             tracing::error!("cannot start the disk space monitor: {error}");
         }
         Self { status, check_requests: sender }
@@ -69,10 +69,10 @@ impl DiskSpaceMonitor {
 
     /// Prunes and checks now. Returns why there is not enough space.
     pub async fn check_now(&self) -> Option<String> {
-        let (answer, checked) = oneshot::channel();
-        if self.check_requests.send(Some(answer)).is_ok() {
+        let (done, is_done) = oneshot::channel();
+        if self.check_requests.send(Some(done)).is_ok() {
             // Without the thread the state is unchanged.
-            let _ = checked.await;
+            let _ = is_done.await;
         }
         self.unhealthy_reason()
     }
@@ -93,22 +93,22 @@ impl DiskSpaceStatus {
         self.unhealthy_reason.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, why: Option<String>) {
-        if *self.unhealthy_reason() == why {
+    fn set(&self, reason: Option<String>) {
+        if *self.unhealthy_reason() == reason {
             return;
         }
-        if let Some(why) = &why {
-            tracing::error!("accepting no new jobs: {why}. Free disk space, or lower --keep-free");
+        if let Some(reason) = &reason {
+            tracing::error!("accepting no new jobs: {reason}. Free disk space, or lower --keep-free");
         } else {
             tracing::info!("enough disk space again: accepting jobs");
         }
-        *self.unhealthy_reason() = why;
+        *self.unhealthy_reason() = reason;
         self.changed.notify_one();
     }
 }
 
 impl DiskWatcher {
-    /// Runs until all senders are gone.
+    /// Runs until all senders are dropped.
     fn run(mut self, status: &DiskSpaceStatus, requests: &Receiver<Option<oneshot::Sender<()>>>) {
         loop {
             let request = match requests.recv_timeout(CHECK_INTERVAL) {
@@ -117,20 +117,20 @@ impl DiskWatcher {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             self.check(status, request.is_some() || self.last_pruned.elapsed() >= PRUNE_INTERVAL);
-            // The receiver may be gone.
-            let _ = request.flatten().map(|answer| answer.send(()));
+            // The receiver may have been dropped.
+            let _ = request.flatten().map(|done| done.send(()));
         }
     }
 
     /// Prunes if requested, or if there is too little space.
     fn check(&mut self, status: &DiskSpaceStatus, must_prune: bool) {
-        let short = self.is_short_now();
-        self.is_short = if short || must_prune {
+        let is_short = self.is_short_now();
+        self.is_short = if is_short || must_prune {
             self.last_pruned = Instant::now();
             let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(clock::now().0).unwrap_or_default());
             retention::prune(&self.work_dir, self.policy, self.is_short, now, || read_disk_space(&self.work_dir))
         } else {
-            short
+            is_short
         };
         status.set(self.shortage_reason());
     }

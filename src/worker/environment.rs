@@ -108,9 +108,9 @@ fn exempt_loopback_from_proxy(environment: &mut BTreeMap<String, String>) {
     if !environment.iter().any(|(name, value)| is_proxy(name) && !value.is_empty()) {
         return;
     }
-    let either = ["no_proxy", "NO_PROXY"].iter().find_map(|name| environment.get(*name).cloned()).unwrap_or_default();
+    let fallback = ["no_proxy", "NO_PROXY"].iter().find_map(|name| environment.get(*name).cloned()).unwrap_or_default();
     for name in ["no_proxy", "NO_PROXY"] {
-        let current = environment.get(name).filter(|value| !value.is_empty()).unwrap_or(&either);
+        let current = environment.get(name).filter(|value| !value.is_empty()).unwrap_or(&fallback);
         let hosts = current.split(',').map(str::trim).filter(|host| !host.is_empty()).chain(["127.0.0.1", "localhost"]);
         let hosts = hosts.collect::<Vec<_>>().join(",");
         environment.insert(name.to_owned(), hosts);
@@ -155,8 +155,8 @@ pub fn trainer_environment(
 }
 
 fn is_passed(name: &str, pass: &[String]) -> bool {
-    let listed = ALLOWED_NAMES.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    !DENIED_NAMES.contains(&name) && (listed || pass.iter().any(|allowed| allowed == name))
+    let is_allowed = ALLOWED_NAMES.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    !DENIED_NAMES.contains(&name) && (is_allowed || pass.iter().any(|allowed| allowed == name))
 }
 
 #[cfg(test)]
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn loopback_is_exempt_from_proxies() {
         type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
-        let without = environment(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")], &[]);
-        assert_eq!(without.get("NO_PROXY").map(String::as_str), Some("a.example"), "there is no proxy");
+        let without_proxy = environment(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")], &[]);
+        assert_eq!(without_proxy.get("NO_PROXY").map(String::as_str), Some("a.example"), "there is no proxy");
         let rows: [Row; 4] = [
             (&[("HTTPS_PROXY", "http://p")], "127.0.0.1,localhost", "127.0.0.1,localhost"),
             (
@@ -236,8 +236,8 @@ mod tests {
         ];
         for (agent, lower, upper) in rows {
             let variables = environment(agent, &[]);
-            let both = ["no_proxy", "NO_PROXY"].map(|name| variables.get(name).map(String::as_str));
-            assert_eq!(both, [Some(lower), Some(upper)], "{agent:?}");
+            let values = ["no_proxy", "NO_PROXY"].map(|name| variables.get(name).map(String::as_str));
+            assert_eq!(values, [Some(lower), Some(upper)], "{agent:?}");
         }
     }
 

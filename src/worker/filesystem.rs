@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// Below this free space, the disk is needed for more important things than output, in bytes.
+/// Below this free space, in bytes, the rest of the disk is reserved for data that is more important than output.
 pub const LOW_DISK_BYTES: u64 = 64 << 20;
 
 /// Space of a file system for users other than root, in bytes.
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn sizes_are_formatted_in_gib() {
         const GIB: u64 = 1 << 30;
-        let words = [0, 48 << 20, GIB / 2, 10 * GIB, u64::MAX].map(format_gib);
-        assert_eq!(words, ["0 MiB", "48 MiB", "512 MiB", "10.0 GiB", "17179869183.9 GiB"]);
+        let texts = [0, 48 << 20, GIB / 2, 10 * GIB, u64::MAX].map(format_gib);
+        assert_eq!(texts, ["0 MiB", "48 MiB", "512 MiB", "10.0 GiB", "17179869183.9 GiB"]);
     }
 }

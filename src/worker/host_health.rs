@@ -39,9 +39,9 @@ impl HealthState {
 impl HostHealth {
     /// Checks the trainer once, which takes as long as its Python takes to start.
     pub async fn examine(trainer: &[String]) -> Self {
-        let fitness = Self { trainer: trainer.to_vec(), state: Mutex::default(), changed: Notify::new() };
-        fitness.recheck().await;
-        fitness
+        let host_health = Self { trainer: trainer.to_vec(), state: Mutex::default(), changed: Notify::new() };
+        host_health.recheck().await;
+        host_health
     }
 
     /// Checks the trainer periodically while it is missing. Once it is found, the agent must restart, because the
@@ -59,7 +59,7 @@ impl HostHealth {
     /// Checks the trainer now.
     pub async fn recheck(&self) {
         let found = self.find_missing().await;
-        self.update(|known| known.missing = found);
+        self.update(|state| state.missing = found);
     }
 
     async fn find_missing(&self) -> Option<MissingTrainer> {
@@ -70,14 +70,14 @@ impl HostHealth {
 
     /// Records the end of an attempt.
     pub fn record_exit(&self, evidence: AttemptEvidence<'_>) {
-        self.update(|known| {
-            known.host_failure_guard = std::mem::take(&mut known.host_failure_guard).record(clock::now(), evidence);
+        self.update(|state| {
+            state.host_failure_guard = std::mem::take(&mut state.host_failure_guard).record(clock::now(), evidence);
         });
     }
 
     /// Resets the failures after a user has checked the host.
     pub fn reset(&self) {
-        self.update(|known| known.host_failure_guard = HostFailureGuard::default());
+        self.update(|state| state.host_failure_guard = HostFailureGuard::default());
     }
 
     /// Why no new jobs are accepted, if so.
@@ -95,16 +95,16 @@ impl HostHealth {
     }
 
     fn update(&self, change: impl FnOnce(&mut HealthState)) {
-        let mut known = self.state();
+        let mut state = self.state();
         let now = clock::now();
-        let before = known.unhealthy_reason(now);
-        change(&mut known);
-        let after = known.unhealthy_reason(now);
+        let before = state.unhealthy_reason(now);
+        change(&mut state);
+        let after = state.unhealthy_reason(now);
         if after == before {
             return;
         }
-        if let Some(why) = after {
-            tracing::error!("accepting no new jobs: {why}");
+        if let Some(reason) = after {
+            tracing::error!("accepting no new jobs: {reason}");
         } else {
             tracing::info!("the host can run jobs again: accepting jobs");
         }

@@ -118,7 +118,7 @@ fn existing_webhooks(value: Option<&Value>, read: &impl Fn(&str) -> Option<Strin
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(list)) => Ok(list.clone()),
-        Some(Value::Object(one)) => Ok(vec![Value::Object(one.clone())]),
+        Some(Value::Object(hook)) => Ok(vec![Value::Object(hook.clone())]),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(Vec::new()),
         Some(Value::String(text)) if text.trim_start().starts_with(['{', '[']) => {
             let parsed =
@@ -158,40 +158,44 @@ mod tests {
         serde_json::from_str(&text).map_err(|error| error.to_string())
     }
 
-    fn ours() -> Value {
+    fn agent_webhook() -> Value {
         json!({"webhook_type": "raw", "callback_url": "http://127.0.0.1:77/events", "auth_token": "s", "log_level": "info"})
     }
 
     #[test]
     fn key_spelling_is_preserved() {
         let plain = rewritten(&json!({"output_dir": "x", "lr": 1}), &[]);
-        assert_eq!(plain, Ok(json!({"output_dir": "/o", "lr": 1, "webhook_config": [ours()]})));
+        assert_eq!(plain, Ok(json!({"output_dir": "/o", "lr": 1, "webhook_config": [agent_webhook()]})));
         let dashed = rewritten(&json!({"--output_dir": "x", "output_dir": "y", "--resume": 1, "resume": 1}), &[]);
         assert_eq!(
             dashed,
-            Ok(json!({"--output_dir": "/o", "--resume": 1, "resume": 1, "--webhook_config": [ours()],
+            Ok(json!({"--output_dir": "/o", "--resume": 1, "resume": 1, "--webhook_config": [agent_webhook()],
                 "--resume_from_checkpoint": "latest"}))
         );
     }
 
     #[test]
     fn existing_webhooks_of_any_form_are_preserved() {
-        let one = json!({"webhook_type": "discord"});
+        let existing = json!({"webhook_type": "discord"});
         let files = [("hook.json", r#"{"webhook_type": "discord"}"#)];
-        for shape in
-            [one.clone(), json!([one]), json!(one.to_string()), json!("hook.json"), json!("config/me/hook.json")]
-        {
+        for value in [
+            existing.clone(),
+            json!([existing]),
+            json!(existing.to_string()),
+            json!("hook.json"),
+            json!("config/me/hook.json"),
+        ] {
             let hooks =
-                rewritten(&json!({"webhook_config": shape}), &files).map(|config| config["webhook_config"].clone());
-            assert_eq!(hooks, Ok(json!([one, ours()])), "{shape}");
+                rewritten(&json!({"webhook_config": value}), &files).map(|config| config["webhook_config"].clone());
+            assert_eq!(hooks, Ok(json!([existing, agent_webhook()])), "{value}");
         }
-        for shape in [json!(null), json!(""), json!([])] {
+        for value in [json!(null), json!(""), json!([])] {
             let hooks =
-                rewritten(&json!({"--webhook_config": shape}), &files).map(|config| config["--webhook_config"].clone());
-            assert_eq!(hooks, Ok(json!([ours()])));
+                rewritten(&json!({"--webhook_config": value}), &files).map(|config| config["--webhook_config"].clone());
+            assert_eq!(hooks, Ok(json!([agent_webhook()])));
         }
-        for shape in [json!(5), json!("{"), json!("missing.json")] {
-            assert!(rewritten(&json!({"webhook_config": shape}), &files).is_err());
+        for value in [json!(5), json!("{"), json!("missing.json")] {
+            assert!(rewritten(&json!({"webhook_config": value}), &files).is_err());
         }
     }
 
@@ -221,6 +225,6 @@ mod tests {
 
     #[test]
     fn invalid_configuration_is_explained() {
-        assert!(rewritten(&json!([1]), &[]).is_err_and(|why| why.contains("object")));
+        assert!(rewritten(&json!([1]), &[]).is_err_and(|error| error.contains("object")));
     }
 }

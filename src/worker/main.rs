@@ -1,7 +1,7 @@
 //! `simpletuner-worker`: the agent on a GPU host.
 //!
-//! It registers with an orchestrator, accepts offers, and runs each trainer under a supervisor: a small process that outlives
-//! the agent and keeps its state in a directory, from which a later agent adopts it.
+//! It registers with an orchestrator, accepts offers, and runs each trainer under a supervisor: a small process that
+//! outlives the agent and keeps its state in a directory, from which a later agent adopts it.
 
 mod agent;
 mod api;

@@ -54,30 +54,33 @@ struct TrainerOutcome {
 }
 
 fn trainer_outcome(exit: &AttemptExit, log_end: &str) -> TrainerOutcome {
-    let last = last_output_lines(log_end);
-    let with_output = |summary: String| if last.is_empty() { summary } else { format!("{summary}: {last}") };
-    let plainly = |status, summary: String| TrainerOutcome { status, error: Some(with_output(summary)), line: None };
+    let last_lines = last_output_lines(log_end);
+    let with_output =
+        |summary: String| if last_lines.is_empty() { summary } else { format!("{summary}: {last_lines}") };
+    let without_line =
+        |status, summary: String| TrainerOutcome { status, error: Some(with_output(summary)), line: None };
     match (exit.code, exit.signal) {
         (Some(0), _) => TrainerOutcome { status: "completed", error: None, line: None },
-        (Some(EX_TEMPFAIL), _) => plainly("requeue", "the trainer requested a retry (exit code 75)".to_owned()),
+        (Some(EX_TEMPFAIL), _) => without_line("requeue", "the trainer requested a retry (exit code 75)".to_owned()),
         _ if exit.out_of_memory && exit.signal == Some(SIGKILL) => {
-            let why = match exit.memory_limit.map(format_gib) {
+            let reason = match exit.memory_limit.map(format_gib) {
                 Some(limit) => format!("the job reached its memory limit on this worker, {limit} (--job-memory)"),
                 None => "this host's memory was full (SIGKILL)".to_owned(),
             };
-            plainly("failed", format!("the trainer was killed because {why}"))
+            without_line("failed", format!("the trainer was killed because {reason}"))
         }
         _ if let Some(disk) = disk_full_failure(exit, log_end) => {
             let (free, directory) = (disk.free_bytes, disk.directory.display());
-            let full = format!("the worker's disk is full ({free} bytes free for {directory}), so the trainer failed");
-            plainly("requeue", full)
+            let summary =
+                format!("the worker's disk is full ({free} bytes free for {directory}), so the trainer failed");
+            without_line("requeue", summary)
         }
         (code, signal) => {
-            let end = code.map_or(ExitOutcome::Signal(signal.unwrap_or_default()), ExitOutcome::Code);
-            if let Some(cause) = diagnose(log_end, end) {
+            let outcome = code.map_or(ExitOutcome::Signal(signal.unwrap_or_default()), ExitOutcome::Code);
+            if let Some(cause) = diagnose(log_end, outcome) {
                 outcome_from_cause(exit, &cause)
             } else {
-                let error = with_output(describe_end(end)) + cause_hint(exit, &last);
+                let error = with_output(describe_end(outcome)) + cause_hint(exit, &last_lines);
                 TrainerOutcome { status: "failed", error: Some(error), line: None }
             }
         }
@@ -95,8 +98,8 @@ fn outcome_from_cause(exit: &AttemptExit, cause: &ExitCause) -> TrainerOutcome {
     TrainerOutcome { status: "failed", error: Some(error), line: u64::try_from(cause.line + 1).ok() }
 }
 
-fn describe_end(end: ExitOutcome) -> String {
-    match end {
+fn describe_end(outcome: ExitOutcome) -> String {
+    match outcome {
         ExitOutcome::Code(code) => format!("the trainer exited with code {code}"),
         ExitOutcome::Signal(SIGKILL) => format!("the trainer was killed by signal {SIGKILL}{SIGKILL_HINT}"),
         ExitOutcome::Signal(number) => format!("the trainer was killed by signal {number}"),
@@ -154,39 +157,39 @@ mod tests {
     #[test]
     fn exit_codes_signals_and_stop_causes_are_reported() {
         let status = |exit: &AttemptExit| outcome(exit, "").map(|(status, _, code)| (status, code));
-        let is = |status: &str, code| Some((status.to_owned(), code));
-        assert_eq!(status(&code(0)), is("completed", Some(0)));
-        assert_eq!(status(&code(3)), is("failed", Some(3)));
-        assert_eq!(status(&code(75)), is("requeue", Some(75)));
-        assert_eq!(status(&AttemptExit { signal: Some(9), ..AttemptExit::default() }), is("failed", Some(137)));
+        let expected = |status: &str, code| Some((status.to_owned(), code));
+        assert_eq!(status(&code(0)), expected("completed", Some(0)));
+        assert_eq!(status(&code(3)), expected("failed", Some(3)));
+        assert_eq!(status(&code(75)), expected("requeue", Some(75)));
+        assert_eq!(status(&AttemptExit { signal: Some(9), ..AttemptExit::default() }), expected("failed", Some(137)));
         let stopped = |cause| AttemptExit { stopped: Some(cause), ..code(0) };
-        assert_eq!(status(&stopped(StopCause::Cancelled)), is("cancelled", Some(0)));
-        assert_eq!(status(&stopped(StopCause::Requeue)), is("requeue", Some(0)));
-        assert_eq!(status(&stopped(StopCause::Disk)), is("failed", Some(0)));
+        assert_eq!(status(&stopped(StopCause::Cancelled)), expected("cancelled", Some(0)));
+        assert_eq!(status(&stopped(StopCause::Requeue)), expected("requeue", Some(0)));
+        assert_eq!(status(&stopped(StopCause::Disk)), expected("failed", Some(0)));
         assert_eq!(status(&stopped(StopCause::Superseded)), None);
-        assert_eq!(status(&stopped(StopCause::Lease)), is("requeue", Some(0)));
+        assert_eq!(status(&stopped(StopCause::Lease)), expected("requeue", Some(0)));
         let error = AttemptExit { error: Some("x".to_owned()), ..AttemptExit::default() };
-        assert_eq!(status(&error), is("failed", None));
-        assert_eq!(status(&AttemptExit { host_fault: true, ..error }), is("requeue", None));
+        assert_eq!(status(&error), expected("failed", None));
+        assert_eq!(status(&AttemptExit { host_fault: true, ..error }), expected("requeue", None));
     }
 
     #[test]
     fn full_disk_requeues_the_job() {
         let log_end = "Traceback:\nOSError: [Errno 28] No space left on device\n";
-        let on = |free_bytes, code| AttemptExit {
+        let exit_with = |free_bytes, code| AttemptExit {
             disk: Some(DiskAtExit { free_bytes, directory: "/w/jobs/j_1/3".into() }),
             ..AttemptExit { code: Some(code), ..AttemptExit::default() }
         };
         for (exit, log, status) in [
-            (on(4_096, 1), log_end, "requeue"),
-            (on(4_096, 1), "ValueError: no images\n", "failed"),
-            (on(DISK_FULL_BYTES, 1), log_end, "failed"),
-            (on(4_096, 0), log_end, "completed"),
+            (exit_with(4_096, 1), log_end, "requeue"),
+            (exit_with(4_096, 1), "ValueError: no images\n", "failed"),
+            (exit_with(DISK_FULL_BYTES, 1), log_end, "failed"),
+            (exit_with(4_096, 0), log_end, "completed"),
             (code(1), log_end, "failed"),
         ] {
             assert_eq!(outcome(&exit, log).map(|(status, ..)| status).as_deref(), Some(status), "{exit:?} {log}");
         }
-        let error = outcome(&on(4_096, 1), log_end).and_then(|(_, error, _)| error).unwrap_or_default();
+        let error = outcome(&exit_with(4_096, 1), log_end).and_then(|(_, error, _)| error).unwrap_or_default();
         assert!(error.starts_with("the worker's disk is full (4096 bytes free for /w/jobs/j_1/3)"), "{error}");
         assert!(error.ends_with("No space left on device"), "{error}");
     }
@@ -197,12 +200,12 @@ mod tests {
             |signal, out_of_memory| AttemptExit { signal: Some(signal), out_of_memory, ..AttemptExit::default() };
         let error = |exit: AttemptExit| outcome(&exit, "step 3\n").and_then(|(_, error, _)| error).unwrap_or_default();
         assert!(error(killed(9, true)).contains("host's memory was full"));
-        let of_its_limit = error(AttemptExit { memory_limit: Some(256 << 20), ..killed(9, true) });
-        assert!(of_its_limit.contains("reached its memory limit on this worker, 256 MiB"), "{of_its_limit}");
+        let limit_error = error(AttemptExit { memory_limit: Some(256 << 20), ..killed(9, true) });
+        assert!(limit_error.contains("reached its memory limit on this worker, 256 MiB"), "{limit_error}");
         assert!(error(killed(9, false)).contains("often the host ran out of memory"));
         assert!(!error(killed(11, true)).contains("memory"));
-        let of_a_helper = error(AttemptExit { out_of_memory: true, ..code(1) });
-        assert!(of_a_helper.contains("exited with code 1: step 3. Meanwhile the kernel killed"), "{of_a_helper}");
+        let helper_error = error(AttemptExit { out_of_memory: true, ..code(1) });
+        assert!(helper_error.contains("exited with code 1: step 3. Meanwhile the kernel killed"), "{helper_error}");
     }
 
     #[test]
@@ -210,7 +213,7 @@ mod tests {
         let traceback = "step 3\nTraceback (most recent call last):\n  File \"a.py\", line 1\nMemoryError\n";
         let memory = "MemoryError. Meanwhile the kernel killed a process because memory was full\nTraceback (most recent call last):";
         let killed = "[launch.py:1] ['python'] exits with return code = -9\n";
-        for (exit, log, begins, line) in [
+        for (exit, log, start, line) in [
             (
                 code(1),
                 traceback,
@@ -241,7 +244,7 @@ mod tests {
             let key = AttemptKey { job_id: JobId::parse("j_1").expect("an id"), attempt: AttemptNumber(3) };
             let report = status_report(&key, &exit, log).expect("a report");
             let error = report.error.unwrap_or_default();
-            assert!(error.starts_with(begins) && report.error_line == line, "{error} in line {:?}", report.error_line);
+            assert!(error.starts_with(start) && report.error_line == line, "{error} in line {:?}", report.error_line);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::exit::FatalError;
 use crate::gpu;
 use crate::trainer_program::can_start;
 
-/// Prints a [`Probe`] as JSON.
+/// Prints a [`ProbeReport`] as JSON.
 ///
 /// # Errors
 /// If the trainer's command is invalid.

@@ -59,7 +59,7 @@ impl ProcId {
     /// If that cannot be determined now.
     pub fn check_alive(self) -> io::Result<bool> {
         match fs::read_to_string(format!("/proc/{}/stat", self.pid)) {
-            Ok(line) => Ok(parse_stat(&line).is_some_and(|now| now.start == self.start && now.state != 'Z')),
+            Ok(line) => Ok(parse_stat(&line).is_some_and(|stat| stat.start == self.start && stat.state != 'Z')),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
             Err(error) => Err(error),
@@ -113,10 +113,10 @@ fn descendant_pids(all: &BTreeMap<i32, ProcStat>, root: i32) -> BTreeSet<i32> {
 
 /// The running processes whose environment contains this `NAME=value`.
 pub fn find_by_environment(entry: &str) -> Vec<ProcId> {
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
     list_processes()
         .into_iter()
-        .filter(|(pid, stat)| *pid != own && stat.state != 'Z')
+        .filter(|(pid, stat)| *pid != own_pid && stat.state != 'Z')
         .filter(|(pid, _)| {
             fs::read(format!("/proc/{pid}/environ"))
                 .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes()))
@@ -166,11 +166,11 @@ mod tests {
 
     #[test]
     fn environment_is_known_for_living_processes() {
-        let own = i32::try_from(std::process::id()).unwrap_or_default();
-        assert_eq!(has_environment_entry(own, "NO_SUCH_NAME=value"), Some(false));
+        let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
+        assert_eq!(has_environment_entry(own_pid, "NO_SUCH_NAME=value"), Some(false));
         // The initial environment, before any test could change it.
         let entry = std::env::vars().next().map(|(name, value)| format!("{name}={value}")).unwrap_or_default();
-        assert_eq!(has_environment_entry(own, &entry), Some(true), "{entry}");
+        assert_eq!(has_environment_entry(own_pid, &entry), Some(true), "{entry}");
         assert_eq!(has_environment_entry(i32::MAX, &entry), None);
     }
 

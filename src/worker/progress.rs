@@ -32,12 +32,12 @@ impl ProgressReader {
         let Some(progress) = progress else {
             return stage.map(|stage| self.point_without_metrics(at, Some(stage)));
         };
-        let bare = self.point_without_metrics(at, stage);
+        let base = self.point_without_metrics(at, stage);
         let step =
-            ["current", "step", "current_step"].iter().find_map(|key| count_field(progress, key)).unwrap_or(bare.step);
+            ["current", "step", "current_step"].iter().find_map(|key| count_field(progress, key)).unwrap_or(base.step);
         let total_steps =
-            ["total", "total_steps"].iter().find_map(|key| count_field(progress, key)).or(bare.total_steps);
-        Some(with_metrics(ProgressPoint { step, total_steps, ..bare }, progress))
+            ["total", "total_steps"].iter().find_map(|key| count_field(progress, key)).or(base.total_steps);
+        Some(with_metrics(ProgressPoint { step, total_steps, ..base }, progress))
     }
 
     /// A stage counts its own items (files, images), not training steps.
@@ -133,10 +133,10 @@ fn count_field(value: &Value, key: &str) -> Option<u64> {
 
 fn number_fields(value: &Value) -> BTreeMap<String, f64> {
     let Some(entries) = value.as_object() else { return BTreeMap::new() };
-    let usable = |name: &str| !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
+    let is_usable = |name: &str| !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
     entries
         .iter()
-        .filter(|(name, _)| usable(name))
+        .filter(|(name, _)| is_usable(name))
         .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
         .take(100)
         .collect()
@@ -201,10 +201,14 @@ mod tests {
         let status = |step: u64, metrics: Value| json!({"type": "training.status", "progress": {"current": step, "metrics": metrics}});
         let mut loss_after = |event: Value| reader.read_point(&event, AT).map(|point| (point.loss, point.loss_is_nan));
         assert_eq!(loss_after(status(1, json!({"loss": 0.5}))), Some((Some(0.5), false)));
-        assert_eq!(loss_after(status(1, json!({"loss": null}))), Some((Some(0.5), false)), "nothing told");
+        assert_eq!(
+            loss_after(status(1, json!({"loss": null}))),
+            Some((Some(0.5), false)),
+            "a null value changes nothing"
+        );
         assert_eq!(loss_after(status(1, json!({"train_loss": "NaN"}))), Some((None, true)));
         assert_eq!(loss_after(status(1, json!({"lr": 1e-4}))), Some((None, true)), "the same step");
-        assert_eq!(loss_after(status(2, json!({"lr": 1e-4}))), Some((None, false)), "not told is not NaN");
+        assert_eq!(loss_after(status(2, json!({"lr": 1e-4}))), Some((None, false)), "a missing loss is not NaN");
         assert_eq!(loss_after(status(2, json!({"loss": 0.25}))), Some((Some(0.25), false)));
     }
 
@@ -239,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(reader.read_point(&event, AT), None, "{event}");
         }
-        let odd = json!({"type": "training.status", "data": {"progress": {"current": -4, "total": 1e300}}});
-        assert_eq!(reader.read_point(&odd, AT).map(|point| (point.step, point.total_steps)), Some((0, None)));
+        let event = json!({"type": "training.status", "data": {"progress": {"current": -4, "total": 1e300}}});
+        assert_eq!(reader.read_point(&event, AT).map(|point| (point.step, point.total_steps)), Some((0, None)));
     }
 }

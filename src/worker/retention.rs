@@ -24,7 +24,7 @@ struct FinishedAttempt {
     ended_at: SystemTime,
     dir: AttemptDir,
     /// Another attempt of its job is about to start here, and may resume from its checkpoints.
-    is_wanted: bool,
+    may_be_resumed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,18 +57,18 @@ pub fn prune(
     let (mut finished, mut homes) = (finished_attempts(work_dir), homes::unused_homes(work_dir));
     let mut was_short = was_short;
     loop {
-        let known = space().map(|space| policy.min_free_space.is_short(was_short, space));
-        let short = known == Some(true);
-        was_short = known.unwrap_or(was_short);
-        let target = if let Some(next) = next_attempt(&finished, short) {
+        let is_short = space().map(|space| policy.min_free_space.is_short(was_short, space));
+        let is_short_now = is_short == Some(true);
+        was_short = is_short.unwrap_or(was_short);
+        let target = if let Some(next) = next_attempt(&finished, is_short_now) {
             PruneTarget::Attempt(finished.remove(next).dir)
-        } else if let Some(next) = homes::next_home(&homes, short, policy.home_retention, now) {
+        } else if let Some(next) = homes::next_home(&homes, is_short_now, policy.home_retention, now) {
             PruneTarget::Home(homes.remove(next))
         } else {
             return was_short;
         };
         let path = target.path().display();
-        if short {
+        if is_short_now {
             tracing::info!("removing {path}, which is unused, to free disk space");
         } else {
             tracing::debug!("removing {path}");
@@ -90,23 +90,24 @@ impl PruneTarget {
 
 /// The next attempt to remove: the oldest, while there are too many or space is short.
 fn next_attempt(finished: &[FinishedAttempt], short: bool) -> Option<usize> {
-    let is_removable =
-        |found: &(usize, &FinishedAttempt)| !found.1.is_wanted && (short || finished.len() > MAX_FINISHED_ATTEMPTS);
-    finished.iter().enumerate().filter(is_removable).min_by_key(|(_, one)| one.ended_at).map(|(index, _)| index)
+    let is_removable = |entry: &(usize, &FinishedAttempt)| {
+        !entry.1.may_be_resumed && (short || finished.len() > MAX_FINISHED_ATTEMPTS)
+    };
+    finished.iter().enumerate().filter(is_removable).min_by_key(|(_, attempt)| attempt.ended_at).map(|(index, _)| index)
 }
 
 fn finished_attempts(work_dir: &Path) -> Vec<FinishedAttempt> {
-    let (mut finished, mut begins) = (Vec::new(), BTreeSet::new());
+    let (mut finished, mut starting_jobs) = (Vec::new(), BTreeSet::new());
     for dir in list_attempts(work_dir).unwrap_or_default() {
         match finished_at(&dir) {
-            Some(ended) => finished.push(FinishedAttempt { ended_at: ended, dir, is_wanted: false }),
+            Some(ended_at) => finished.push(FinishedAttempt { ended_at, dir, may_be_resumed: false }),
             // Once it runs, it has linked what it needs.
-            None if !dir.join("supervisor.json").exists() => drop(begins.insert(job_dir(&dir))),
+            None if !dir.join("supervisor.json").exists() => drop(starting_jobs.insert(job_dir(&dir))),
             None => {}
         }
     }
-    for one in &mut finished {
-        one.is_wanted = begins.contains(&job_dir(&one.dir));
+    for attempt in &mut finished {
+        attempt.may_be_resumed = starting_jobs.contains(&job_dir(&attempt.dir));
     }
     finished
 }
@@ -118,34 +119,34 @@ fn job_dir(dir: &AttemptDir) -> PathBuf {
 /// When the attempt ended, if its end and files are delivered.
 fn finished_at(dir: &AttemptDir) -> Option<SystemTime> {
     let state: AttemptState = dir.read_json("state.json").ok()??;
-    let ended = fs::metadata(dir.join("state.json")).ok()?.modified().ok()?;
-    state.delivered.then_some(ended)
+    let ended_at = fs::metadata(dir.join("state.json")).ok()?.modified().ok()?;
+    state.delivered.then_some(ended_at)
 }
 
 fn remove_target(work_dir: &Path, target: &PruneTarget) -> io::Result<()> {
-    let removed = work_dir.join(TRASH_DIR);
-    fs::create_dir_all(&removed)?;
-    let away = removed.join(target.path().file_name().unwrap_or_default());
+    let trash_dir = work_dir.join(TRASH_DIR);
+    fs::create_dir_all(&trash_dir)?;
+    let trash_path = trash_dir.join(target.path().file_name().unwrap_or_default());
     match target {
         PruneTarget::Attempt(dir) => {
-            fs::rename(dir.path(), &away)?;
+            fs::rename(dir.path(), &trash_path)?;
             // Fails, as it should, while the directory contains another attempt.
             let _ = fs::remove_dir(job_dir(dir));
         }
-        PruneTarget::Home(home) if !homes::move_to_trash(work_dir, home, &away)? => return Ok(()),
+        PruneTarget::Home(home) if !homes::move_to_trash(work_dir, home, &trash_path)? => return Ok(()),
         PruneTarget::Home(_) => {}
     }
-    remove_tree(&away)?;
+    remove_tree(&trash_path)?;
     // Some file systems update the free space only after a sync.
-    let _ = fs::File::open(&removed).map(nix::unistd::syncfs);
+    let _ = fs::File::open(&trash_dir).map(nix::unistd::syncfs);
     Ok(())
 }
 
 /// Continues a removal that an earlier agent began.
-fn empty_trash(removed: &Path) {
-    match remove_tree(removed) {
+fn empty_trash(trash_dir: &Path) {
+    match remove_tree(trash_dir) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            tracing::warn!("cannot remove {}: {error}", removed.display());
+            tracing::warn!("cannot remove {}: {error}", trash_dir.display());
         }
         _ => {}
     }

@@ -16,13 +16,14 @@ const RUN_AS_ENV: &str = "SIMPLETUNER_RUN_AS";
 pub fn become_user() -> Result<(), FatalError> {
     let Some(name) = std::env::var_os(RUN_AS_ENV) else { return Ok(()) };
     let name = name.to_string_lossy();
-    let cannot = |why: &str| FatalError::config(format!("{RUN_AS_ENV}: this process cannot run as {name:?}: {why}"));
-    let user = User::from_name(&name).map_err(|error| cannot(&error.to_string()))?;
-    let user = user.ok_or_else(|| cannot("this machine has no such user"))?;
+    let switch_error =
+        |reason: &str| FatalError::config(format!("{RUN_AS_ENV}: this process cannot run as {name:?}: {reason}"));
+    let user = User::from_name(&name).map_err(|error| switch_error(&error.to_string()))?;
+    let user = user.ok_or_else(|| switch_error("this machine has no such user"))?;
     if user.uid == geteuid() {
         return Ok(());
     }
-    let name_of_user = CString::new(user.name.as_bytes()).map_err(|error| cannot(&error.to_string()))?;
-    let became = initgroups(&name_of_user, user.gid).and_then(|()| setgid(user.gid)).and_then(|()| setuid(user.uid));
-    became.map_err(|error| cannot(error.desc()))
+    let c_name = CString::new(user.name.as_bytes()).map_err(|error| switch_error(&error.to_string()))?;
+    let result = initgroups(&c_name, user.gid).and_then(|()| setgid(user.gid)).and_then(|()| setuid(user.uid));
+    result.map_err(|error| switch_error(error.desc()))
 }

@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn token_is_removed_from_the_arguments() {
-        let args = |list: &[&str]| split_token_arg(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
-        let left = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
+        let split = |list: &[&str]| split_token_arg(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
+        let os_strings = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
         let cases: [(&[&str], Option<&str>, &[&str]); 4] = [
             (&["--worker-token", "wt_a", "--persistent"], Some("wt_a"), &["--persistent"]),
             (&["--name", "x", "--worker-token=wt_b"], Some("wt_b"), &["--name", "x"]),
@@ -82,7 +82,7 @@ mod tests {
             (&["-v"], None, &["-v"]),
         ];
         for (arguments, token, rest) in cases {
-            assert_eq!(args(arguments), (token.map(OsString::from), left(rest)));
+            assert_eq!(split(arguments), (token.map(OsString::from), os_strings(rest)));
         }
     }
 }

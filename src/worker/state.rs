@@ -121,8 +121,8 @@ pub struct AgentState {
     reported_unknown: BTreeSet<AttemptKey>,
     draining: bool,
     /// How the process exits once nothing runs.
-    leaving: Option<ProcessExit>,
-    /// Offers since then, each declined once.
+    pending_exit: Option<ProcessExit>,
+    /// Offers that arrived since then; each is declined once.
     declined: BTreeSet<AttemptKey>,
     /// The orchestrator must be told that no more jobs are accepted.
     must_decline: bool,
@@ -133,19 +133,19 @@ pub struct AgentState {
 impl AgentState {
     /// Includes the attempts that an earlier agent left, and whether each is finished.
     pub fn new(policy: AgentPolicy, found: impl IntoIterator<Item = AdoptedAttempt>) -> Self {
-        let known = |AdoptedAttempt { key, gpus, is_finished: over }| {
-            let phase = if over { AttemptPhase::Ended } else { AttemptPhase::Active };
+        let track = |AdoptedAttempt { key, gpus, is_finished }| {
+            let phase = if is_finished { AttemptPhase::Ended } else { AttemptPhase::Active };
             (key, TrackedAttempt { phase, gpus })
         };
-        let attempts: BTreeMap<_, _> = found.into_iter().map(known).collect();
+        let attempts: BTreeMap<_, _> = found.into_iter().map(track).collect();
         Self {
             policy,
-            ended: attempts.iter().filter(|(_, known)| known.is_finished()).map(|(key, _)| key.clone()).collect(),
+            ended: attempts.iter().filter(|(_, attempt)| attempt.is_finished()).map(|(key, _)| key.clone()).collect(),
             attempts,
             pending: Vec::new(),
             reported_unknown: BTreeSet::new(),
             draining: false,
-            leaving: None,
+            pending_exit: None,
             declined: BTreeSet::new(),
             must_decline: false,
             retired: false,
@@ -156,7 +156,7 @@ impl AgentState {
     pub fn running(&self) -> Vec<RunningAttempt> {
         self.attempts
             .iter()
-            .filter(|(_, known)| !known.is_finished())
+            .filter(|(_, attempt)| !attempt.is_finished())
             .map(|(key, _)| key.to_running_attempt())
             .collect()
     }
@@ -167,10 +167,10 @@ impl AgentState {
 
     /// Whether an offer can start beside the running attempts. A GPU is never shared, even if the orchestrator
     /// considers its attempt ended, and a job never runs twice.
-    fn has_room_for(&self, offer: &JobOffer) -> bool {
-        let running = || self.attempts.iter().filter(|(_, known)| !known.is_finished());
-        let conflicts = |(key, known): (&AttemptKey, &TrackedAttempt)| {
-            key.job_id == offer.job_id || known.gpus.iter().any(|gpu| offer.gpus.contains(gpu))
+    fn can_start(&self, offer: &JobOffer) -> bool {
+        let running = || self.attempts.iter().filter(|(_, attempt)| !attempt.is_finished());
+        let conflicts = |(key, attempt): (&AttemptKey, &TrackedAttempt)| {
+            key.job_id == offer.job_id || attempt.gpus.iter().any(|gpu| offer.gpus.contains(gpu))
         };
         running().count() < self.policy.max_jobs as usize && !running().any(conflicts)
     }
@@ -220,7 +220,7 @@ impl AgentState {
     }
 
     fn begin_exit(&mut self, code: u8, sentence: Option<String>) {
-        self.leaving.get_or_insert(ProcessExit { code, sentence });
+        self.pending_exit.get_or_insert(ProcessExit { code, sentence });
     }
 
     /// Starts pending offers when possible, or exits once nothing runs.
@@ -240,32 +240,32 @@ impl AgentState {
         if self.retired || (self.draining && !self.policy.persistent) {
             self.begin_exit(exit::OK, None);
         }
-        if let Some(ending) = &self.leaving {
-            actions.push(AgentAction::Exit(ending.clone()));
+        if let Some(exit) = &self.pending_exit {
+            actions.push(AgentAction::Exit(exit.clone()));
         }
     }
 
     fn handle_offer(&mut self, offer: Box<JobOffer>, actions: &mut Vec<AgentAction>) {
         let key = AttemptKey { job_id: offer.job_id.clone(), attempt: offer.attempt };
-        if self.leaving.is_some() {
-            // Without an answer it would wait for half a minute, and then be offered here again.
+        if self.pending_exit.is_some() {
+            // If it is not declined, the offer waits for half a minute, and is then made here again.
             self.must_decline |= !self.attempts.contains_key(&key) && self.declined.insert(key);
             return;
         }
         if self.draining || self.retired {
             return;
         }
-        let newest = self.attempts.keys().filter(|known| known.job_id == key.job_id).map(|known| known.attempt).max();
+        let newest = self.attempts.keys().filter(|other| other.job_id == key.job_id).map(|other| other.attempt).max();
         if newest.is_some_and(|newest| newest >= key.attempt) {
             return;
         }
-        let older = |(known, it): (&AttemptKey, &TrackedAttempt)| {
-            (known.job_id == key.job_id && !it.is_finished()).then(|| known.clone())
+        let older_key = |(other, attempt): (&AttemptKey, &TrackedAttempt)| {
+            (other.job_id == key.job_id && !attempt.is_finished()).then(|| other.clone())
         };
-        for known in self.attempts.iter().filter_map(older).collect::<Vec<_>>() {
-            self.order_stop(&known, StopCause::Superseded, actions);
+        for older in self.attempts.iter().filter_map(older_key).collect::<Vec<_>>() {
+            self.order_stop(&older, StopCause::Superseded, actions);
         }
-        if self.has_room_for(&offer) {
+        if self.can_start(&offer) {
             self.attempts.insert(key, TrackedAttempt { phase: AttemptPhase::Active, gpus: offer.gpus.clone() });
             actions.push(AgentAction::Start(offer));
         } else {
@@ -275,8 +275,8 @@ impl AgentState {
 
     /// Queues an offer: the newest one of its job, in the place of the first.
     fn queue_offer(&mut self, offer: JobOffer) {
-        match self.pending.iter_mut().find(|waiting| waiting.job_id == offer.job_id) {
-            Some(waiting) if waiting.attempt <= offer.attempt => *waiting = offer,
+        match self.pending.iter_mut().find(|queued| queued.job_id == offer.job_id) {
+            Some(queued) if queued.attempt <= offer.attempt => *queued = offer,
             Some(_) => {}
             None => self.pending.push(offer),
         }
@@ -298,14 +298,14 @@ impl AgentState {
 
     /// Asks an attempt to stop, unless it already has a stop cause that is as strong.
     fn order_stop(&mut self, key: &AttemptKey, cause: StopCause, actions: &mut Vec<AgentAction>) {
-        let Some(known) = self.attempts.get_mut(key) else { return };
-        let weaker = match known.phase {
+        let Some(attempt) = self.attempts.get_mut(key) else { return };
+        let is_stronger = match attempt.phase {
             AttemptPhase::Active => true,
             AttemptPhase::Stopping(earlier) => earlier < cause,
             AttemptPhase::Ended => false,
         };
-        if weaker {
-            known.phase = AttemptPhase::Stopping(cause);
+        if is_stronger {
+            attempt.phase = AttemptPhase::Stopping(cause);
             actions.push(AgentAction::Stop(key.clone(), cause));
         }
     }

@@ -25,13 +25,13 @@ pub fn is_enabled() -> bool {
 
 /// Shows this text, which contains no control characters.
 pub fn set_status(text: &str) {
-    let Some(shown) = STATUS_LINE.get() else { return };
-    let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(current) = STATUS_LINE.get() else { return };
+    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
     let text = &agent_secrets::mask_text(text);
-    if *shown != *text {
-        text.clone_into(&mut shown);
-        drop(shown);
-        // Redrawn below whatever is written. If the terminal is gone, nothing is lost.
+    if *current != *text {
+        text.clone_into(&mut current);
+        drop(current);
+        // Redrawn below whatever is written. If the terminal is closed, nothing is lost.
         let _ = log_writer().write_all(ERASE_LINE.as_bytes());
     }
 }
@@ -77,15 +77,15 @@ impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Each call gets a whole line.
         let masked = agent_secrets::mask_bytes(bytes);
-        let Some(shown) = STATUS_LINE.get() else { return io::stderr().write_all(&masked).map(|()| bytes.len()) };
-        let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Vec::with_capacity(bytes.len() + shown.len() + 32);
-        if !shown.is_empty() {
-            all.extend_from_slice(ERASE_LINE.as_bytes());
+        let Some(status_line) = STATUS_LINE.get() else { return io::stderr().write_all(&masked).map(|()| bytes.len()) };
+        let status_line = status_line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = Vec::with_capacity(bytes.len() + status_line.len() + 32);
+        if !status_line.is_empty() {
+            output.extend_from_slice(ERASE_LINE.as_bytes());
         }
-        all.extend_from_slice(&masked);
-        all.extend_from_slice(redraw("", &shown).as_bytes());
-        io::stderr().write_all(&all)?;
+        output.extend_from_slice(&masked);
+        output.extend_from_slice(redraw("", &status_line).as_bytes());
+        io::stderr().write_all(&output)?;
         Ok(bytes.len())
     }
 

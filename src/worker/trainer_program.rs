@@ -45,17 +45,17 @@ pub fn explain_spawn_error(command: &[String], error: &io::Error) -> String {
 /// A command that succeeds if the trainer's program exists, and for `python -m MODULE` if the module does; it starts
 /// that Python.
 pub fn check_command(command: &[String]) -> Vec<String> {
-    const FIND: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+    const FIND_MODULE: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
     // Some shells also name files that are not executable; built-in commands have no path.
-    const LOOK: &str =
+    const FIND_PROGRAM: &str =
         "found=$(command -v -- \"$1\") && case $found in */*) test -f \"$found\" && test -x \"$found\" ;; esac";
     let arguments = |arguments: &[&str]| arguments.iter().map(|argument| (*argument).to_owned()).collect();
     match command {
         [python, flag, module, ..] if flag == "-m" && is_python(Path::new(python)) => {
-            arguments(&[python, "-c", FIND, module])
+            arguments(&[python, "-c", FIND_MODULE, module])
         }
         [python, ..] if is_python(Path::new(python)) => arguments(&[python, "-c", ""]),
-        [program, ..] => arguments(&["sh", "-c", LOOK, "sh", program]),
+        [program, ..] => arguments(&["sh", "-c", FIND_PROGRAM, "sh", program]),
         [] => arguments(&["false"]),
     }
 }
@@ -114,15 +114,16 @@ mod tests {
         assert!(!can("python3 -m no_such_module.train") && !can("no-such-program x") && !can("no-such-python -m json"));
         assert!(!can("") && !can("/") && !can("/etc/passwd"));
         assert!(can("env -m json"), "only a Python's -m names a module");
-        let lacks =
-            |command: &str| find_missing(&shell_words::split(command).expect("a command")).map(|it| it.to_string());
-        assert_eq!(lacks("python3 -m json.tool"), None);
+        let missing_part = |command: &str| {
+            find_missing(&shell_words::split(command).expect("a command")).map(|missing| missing.to_string())
+        };
+        assert_eq!(missing_part("python3 -m json.tool"), None);
         assert_eq!(
-            lacks("python3 -m no_such_module"),
+            missing_part("python3 -m no_such_module"),
             Some("Python does not find the module \"no_such_module\"".to_owned())
         );
         assert_eq!(
-            lacks("no-such-program x y"),
+            missing_part("no-such-program x y"),
             Some("the program \"no-such-program\" does not exist or cannot be started".to_owned())
         );
     }

@@ -18,15 +18,15 @@ pub fn format_size(bytes: usize) -> String {
     if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
 }
 
-/// Reads a body of at most `most` bytes. Of a larger one no more than that is held, and the connection is dropped.
-pub async fn read_limited(mut response: Response, most: usize) -> Result<Bytes, BodyError> {
-    if response.content_length().is_some_and(|length| length > most as u64) {
-        return Err(BodyError::TooLarge(most));
+/// Reads a body of at most `max_bytes`. A larger one is not read to its end, and its connection is dropped.
+pub async fn read_limited(mut response: Response, max_bytes: usize) -> Result<Bytes, BodyError> {
+    if response.content_length().is_some_and(|length| length > max_bytes as u64) {
+        return Err(BodyError::TooLarge(max_bytes));
     }
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > most {
-            return Err(BodyError::TooLarge(most));
+        if body.len() + chunk.len() > max_bytes {
+            return Err(BodyError::TooLarge(max_bytes));
         }
         body.extend_from_slice(&chunk);
     }

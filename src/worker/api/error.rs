@@ -1,4 +1,4 @@
-//! Errors of requests to the orchestrator, sorted by what to do about them.
+//! Errors of requests to the orchestrator, classified by how the agent handles them.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::body;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OrchestratorError {
     /// Retry later.
-    #[error("{sentence}")]
+    #[error("{detail}")]
     Transient {
-        sentence: String,
+        detail: String,
         /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
@@ -48,7 +48,7 @@ pub enum OrchestratorError {
 
 /// The fields of a problem document that the agent uses.
 #[derive(Debug, Default, Deserialize)]
-struct ProblemParts {
+struct ProblemFields {
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
@@ -61,8 +61,8 @@ struct ProblemParts {
 
 impl OrchestratorError {
     /// Creates a retryable error.
-    pub fn transient(sentence: impl Into<String>) -> Self {
-        Self::Transient { sentence: sentence.into(), retry_after: None }
+    pub fn transient(detail: impl Into<String>) -> Self {
+        Self::Transient { detail: detail.into(), retry_after: None }
     }
 
     /// The error for a request without a response.
@@ -86,30 +86,30 @@ impl OrchestratorError {
         Self::transient(format!("cannot reach the orchestrator at {base} ({cause}): {advice}"))
     }
 
-    /// The error for an unsuccessful response, of which at most `most` bytes are read.
-    pub async fn from_response(response: Response, base: &Url, most: usize) -> Self {
+    /// The error for an unsuccessful response, of which at most `max_bytes` are read.
+    pub async fn from_response(response: Response, base: &Url, max_bytes: usize) -> Self {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = header("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let location = header("location");
         // A larger body is no problem document.
-        let body = body::read_limited(response, most).await.unwrap_or_default();
-        let parts: ProblemParts = serde_json::from_slice(&body).unwrap_or_default();
-        Self::classify(status, parts, retry_after, location.as_deref(), base)
+        let body = body::read_limited(response, max_bytes).await.unwrap_or_default();
+        let problem: ProblemFields = serde_json::from_slice(&body).unwrap_or_default();
+        Self::classify(status, problem, retry_after, location.as_deref(), base)
     }
 
     fn classify(
         status: StatusCode,
-        parts: ProblemParts,
+        problem: ProblemFields,
         retry_after: Option<Duration>,
         location: Option<&str>,
         base: &Url,
     ) -> Self {
-        let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} responded with {status}"));
-        match (status.as_u16(), parts.code) {
+        let detail = problem.detail.unwrap_or_else(|| format!("the orchestrator at {base} responded with {status}"));
+        match (status.as_u16(), problem.code) {
             (401 | 403, Some(_)) => Self::Unauthorized(detail),
             (409, code) => {
-                Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable, path: parts.path }
+                Self::Conflict { code: code.unwrap_or_default(), detail, durable: problem.durable, path: problem.path }
             }
             (404 | 410, Some(_)) => Self::NotFound(detail),
             (300..=399, _) => Self::transient(format!(
@@ -121,7 +121,7 @@ impl OrchestratorError {
             )),
             // The orchestrator always sends a problem code. A response without one is from a proxy, or its maintenance
             // page.
-            (408 | 425 | 429 | 500..=599, _) | (_, None) => Self::Transient { sentence: detail, retry_after },
+            (408 | 425 | 429 | 500..=599, _) | (_, None) => Self::Transient { detail, retry_after },
             (number, Some(_)) => Self::Rejected { status: number, detail },
         }
     }
@@ -134,28 +134,30 @@ mod tests {
     #[test]
     fn responses_map_to_error_kinds() {
         let base = Url::parse("http://h/").unwrap_or_else(|_| panic!("url"));
-        let sorted = |status: u16, code: Option<&str>| {
-            let parts = ProblemParts { code: code.map(str::to_owned), ..ProblemParts::default() };
+        let classified = |status: u16, code: Option<&str>| {
+            let problem = ProblemFields { code: code.map(str::to_owned), ..ProblemFields::default() };
             let status = StatusCode::from_u16(status).unwrap_or_default();
-            OrchestratorError::classify(status, parts, Some(Duration::from_secs(3)), None, &base)
+            OrchestratorError::classify(status, problem, Some(Duration::from_secs(3)), None, &base)
         };
         for status in [408, 425, 429, 500, 502, 503] {
             assert!(
-                matches!(sorted(status, Some("x")), OrchestratorError::Transient { retry_after: Some(_), .. }),
+                matches!(classified(status, Some("x")), OrchestratorError::Transient { retry_after: Some(_), .. }),
                 "{status}"
             );
         }
-        assert!(matches!(sorted(401, Some("invalid_token")), OrchestratorError::Unauthorized(_)));
+        assert!(matches!(classified(401, Some("invalid_token")), OrchestratorError::Unauthorized(_)));
         for status in [400, 401, 403, 407, 413] {
             assert!(
-                matches!(sorted(status, None), OrchestratorError::Transient { .. }),
-                "{status} is a proxy's, not ours"
+                matches!(classified(status, None), OrchestratorError::Transient { .. }),
+                "{status} without a code is from a proxy"
             );
         }
-        assert!(matches!(sorted(409, Some("log_gap")), OrchestratorError::Conflict { code, .. } if code == "log_gap"));
-        assert!(matches!(sorted(404, Some("job_unknown")), OrchestratorError::NotFound(_)));
-        assert!(matches!(sorted(404, None), OrchestratorError::Transient { .. }), "a proxy's page, not ours");
-        assert!(matches!(sorted(302, None), OrchestratorError::Transient { .. }));
-        assert!(matches!(sorted(413, Some("body_too_large")), OrchestratorError::Rejected { status: 413, .. }));
+        assert!(
+            matches!(classified(409, Some("log_gap")), OrchestratorError::Conflict { code, .. } if code == "log_gap")
+        );
+        assert!(matches!(classified(404, Some("job_unknown")), OrchestratorError::NotFound(_)));
+        assert!(matches!(classified(404, None), OrchestratorError::Transient { .. }), "a page of a proxy");
+        assert!(matches!(classified(302, None), OrchestratorError::Transient { .. }));
+        assert!(matches!(classified(413, Some("body_too_large")), OrchestratorError::Rejected { status: 413, .. }));
     }
 }

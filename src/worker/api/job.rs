@@ -53,14 +53,14 @@ impl JobApi {
         &self,
         request: impl FnOnce() -> RequestBuilder,
     ) -> Result<T, OrchestratorError> {
-        let sent = clock::boot_ms();
-        let answer =
+        let sent_boot_ms = clock::boot_ms();
+        let response =
             self.api.json(self.with_trace_header(request()).header(JOB_TOKEN_HEADER, self.token.header())).await;
         // An accepted report of a current attempt counts as a sign of life.
-        if answer.is_ok() {
-            self.api.lease.renew(sent);
+        if response.is_ok() {
+            self.api.lease.renew(sent_boot_ms);
         }
-        answer
+        response
     }
 
     fn with_trace_header(&self, request: RequestBuilder) -> RequestBuilder {
@@ -112,7 +112,7 @@ impl JobApi {
             .map(|response| response.secrets)
     }
 
-    /// `PUT …/artifacts/{path}`: the whole file in one request. `body` is called for each try.
+    /// `PUT …/artifacts/{path}`: the whole file in one request. Calls `body` for each try.
     pub async fn upload_artifact(
         &self,
         file: &FileUpload<'_>,
@@ -179,8 +179,10 @@ impl JobApi {
         let url = self.url(&join_segments("checkpoint", path), &format!("attempt={}", self.key.attempt))?;
         let request = self.api.http.get(url).header(JOB_TOKEN_HEADER, self.token.header());
         let request = if offset > 0 { request.header("Range", format!("bytes={offset}-")) } else { request };
-        let sent = tokio::time::timeout(REQUEST_TIMEOUT, self.api.send(self.with_trace_header(request)));
-        sent.await.unwrap_or_else(|_| Err(OrchestratorError::transient(format!("{} does not respond", self.api.base))))
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.api.send(self.with_trace_header(request)));
+        response
+            .await
+            .unwrap_or_else(|_| Err(OrchestratorError::transient(format!("{} does not respond", self.api.base))))
     }
 }
 

@@ -27,21 +27,21 @@ impl LeaseTimer {
         self.timeout_ms.store(timeout_seconds.saturating_mul(1_000), Ordering::Relaxed);
     }
 
-    /// Renews the lease after the response to a request sent at this moment. A response that arrives after that of a
-    /// later request changes nothing.
+    /// Renews the lease after the response to a request that was sent at this time. A response that arrives after that
+    /// of a later request changes nothing.
     pub fn renew(&self, sent_boot_ms: u64) {
         let timeout_ms = self.timeout_ms.load(Ordering::Relaxed);
         if timeout_ms == 0 {
             return;
         }
         let lease = LeaseRecord { version: VERSION, end_boot_ms: sent_boot_ms.saturating_add(timeout_ms), timeout_ms };
-        self.lease.send_if_modified(|known| {
-            let later =
-                known.is_none_or(|known| known.timeout_ms != timeout_ms || known.end_boot_ms < lease.end_boot_ms);
-            if later {
-                *known = Some(lease);
+        self.lease.send_if_modified(|current| {
+            let is_later = current
+                .is_none_or(|current| current.timeout_ms != timeout_ms || current.end_boot_ms < lease.end_boot_ms);
+            if is_later {
+                *current = Some(lease);
             }
-            later
+            is_later
         });
     }
 
@@ -64,7 +64,7 @@ mod tests {
         timer.set_timeout(4);
         for (sent, expected) in [(1_000, 5_000), (3_000, 7_000), (2_000, 7_000)] {
             timer.renew(sent);
-            assert_eq!(end(&timer), Some(expected), "asked at {sent}");
+            assert_eq!(end(&timer), Some(expected), "sent at {sent}");
         }
         // A shorter timeout takes effect immediately.
         timer.set_timeout(1);

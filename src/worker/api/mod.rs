@@ -1,4 +1,4 @@
-//! The client of the orchestrator: one method per endpoint, and errors sorted by what to do about them.
+//! The client of the orchestrator: one method per endpoint, and errors classified by how the agent handles them.
 
 pub mod body;
 mod error;
@@ -94,16 +94,16 @@ impl Api {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, OrchestratorError> {
-        let sent = request.send().await.map_err(|error| OrchestratorError::unreachable(&error, &self.base))?;
-        if sent.status().is_success() {
-            Ok(sent)
+        let response = request.send().await.map_err(|error| OrchestratorError::unreachable(&error, &self.base))?;
+        if response.status().is_success() {
+            Ok(response)
         } else {
-            Err(OrchestratorError::from_response(sent, &self.base, self.limits.max_error).await)
+            Err(OrchestratorError::from_response(response, &self.base, self.limits.max_error).await)
         }
     }
 
-    async fn read(&self, response: Response, most: usize) -> Result<Bytes, OrchestratorError> {
-        body::read_limited(response, most).await.map_err(|error| match error {
+    async fn read(&self, response: Response, max_bytes: usize) -> Result<Bytes, OrchestratorError> {
+        body::read_limited(response, max_bytes).await.map_err(|error| match error {
             BodyError::Network(error) => OrchestratorError::unreachable(&error, &self.base),
             error @ BodyError::TooLarge(_) => OrchestratorError::InvalidResponse(format!(
                 "{} sent {error}, which no orchestrator sends; check --orchestrator-url",
@@ -128,12 +128,12 @@ impl Api {
 
     async fn post_with_token<T: DeserializeOwned>(
         &self,
-        key: &Secret,
+        token: &Secret,
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, OrchestratorError> {
         let url = self.resolve_url(path)?;
-        self.json(self.http.post(url).header(WORKER_TOKEN_HEADER, key.header()).json(body).timeout(REQUEST_TIMEOUT))
+        self.json(self.http.post(url).header(WORKER_TOKEN_HEADER, token.header()).json(body).timeout(REQUEST_TIMEOUT))
             .await
     }
 
@@ -145,11 +145,11 @@ impl Api {
 
     /// `POST /api/workers/register`.
     pub async fn register(&self, body: &RegisterRequest) -> Result<RegisterResponse, OrchestratorError> {
-        let registered: RegisterResponse = self.post_with_token(&self.token, "api/workers/register", body).await?;
-        let session = registered.session.as_deref().map(Secret::new);
-        session.iter().for_each(agent_secrets::register);
+        let response: RegisterResponse = self.post_with_token(&self.token, "api/workers/register", body).await?;
+        let session = response.session.as_deref().map(Secret::new);
+        session.iter().for_each(agent_secrets::add);
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
-        Ok(registered)
+        Ok(response)
     }
 
     /// `POST /api/workers/job/{id}/status` for an attempt of which this host has nothing, not even its token.
@@ -184,7 +184,7 @@ impl Api {
             .header(WORKER_TOKEN_HEADER, self.active_token().header())
             .header("Accept", "text/event-stream");
         // The timeout covers only the response headers; the body has no end.
-        let sent = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request));
-        sent.await.unwrap_or_else(|_| Err(OrchestratorError::transient(format!("{} does not respond", self.base))))
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request));
+        response.await.unwrap_or_else(|_| Err(OrchestratorError::transient(format!("{} does not respond", self.base))))
     }
 }

@@ -1,4 +1,4 @@
-//! Retries requests until there is an answer.
+//! Retries requests until there is a response.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ impl Default for ReconnectSignal {
 
 impl ReconnectSignal {
     pub fn notify(&self) {
-        self.0.send_modify(|times| *times += 1);
+        self.0.send_modify(|count| *count += 1);
     }
 
-    /// Waits for `longest`, or until the orchestrator can be reached again.
-    pub async fn wait_or_reconnect(&self, longest: Duration) {
-        let mut back = self.0.subscribe();
+    /// Waits for `max_wait`, or until the orchestrator can be reached again.
+    pub async fn wait_or_reconnect(&self, max_wait: Duration) {
+        let mut reconnects = self.0.subscribe();
         // Cannot fail: the sender lives as long as `self`.
-        let _ = tokio::time::timeout(longest, back.changed()).await;
+        let _ = tokio::time::timeout(max_wait, reconnects.changed()).await;
     }
 }
 
@@ -39,7 +39,7 @@ impl ReconnectSignal {
 /// # Errors
 /// Those that are not retryable.
 pub async fn retry_until_answered<T, F>(
-    online: &ReconnectSignal,
+    reconnect_signal: &ReconnectSignal,
     operation: &str,
     mut call: F,
 ) -> Result<T, OrchestratorError>
@@ -47,21 +47,21 @@ where
     F: AsyncFnMut() -> Result<T, OrchestratorError>,
 {
     let mut backoff = Backoff::default();
-    let mut rejected = 0;
+    let mut rejections = 0;
     loop {
-        let (error, after) = match call().await {
-            Err(OrchestratorError::Transient { sentence, retry_after }) => (sentence, retry_after),
-            Err(OrchestratorError::InvalidResponse(sentence) | OrchestratorError::UntrustedCertificate(sentence)) => {
-                (sentence, None)
+        let (detail, retry_after) = match call().await {
+            Err(OrchestratorError::Transient { detail, retry_after }) => (detail, retry_after),
+            Err(OrchestratorError::InvalidResponse(detail) | OrchestratorError::UntrustedCertificate(detail)) => {
+                (detail, None)
             }
-            Err(OrchestratorError::Unauthorized(sentence)) if rejected < MAX_UNAUTHORIZED_TRIES => {
-                rejected += 1;
-                (sentence, None)
+            Err(OrchestratorError::Unauthorized(detail)) if rejections < MAX_UNAUTHORIZED_TRIES => {
+                rejections += 1;
+                (detail, None)
             }
-            answered => return answered,
+            result => return result,
         };
-        let wait = backoff.next_delay_after(clock::random_u64(), after);
-        tracing::warn!("{operation}: {error}; retrying in {} s", wait.as_secs_f32().round());
-        online.wait_or_reconnect(wait).await;
+        let delay = backoff.next_delay_after(clock::random_u64(), retry_after);
+        tracing::warn!("{operation}: {detail}; retrying in {} s", delay.as_secs_f32().round());
+        reconnect_signal.wait_or_reconnect(delay).await;
     }
 }

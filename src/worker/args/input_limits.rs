@@ -10,7 +10,7 @@ use app::command_line::duration::parse_duration;
 
 /// Heading in `--help`; a test finds the flags by it.
 pub const HELP_HEADING: &str = "Input limits";
-/// Upper bound of what is held for one message, in bytes.
+/// Upper bound of each size, in bytes.
 const MAX_VALUE: u64 = 1 << 30;
 /// An HTTP server needs at least this much.
 const MIN_HEAD_BYTES: u64 = 8 << 10;
@@ -84,19 +84,19 @@ fn parse_head_size(text: &str) -> Result<usize, String> {
     parse_size_at_least(MIN_HEAD_BYTES, text)
 }
 
-fn parse_size_at_least(least: u64, text: &str) -> Result<usize, String> {
-    let wrong = || format!("use a size from {}KiB to {}GiB, such as 8MiB", least >> 10, MAX_VALUE >> 30);
+fn parse_size_at_least(min_bytes: u64, text: &str) -> Result<usize, String> {
+    let range_error = || format!("use a size from {}KiB to {}GiB, such as 8MiB", min_bytes >> 10, MAX_VALUE >> 30);
     match DiskFloor::parse(text) {
-        Ok(DiskFloor::Bytes(bytes)) if (least..=MAX_VALUE).contains(&bytes) => {
-            usize::try_from(bytes).map_err(|_| wrong())
+        Ok(DiskFloor::Bytes(bytes)) if (min_bytes..=MAX_VALUE).contains(&bytes) => {
+            usize::try_from(bytes).map_err(|_| range_error())
         }
-        Ok(_) | Err(_) => Err(wrong()),
+        Ok(_) | Err(_) => Err(range_error()),
     }
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
-    let fits = |number: &usize| (1..=100_000_000).contains(number);
-    text.parse().ok().filter(fits).ok_or_else(|| "use a number from 1 to 100000000".to_owned())
+    let is_in_range = |number: &usize| (1..=100_000_000).contains(number);
+    text.parse().ok().filter(is_in_range).ok_or_else(|| "use a number from 1 to 100000000".to_owned())
 }
 
 #[cfg(test)]
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn older_spec_gets_the_default_limits() -> serde_json::Result<()> {
-        let bounds: WebhookLimits = serde_json::from_str("{\"connections\": 3}")?;
-        assert_eq!(bounds, WebhookLimits { connections: 3, ..WebhookLimits::default() });
-        assert_eq!((bounds.body, bounds.idle), (64 << 20, Duration::from_secs(10)));
+        let limits: WebhookLimits = serde_json::from_str("{\"connections\": 3}")?;
+        assert_eq!(limits, WebhookLimits { connections: 3, ..WebhookLimits::default() });
+        assert_eq!((limits.body, limits.idle), (64 << 20, Duration::from_secs(10)));
         Ok(())
     }
 }

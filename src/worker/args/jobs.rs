@@ -7,7 +7,7 @@ use app::domain::sandbox::SandboxLevel;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-/// The most concurrent jobs that the orchestrator supports.
+/// Maximum number of concurrent jobs that the orchestrator supports.
 const MAX_JOBS_LIMIT: u32 = 64;
 
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn max_jobs_values_are_parsed() {
-        let on = |text: &str, gpus| text.parse::<MaxJobs>().ok().map(|most| most.resolve(gpus));
+        let resolve = |text: &str, gpus| text.parse::<MaxJobs>().ok().map(|max_jobs| max_jobs.resolve(gpus));
         for (text, gpus, expected) in [
             ("1", 8, Some(1)),
             ("3", 0, Some(3)),
@@ -107,7 +107,7 @@ mod tests {
             ("all", 1, None),
             ("", 1, None),
         ] {
-            assert_eq!(on(text, gpus), expected, "{text:?} with {gpus} GPUs");
+            assert_eq!(resolve(text, gpus), expected, "{text:?} with {gpus} GPUs");
         }
     }
 }

@@ -63,8 +63,8 @@ impl FromStr for JobProcessLimit {
             return Ok(Self(None));
         }
         let number = text.parse().ok().filter(|number| (MIN_PROCESSES..=MAX_PROCESSES).contains(number));
-        let wrong = || format!("use a number from {MIN_PROCESSES} to {MAX_PROCESSES}, or none");
-        number.map(|number| Self(Some(number))).ok_or_else(wrong)
+        let range_error = || format!("use a number from {MIN_PROCESSES} to {MAX_PROCESSES}, or none");
+        number.map(|number| Self(Some(number))).ok_or_else(range_error)
     }
 }
 
@@ -82,7 +82,7 @@ impl FromStr for JobDiskArg {
                 Err("must be at least 1MiB, or none".to_owned())
             }
             Ok(floor) => Ok(Self(Some(floor))),
-            Err(why) => Err(format!("{why}; or none")),
+            Err(error) => Err(format!("{error}; or none")),
         }
     }
 }

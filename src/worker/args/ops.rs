@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn terminal_gets_text_unless_configured() {
-        let on = |name: &str, terminal| LogFormat::parse(name).map(|format| format.resolve(terminal));
-        assert_eq!((on("auto", true), on("auto", false)), (Ok(LogLineFormat::Text), Ok(LogLineFormat::Json)));
-        assert_eq!((on("json", true), on("text", false)), (Ok(LogLineFormat::Json), Ok(LogLineFormat::Text)));
-        assert!(on("xml", true).is_err_and(|why| why.contains("auto")));
+        let resolve = |name: &str, terminal| LogFormat::parse(name).map(|format| format.resolve(terminal));
+        assert_eq!((resolve("auto", true), resolve("auto", false)), (Ok(LogLineFormat::Text), Ok(LogLineFormat::Json)));
+        assert_eq!((resolve("json", true), resolve("text", false)), (Ok(LogLineFormat::Json), Ok(LogLineFormat::Text)));
+        assert!(resolve("xml", true).is_err_and(|error| error.contains("auto")));
     }
 }

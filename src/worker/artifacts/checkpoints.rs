@@ -47,11 +47,11 @@ pub enum TrainerState {
 }
 
 impl TrainerState {
-    /// From the exit; `last_sign` is the last sign of life in ms, for an exit that was not observed.
-    pub fn from_exit(exit: &AttemptExit, last_sign: i64) -> Self {
+    /// From the exit; `last_activity_ms` is used for an exit that was not observed.
+    pub fn from_exit(exit: &AttemptExit, last_activity_ms: i64) -> Self {
         match (exit.code, exit.signal) {
             (Some(0 | EX_TEMPFAIL | SIGTERM_EXIT_CODE), _) => Self::Ended,
-            (None, None) => Self::Interrupted(last_sign),
+            (None, None) => Self::Interrupted(last_activity_ms),
             _ => Self::Interrupted(exit.ended_at.0),
         }
     }
@@ -97,12 +97,12 @@ pub fn complete_steps(
 ) -> BTreeSet<u64> {
     let newest = found.keys().next_back().copied();
     let is_complete = |(step, checkpoint): &(&u64, &LocalCheckpoint)| {
-        let (now, went_on) = match trainer {
+        let (now, has_advanced) = match trainer {
             TrainerState::Ended => return true,
             TrainerState::Running(now) => (now, reported.step > **step || newest > Some(**step)),
             TrainerState::Interrupted(at) => (at, true),
         };
-        reported.finished.contains(&checkpoint.name) || (went_on && now - checkpoint.modified_ms > STABLE_AFTER_MS)
+        reported.finished.contains(&checkpoint.name) || (has_advanced && now - checkpoint.modified_ms > STABLE_AFTER_MS)
     };
     found.iter().filter(is_complete).map(|(step, _)| *step).collect()
 }
@@ -163,8 +163,9 @@ mod tests {
     fn files_are_grouped_by_checkpoint() {
         let found =
             files(&[("checkpoint-5/a", 1), ("checkpoint-5/sub/b", 7), ("checkpoint-10/a", 3), ("w", 9), ("x/y", 9)]);
-        let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.modified_ms, it.files.len())).collect();
-        assert_eq!(seen, [(5, 7, 2), (10, 3, 1)]);
+        let summary: Vec<_> =
+            found.iter().map(|(step, checkpoint)| (*step, checkpoint.modified_ms, checkpoint.files.len())).collect();
+        assert_eq!(summary, [(5, 7, 2), (10, 3, 1)]);
     }
 
     #[test]
@@ -174,8 +175,11 @@ mod tests {
             [("checkpoint-10/a", 3), ("checkpoint-10-rolling/a", 2), ("checkpoint-5-rolling/a", 1)],
         ] {
             let found = files(&list);
-            let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.name.as_str(), it.files.len())).collect();
-            assert_eq!(seen, [(5, "checkpoint-5-rolling", 1), (10, "checkpoint-10", 1)]);
+            let summary: Vec<_> = found
+                .iter()
+                .map(|(step, checkpoint)| (*step, checkpoint.name.as_str(), checkpoint.files.len()))
+                .collect();
+            assert_eq!(summary, [(5, "checkpoint-5-rolling", 1), (10, "checkpoint-10", 1)]);
         }
     }
 
@@ -244,7 +248,7 @@ mod tests {
         assert_eq!(
             pending_uploads(&found, &BTreeSet::from([5, 7]), CheckpointPolicy::Last, &BTreeSet::new()),
             [7],
-            "what is not whole waits"
+            "an incomplete checkpoint is not uploaded"
         );
     }
 }

@@ -22,9 +22,10 @@ const SAME_IMAGE_WINDOW_MS: u64 = 60_000;
 /// If a file cannot be removed.
 pub fn remove_duplicates(output: &Path, files: &mut Vec<Artifact>) -> io::Result<()> {
     let samples = files.iter().filter(|artifact| artifact.kind == ArtifactKind::Sample).cloned();
-    let (copies, own): (Vec<_>, Vec<_>) =
+    let (copies, trainer_samples): (Vec<_>, Vec<_>) =
         samples.partition(|artifact| artifact.file.path.starts_with(EVENT_MEDIA_PREFIX));
-    let mut matcher = SampleMatcher { output, trainer_samples: &own, compared: 0, matched: BTreeSet::new() };
+    let mut matcher =
+        SampleMatcher { output, trainer_samples: &trainer_samples, compared: 0, matched: BTreeSet::new() };
     for copy in copies.iter().filter(|copy| copy.file.size <= MAX_COPY_BYTES) {
         if matcher.has_same_bytes(copy) || matcher.has_same_picture(copy) {
             nofollow::remove(output, &copy.file.path)?;
@@ -50,24 +51,25 @@ impl SampleMatcher<'_> {
     }
 
     fn has_same_bytes(&mut self, copy: &Artifact) -> bool {
-        let own = self.trainer_samples;
-        own.iter().filter(|own| own.file.size == copy.file.size).any(|own| {
-            self.can_compare() && same_bytes(self.output, &copy.file.path, &own.file.path).unwrap_or_default()
+        let samples = self.trainer_samples;
+        samples.iter().filter(|sample| sample.file.size == copy.file.size).any(|sample| {
+            self.can_compare() && same_bytes(self.output, &copy.file.path, &sample.file.path).unwrap_or_default()
         })
     }
 
     /// Whether an unmatched picture in another format has the same dimensions and about the same time.
     fn has_same_picture(&mut self, copy: &Artifact) -> bool {
-        let own = self.trainer_samples;
-        let distance = |own: &Artifact| own.file.modified_ms.abs_diff(copy.file.modified_ms);
-        let mut near: Vec<_> =
-            own.iter().enumerate().filter(|(_, own)| distance(own) <= SAME_IMAGE_WINDOW_MS).collect();
-        near.retain(|(index, own)| file_extension(own) != file_extension(copy) && !self.matched.contains(index));
-        near.sort_by_key(|(_, own)| distance(own));
-        let Some(size) = near.first().and_then(|_| image_dimensions(self.output, copy)) else { return false };
-        let found = near
+        let samples = self.trainer_samples;
+        let distance = |sample: &Artifact| sample.file.modified_ms.abs_diff(copy.file.modified_ms);
+        let mut candidates: Vec<_> =
+            samples.iter().enumerate().filter(|(_, sample)| distance(sample) <= SAME_IMAGE_WINDOW_MS).collect();
+        candidates
+            .retain(|(index, sample)| file_extension(sample) != file_extension(copy) && !self.matched.contains(index));
+        candidates.sort_by_key(|(_, sample)| distance(sample));
+        let Some(size) = candidates.first().and_then(|_| image_dimensions(self.output, copy)) else { return false };
+        let found = candidates
             .into_iter()
-            .find(|(_, own)| self.can_compare() && self::image_dimensions(self.output, own) == Some(size));
+            .find(|(_, sample)| self.can_compare() && image_dimensions(self.output, sample) == Some(size));
         found.is_some_and(|(index, _)| self.matched.insert(index))
     }
 }
@@ -84,11 +86,11 @@ fn image_dimensions(output: &Path, picture: &Artifact) -> Option<(usize, usize)>
 }
 
 /// Compares in chunks: a video need not fit into memory.
-fn same_bytes(output: &Path, one: &str, other: &str) -> io::Result<bool> {
-    let mut one = BufReader::new(nofollow::open(output, one)?);
-    let mut other = BufReader::new(nofollow::open(output, other)?);
+fn same_bytes(output: &Path, first: &str, second: &str) -> io::Result<bool> {
+    let mut first = BufReader::new(nofollow::open(output, first)?);
+    let mut second = BufReader::new(nofollow::open(output, second)?);
     loop {
-        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let (a, b) = (first.fill_buf()?, second.fill_buf()?);
         let length = a.len().min(b.len());
         if a[..length] != b[..length] {
             return Ok(false);
@@ -96,8 +98,8 @@ fn same_bytes(output: &Path, one: &str, other: &str) -> io::Result<bool> {
         if length == 0 {
             return Ok(a.is_empty() && b.is_empty());
         }
-        one.consume(length);
-        other.consume(length);
+        first.consume(length);
+        second.consume(length);
     }
 }
 
@@ -143,24 +145,28 @@ mod tests {
 
     #[test]
     fn sample_is_uploaded_once() -> io::Result<()> {
-        let left = remaining_samples(&[("event_1.png", b"same"), ("event_2.png", b"only"), ("step_1.png", b"same")])?;
-        assert_eq!(left, ["event_2.png", "step_1.png"]);
+        let remaining =
+            remaining_samples(&[("event_1.png", b"same"), ("event_2.png", b"only"), ("step_1.png", b"same")])?;
+        assert_eq!(remaining, ["event_2.png", "step_1.png"]);
         Ok(())
     }
 
     #[test]
     fn picture_in_another_format_is_a_duplicate() -> io::Result<()> {
-        let (one, two, small) = (png(64, 64, 1), png(64, 64, 2), png(32, 64, 3));
-        let own = gif(64, 64);
-        let one_of_each = remaining_samples(&[
-            ("event_1.png", &one),
-            ("event_2.png", &two),
+        let (first, second, small) = (png(64, 64, 1), png(64, 64, 2), png(32, 64, 3));
+        let trainer_gif = gif(64, 64);
+        let remaining = remaining_samples(&[
+            ("event_1.png", &first),
+            ("event_2.png", &second),
             ("event_3.png", &small),
-            ("step_1.gif", &own),
+            ("step_1.gif", &trainer_gif),
         ])?;
-        assert_eq!(one_of_each.len(), 3, "one picture stands for one copy: {one_of_each:?}");
-        assert!(one_of_each.contains(&"event_3.png".to_owned()), "another size is another picture");
-        assert_eq!(remaining_samples(&[("event_1.png", &one), ("step_1.png", &two)])?, ["event_1.png", "step_1.png"]);
+        assert_eq!(remaining.len(), 3, "one picture matches one copy: {remaining:?}");
+        assert!(remaining.contains(&"event_3.png".to_owned()), "a picture of another size is no duplicate");
+        assert_eq!(
+            remaining_samples(&[("event_1.png", &first), ("step_1.png", &second)])?,
+            ["event_1.png", "step_1.png"]
+        );
         assert_eq!(
             remaining_samples(&[("event_1.png", b"text"), ("step_1.gif", b"text!")])?,
             ["event_1.png", "step_1.gif"]
@@ -170,12 +176,13 @@ mod tests {
 
     #[test]
     fn webp_and_jpeg_pictures_are_uploaded_once() -> io::Result<()> {
-        let (same, turned) = (png(64, 48, 1), png(48, 64, 1));
-        for (name, own) in [("step_1.webp", webp(64, 48)), ("step_1.jpg", jpeg(64, 48)), ("step_1.jpeg", jpeg(64, 48))]
+        let (same, rotated) = (png(64, 48, 1), png(48, 64, 1));
+        for (name, picture) in
+            [("step_1.webp", webp(64, 48)), ("step_1.jpg", jpeg(64, 48)), ("step_1.jpeg", jpeg(64, 48))]
         {
-            assert_eq!(remaining_samples(&[("event_1.png", &same), (name, &own)])?, [name]);
-            let both = remaining_samples(&[("event_1.png", &turned), (name, &own)])?;
-            assert_eq!(both, ["event_1.png", name], "another size is another picture");
+            assert_eq!(remaining_samples(&[("event_1.png", &same), (name, &picture)])?, [name]);
+            let remaining = remaining_samples(&[("event_1.png", &rotated), (name, &picture)])?;
+            assert_eq!(remaining, ["event_1.png", name], "a picture of another size is no duplicate");
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub fn remove(root: &Path, path: &str) -> io::Result<()> {
 pub fn move_into(file: &Path, root: &Path, path: &str) -> io::Result<()> {
     let owner = fstat(open_root(root)?)?;
     let owner = (owner.st_uid, owner.st_gid);
-    let (dir, name) = open_parent(root, path, |above, part| open_or_create_dir(above, part, owner))?;
+    let (dir, name) = open_parent(root, path, |parent, part| open_or_create_dir(parent, part, owner))?;
     chown_if_root(open_path(file, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?, owner)?;
     Ok(renameat(AT_FDCWD, file, &dir, name)?)
 }
@@ -70,18 +70,18 @@ fn open_root(root: &Path) -> io::Result<OwnedFd> {
     Ok(open_path(root, OPEN_DIR_FLAGS, Mode::empty())?)
 }
 
-fn open_dir(above: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
-    Ok(openat(above, name, OPEN_DIR_FLAGS, Mode::empty())?)
+fn open_dir(parent: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    Ok(openat(parent, name, OPEN_DIR_FLAGS, Mode::empty())?)
 }
 
 /// Opens the directory of this name, and creates it if it is missing.
-fn open_or_create_dir(above: &OwnedFd, name: &str, owner: (u32, u32)) -> io::Result<OwnedFd> {
-    let is_new = match mkdirat(above, name, Mode::from_bits_truncate(0o755)) {
+fn open_or_create_dir(parent: &OwnedFd, name: &str, owner: (u32, u32)) -> io::Result<OwnedFd> {
+    let is_new = match mkdirat(parent, name, Mode::from_bits_truncate(0o755)) {
         Ok(()) => true,
         Err(Errno::EEXIST) => false,
         Err(error) => return Err(error.into()),
     };
-    let dir = open_dir(above, name)?;
+    let dir = open_dir(parent, name)?;
     // The trainer may have replaced it since.
     if is_new && fstat(&dir)?.st_uid == geteuid().as_raw() {
         chown_if_root(&dir, owner)?;
@@ -136,9 +136,9 @@ mod tests {
         symlink(&outside, root.join("link"))?;
         symlink(outside.join("kept"), root.join("file"))?;
         symlink(&root, temp.path().join("other"))?;
-        let put = |below: &Path, path: &str| {
+        let put = |dir: &Path, path: &str| {
             std::fs::write(&new, "new")?;
-            super::move_into(&new, below, path)
+            super::move_into(&new, dir, path)
         };
         let owner = if geteuid().is_root() { 65_534 } else { geteuid().as_raw() };
         std::os::unix::fs::chown(&root, Some(owner), None)?;

@@ -52,18 +52,19 @@ impl AttemptRunner {
         let (size, sha256) = loop {
             tries += 1;
             let (output, path) = (self.dir.output_dir(), artifact.file.path.clone());
-            let wanted = Arc::new(());
-            let still = Arc::downgrade(&wanted);
-            let compute_digest = move || digest(nofollow::open(&output, &path)?, || still.strong_count() > 0);
+            // Dropped if this task is cancelled.
+            let caller_alive = Arc::new(());
+            let weak_alive = Arc::downgrade(&caller_alive);
+            let compute_digest = move || digest(nofollow::open(&output, &path)?, || weak_alive.strong_count() > 0);
             let (size, sha256) = run_blocking(compute_digest).await?;
-            drop(wanted);
+            drop(caller_alive);
             let file = FileUpload { path: &artifact.file.path, kind: artifact.kind, size, sha256: &sha256 };
-            let sent = if size > CHUNK_BYTES {
+            let result = if size > CHUNK_BYTES {
                 self.upload_chunks(&file, &operation).await
             } else {
                 self.upload_in_one_request(&file, &operation).await
             };
-            match sent {
+            match result {
                 Ok(()) => break (size, sha256),
                 // Most likely the file was written to between its digest and its upload.
                 Err(OrchestratorError::Rejected { .. }) if tries < MAX_TRIES => tokio::time::sleep(RETRY_DELAY).await,
@@ -88,19 +89,20 @@ impl AttemptRunner {
 
     /// Resumes an upload, also one that an earlier agent began.
     async fn upload_chunks(&self, file: &FileUpload<'_>, operation: &str) -> Result<(), OrchestratorError> {
-        let online = &self.context.reconnect_signal;
-        let mut offset = retry_until_answered(online, operation, async || self.api.fetch_received_bytes(file).await)
-            .await?
-            .min(file.size);
+        let reconnect_signal = &self.context.reconnect_signal;
+        let mut offset =
+            retry_until_answered(reconnect_signal, operation, async || self.api.fetch_received_bytes(file).await)
+                .await?
+                .min(file.size);
         let mut stalls = 0;
         while stalls < MAX_TRIES {
             // An empty chunk, if all bytes have arrived but the file is not assembled yet.
-            let piece = (offset, CHUNK_BYTES.min(file.size - offset));
+            let range = (offset, CHUNK_BYTES.min(file.size - offset));
             let send = async || {
                 self.check_unchanged(file).await?;
-                self.api.upload_chunk(file, piece, || file_body(&self.dir.output_dir(), file.path, piece)).await
+                self.api.upload_chunk(file, range, || file_body(&self.dir.output_dir(), file.path, range)).await
             };
-            let received = match retry_until_answered(online, operation, send).await {
+            let received = match retry_until_answered(reconnect_signal, operation, send).await {
                 Ok(ChunkAck { received: None }) => return Ok(()),
                 Ok(ChunkAck { received: Some(received) }) => received,
                 // The server has less than it reported: its disk was changed.

@@ -9,7 +9,7 @@ impl AttemptRunner {
     /// If there is too little; the job is requeued for another host.
     pub(super) async fn check_disk_space(&self) -> Result<(), AttemptExit> {
         match self.context.disk_space.check_now().await {
-            Some(why) => Err(host_fault_exit(&format!("the worker has no disk space for a job: {why}"))),
+            Some(reason) => Err(host_fault_exit(&format!("the worker has no disk space for a job: {reason}"))),
             None => Ok(()),
         }
     }

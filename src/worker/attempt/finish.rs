@@ -1,4 +1,4 @@
-//! The end of an attempt: delivers everything, then reports the end until there is an answer.
+//! The end of an attempt: delivers everything, then reports the end until there is a response.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ impl AttemptRunner {
     pub(super) async fn run_to_end(&self) -> Option<StatusReport> {
         let mut exit = match self.prepare().await {
             Ok(()) => Box::pin(self.monitor()).await,
-            Err(early) => early,
+            Err(exit) => exit,
         };
         let mut rejected = Vec::new();
         tokio::select! {
@@ -41,13 +41,13 @@ impl AttemptRunner {
             return None;
         }
         let (dir, secrets) = (self.dir.clone(), Arc::clone(self.job_secrets()));
-        let end = run_blocking(move || LogTail::read(&dir, &secrets.mask)).await.unwrap_or_default();
-        let mut report = outcome::status_report(self.key(), &exit, &end.text)?;
-        report.error_line = report.error_line.zip(end.lines_before).map(|(line, before)| before + line);
+        let tail = run_blocking(move || LogTail::read(&dir, &secrets.mask)).await.unwrap_or_default();
+        let mut report = outcome::status_report(self.key(), &exit, &tail.text)?;
+        report.error_line = report.error_line.zip(tail.lines_before).map(|(line, before)| before + line);
         if exit.stopped == Some(StopCause::Requeue) {
             report.error = self.context.status.host_termination_reason().or(report.error);
         }
-        self.log_last_output(&report, &end.text);
+        self.log_last_output(&report, &tail.text);
         if !rejected.is_empty() {
             report.error = Some(report.error.into_iter().chain(rejected).collect::<Vec<_>>().join("\n"));
         }
@@ -62,10 +62,10 @@ impl AttemptRunner {
         self.update(true, |state| state.terminal = Some(report.clone())).await;
         let operation = format!("reporting {} of {}", report.status, self.key());
         loop {
-            let answer = retry_until_answered(&self.context.reconnect_signal, &operation, async || {
+            let response = retry_until_answered(&self.context.reconnect_signal, &operation, async || {
                 self.api.report_status(&report).await
             });
-            let is_accepted = match self.unless_superseded(answer).await {
+            let is_accepted = match self.unless_superseded(response).await {
                 Some(Ok(())) => {
                     let error = report.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
                     if report.status == "failed" {
@@ -119,24 +119,24 @@ impl LogTail {
         mask.mask_bytes(&mut bytes[..count]);
         let end = bytes[..count].get(usize::try_from(from - start).unwrap_or_default()..).unwrap_or_default();
         let can_count = from <= MAX_COUNTED_BYTES && dir.truncation_offsets().log == 0;
-        let before = if can_count { Some(count_lines(&file, from)?) } else { None };
-        Ok(Self { text: String::from_utf8_lossy(end).into_owned(), lines_before: before })
+        let lines_before = if can_count { Some(count_lines(&file, from)?) } else { None };
+        Ok(Self { text: String::from_utf8_lossy(end).into_owned(), lines_before })
     }
 }
 
 /// Counts the line ends in the first `until` bytes of a file.
 fn count_lines(file: &File, until: u64) -> io::Result<u64> {
-    let (mut piece, mut at, mut ends) = (vec![0; 256 * 1024], 0, 0);
-    while at < until {
-        let most = piece.len().min(usize::try_from(until - at).unwrap_or(usize::MAX));
-        let count = file.read_at(&mut piece[..most], at)?;
+    let (mut buffer, mut position, mut line_ends) = (vec![0; 256 * 1024], 0, 0);
+    while position < until {
+        let length = buffer.len().min(usize::try_from(until - position).unwrap_or(usize::MAX));
+        let count = file.read_at(&mut buffer[..length], position)?;
         if count == 0 {
             break;
         }
-        ends += piece[..count].iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
-        at += count as u64;
+        line_ends += buffer[..count].iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        position += count as u64;
     }
-    Ok(ends)
+    Ok(line_ends)
 }
 
 #[cfg(test)]
@@ -151,10 +151,10 @@ mod tests {
         let line = "step of hf_abcdefgh\n";
         let lines = 3 * LOG_TAIL_BYTES / line.len() as u64;
         std::fs::write(dir.log_path(), line.repeat(usize::try_from(lines).unwrap_or_default()))?;
-        let end = LogTail::read(&dir, &mask)?;
-        assert_eq!(end.text.len() as u64, LOG_TAIL_BYTES);
-        assert_eq!(end.lines_before.map(|before| before + end.text.matches('\n').count() as u64), Some(lines));
-        assert!(end.text.ends_with("step of ***********\n"), "its secrets are hidden");
+        let tail = LogTail::read(&dir, &mask)?;
+        assert_eq!(tail.text.len() as u64, LOG_TAIL_BYTES);
+        assert_eq!(tail.lines_before.map(|before| before + tail.text.matches('\n').count() as u64), Some(lines));
+        assert!(tail.text.ends_with("step of ***********\n"), "its secrets are masked");
         dir.write_json(
             "log.json",
             &crate::files::TruncationOffsets { log: 4_096, ..crate::files::TruncationOffsets::default() },

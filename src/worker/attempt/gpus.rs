@@ -9,8 +9,8 @@ impl AttemptRunner {
     /// # Errors
     /// If a GPU is unhealthy; the job is requeued for another host.
     pub(super) async fn check_gpus(&self) -> Result<(), AttemptExit> {
-        let fit = self.context.gpus.preflight(&self.spec.offer.gpus).await;
-        fit.map_err(|sentence| host_fault_exit(&sentence))
+        let result = self.context.gpus.preflight(&self.spec.offer.gpus).await;
+        result.map_err(|reason| host_fault_exit(&reason))
     }
 
     /// Waits until no process uses the GPUs, up to a limit.

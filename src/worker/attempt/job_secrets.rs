@@ -24,10 +24,10 @@ pub struct AttemptJobSecrets {
 
 impl AttemptJobSecrets {
     /// Ignores names that are not valid for secrets: they could control programs on this host.
-    fn new(variables: BTreeMap<String, Secret>, own: &AttemptSecrets) -> Self {
+    fn new(variables: BTreeMap<String, Secret>, secrets: &AttemptSecrets) -> Self {
         let variables: BTreeMap<_, _> =
             variables.into_iter().filter(|(name, _)| variable_name(name).as_ref() == Some(name)).collect();
-        let all = variables.values().chain([&own.job_token, &own.webhook]).chain(&own.hf_token);
+        let all = variables.values().chain([&secrets.job_token, &secrets.webhook]).chain(&secrets.hf_token);
         Self { mask: Mask::from_values(all.map(Secret::reveal)), variables }
     }
 }
@@ -36,11 +36,11 @@ impl AttemptRunner {
     /// The secrets of this attempt; empty before they are fetched.
     pub(super) fn job_secrets(&self) -> &Arc<AttemptJobSecrets> {
         self.job_secrets.get_or_init(|| {
-            let kept = self.dir.read_json(FILE).unwrap_or_else(|error| {
+            let variables = self.dir.read_json(FILE).unwrap_or_else(|error| {
                 tracing::error!("{}: cannot read its secrets, so they are not masked in its log: {error}", self.key());
                 None
             });
-            Arc::new(AttemptJobSecrets::new(kept.unwrap_or_default(), &self.secrets))
+            Arc::new(AttemptJobSecrets::new(variables.unwrap_or_default(), &self.secrets))
         })
     }
 
@@ -54,14 +54,14 @@ impl AttemptRunner {
             retry_until_answered(&self.context.reconnect_signal, &operation, async || self.api.fetch_secrets().await)
                 .await?;
         let mut variables: BTreeMap<String, Secret> =
-            fetched.iter().map(|(n, v)| (n.clone(), Secret::new(v))).collect();
+            fetched.iter().map(|(name, value)| (name.clone(), Secret::new(value))).collect();
         if let Some(token) = &self.secrets.hf_token {
             variables.entry("HF_TOKEN".to_owned()).or_insert_with(|| token.clone());
         }
-        let (dir, kept) = (self.dir.clone(), variables.clone());
-        let disk =
+        let (dir, stored) = (self.dir.clone(), variables.clone());
+        let storage_error =
             |error: std::io::Error| OrchestratorError::InvalidResponse(format!("cannot store the secrets: {error}"));
-        run_blocking(move || dir.write_json(FILE, &kept)).await.map_err(disk)?;
+        run_blocking(move || dir.write_json(FILE, &stored)).await.map_err(storage_error)?;
         // Earlier calls returned none, but there is no caller before the trainer runs.
         let _ = self.job_secrets.set(Arc::new(AttemptJobSecrets::new(variables, &self.secrets)));
         Ok(())

@@ -25,8 +25,8 @@ pub struct LaunchOptions<'a> {
 
 /// The trainer's command with `accelerate launch`; `None` if the command is to be used unchanged.
 pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<Vec<String>> {
-    let at = module_position(trainer).filter(|_| launch.processes > 1)?;
-    let (python, rest) = trainer.split_at(at);
+    let module_at = module_position(trainer).filter(|_| launch.processes > 1)?;
+    let (python, rest) = trainer.split_at(module_at);
     let mut command = python.to_vec();
     let mut add = |arguments: &[&str]| command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     add(&["-m", "accelerate.commands.launch", "--num_processes", &launch.processes.to_string(), "--num_machines", "1"]);
@@ -46,9 +46,9 @@ pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<
 fn module_position(trainer: &[String]) -> Option<usize> {
     let (program, rest) = trainer.split_first()?;
     let is_python = Path::new(program).file_name()?.to_str()?.starts_with("python");
-    let own_flags = rest.iter().take_while(|word| word.starts_with('-') && *word != "-m").count();
-    let names_it = rest[own_flags..].starts_with(&["-m".to_owned(), SIMPLETUNER_MODULE.to_owned()]);
-    (is_python && names_it).then_some(own_flags + 1)
+    let flag_count = rest.iter().take_while(|word| word.starts_with('-') && *word != "-m").count();
+    let is_simpletuner = rest[flag_count..].starts_with(&["-m".to_owned(), SIMPLETUNER_MODULE.to_owned()]);
+    (is_python && is_simpletuner).then_some(flag_count + 1)
 }
 
 /// The mixed precision in `config.json`, under either spelling of the key.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn launched(trainer: &str, processes: u32, accelerator: &str, mixed_precision: Option<&str>) -> Option<String> {
+    fn command_for(trainer: &str, processes: u32, accelerator: &str, mixed_precision: Option<&str>) -> Option<String> {
         let trainer: Vec<_> = trainer.split(' ').map(str::to_owned).collect();
         let launch = LaunchOptions { processes, accelerator, mixed_precision, port: 77 };
         accelerate_command(&trainer, &launch).map(|words| words.join(" "))
@@ -105,7 +105,7 @@ mod tests {
                 format!("python3.12 {LAUNCH} 2 --num_machines 1 --main_process_port 77 -m simpletuner.train"),
             ),
         ] {
-            assert_eq!(launched(trainer, processes, accelerator, precision), Some(expected), "{trainer}");
+            assert_eq!(command_for(trainer, processes, accelerator, precision), Some(expected), "{trainer}");
         }
     }
 
@@ -120,7 +120,7 @@ mod tests {
             ("sh -m simpletuner.train", 2),
             ("", 2),
         ] {
-            assert_eq!(launched(trainer, processes, "cuda", None), None, "{trainer}");
+            assert_eq!(command_for(trainer, processes, "cuda", None), None, "{trainer}");
         }
     }
 

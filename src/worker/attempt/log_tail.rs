@@ -35,9 +35,9 @@ mod tests {
     #[test]
     fn last_forty_lines_are_logged_as_a_terminal_shows_them() {
         let log: Vec<String> = (0..100).map(|number| format!("10%\r\u{1b}[31mline {number}\u{1b}[0m")).collect();
-        let words = last_output_lines(&(log.join("\n") + "\n\n\n"));
+        let lines = last_output_lines(&(log.join("\n") + "\n\n\n"));
         let expected: Vec<String> = (60..100).map(|number| format!("line {number}")).collect();
-        assert_eq!(words, expected);
+        assert_eq!(lines, expected);
         assert!(last_output_lines("\n").iter().all(String::is_empty));
         assert!(last_output_lines("").is_empty());
     }

@@ -34,18 +34,18 @@ impl AttemptRunner {
     pub(super) async fn upload_log(&self, mut done: watch::Receiver<bool>) {
         let path = self.dir.log_path();
         let mut offset = self.state().log_acked;
-        let (mut saved, mut grown) = (Instant::now(), (0, Instant::now()));
+        let (mut saved_at, mut known_length, mut grown_at) = (Instant::now(), 0, Instant::now());
         loop {
             // Order matters: nothing is added after the end.
             let ended = *done.borrow();
             let length = file_size(path.clone()).await;
-            if grown.0 != length {
-                grown = (length, Instant::now());
+            if known_length != length {
+                (known_length, grown_at) = (length, Instant::now());
             }
             if offset < length {
-                let tail = match grown.1.elapsed() {
+                let tail = match grown_at.elapsed() {
                     _ if ended => TailState::Complete,
-                    still if still > QUIET_AFTER => TailState::Quiet,
+                    idle_time if idle_time > QUIET_AFTER => TailState::Quiet,
                     _ => TailState::Growing,
                 };
                 match self.send_chunk(offset, tail).await {
@@ -60,9 +60,9 @@ impl AttemptRunner {
                         return;
                     }
                 }
-                if saved.elapsed() > SAVE_INTERVAL {
+                if saved_at.elapsed() > SAVE_INTERVAL {
                     self.update(false, |state| state.log_acked = offset).await;
-                    saved = Instant::now();
+                    saved_at = Instant::now();
                 }
                 if ended || length - offset > FLUSH_THRESHOLD_BYTES {
                     continue;
@@ -147,7 +147,7 @@ impl MaskedChunk {
     /// The truncation offset is read after the data, so that a part dropped in between is not taken for output.
     fn read_with(
         offset: u64,
-        behind_half: impl Fn(u64) -> std::io::Result<u64>,
+        secret_end: impl Fn(u64) -> std::io::Result<u64>,
         read: impl Fn(u64) -> std::io::Result<Bytes>,
         floor: impl Fn() -> u64,
     ) -> std::io::Result<Self> {
@@ -158,13 +158,13 @@ impl MaskedChunk {
             if from >= floor {
                 return Ok(Self { offset: from, bytes });
             }
-            // If truncation has cut a secret in two, no mask recognizes its second half.
-            from = behind_half(floor)?.max(offset + MIN_GAP_BYTES);
+            // If truncation has cut a secret in two, no mask recognizes the rest of it.
+            from = secret_end(floor)?.max(offset + MIN_GAP_BYTES);
         }
     }
 }
 
-/// Where the second half of a secret that ends after an offset has certainly ended.
+/// The offset at which the rest of a secret that was cut at `offset` has certainly ended.
 fn end_of_partial_secret(path: &Path, offset: u64, mask: &Mask) -> std::io::Result<u64> {
     let mut bytes = vec![0; mask.context_bytes()];
     let count = File::open(path)?.read_at(&mut bytes, offset)?;
@@ -197,13 +197,13 @@ mod tests {
         let text = |words: &str| [&[0; 8_192], words.as_bytes(), &[b'.'; 8_192]].concat();
         std::fs::write(dir.log_path(), text("efgh and hf_abcdefgh, step 7\n"))?;
         dir.write_json("log.json", &TruncationOffsets { log: 8_192, ..TruncationOffsets::default() })?;
-        let hidden = text("efgh and ***********, step 7\n");
+        let masked = text("efgh and ***********, step 7\n");
         // The longest encoding, with the maximum of escape sequences; the line break does not count.
-        let half = 2 * "hf_abcdefgh".len() - 1 + 32 + 1;
+        let partial_length = 2 * "hf_abcdefgh".len() - 1 + 32 + 1;
         // A gap has space for its marker, however little was dropped.
-        for (offset, from) in [(0, 8_192 + half), (3, 8_192 + half), (8_190, 8_190 + 4_096)] {
-            let piece = MaskedChunk::read(&dir, offset, &mask, TailState::Complete)?;
-            assert_eq!((piece.offset, &piece.bytes[..]), (from as u64, &hidden[from..]), "from {offset} on");
+        for (offset, from) in [(0, 8_192 + partial_length), (3, 8_192 + partial_length), (8_190, 8_190 + 4_096)] {
+            let chunk = MaskedChunk::read(&dir, offset, &mask, TailState::Complete)?;
+            assert_eq!((chunk.offset, &chunk.bytes[..]), (from as u64, &masked[from..]), "from {offset} on");
         }
         // A reader beyond the truncation offset continues.
         assert_eq!(MaskedChunk::read(&dir, 8_230, &mask, TailState::Complete)?.offset, 8_230);
@@ -218,8 +218,8 @@ mod tests {
             floor.set(if from < 10_000 { from + 5_000 } else { floor.get() });
             Ok(Bytes::from_static(if from < 10_000 { b"\0\0\0" } else { b"end" }))
         };
-        let piece = MaskedChunk::read_with(0, |floor| Ok(floor + 3), read, || floor.get())?;
-        assert_eq!((piece.offset, &piece.bytes[..]), (10_006, &b"end"[..]));
+        let chunk = MaskedChunk::read_with(0, |floor| Ok(floor + 3), read, || floor.get())?;
+        assert_eq!((chunk.offset, &chunk.bytes[..]), (10_006, &b"end"[..]));
         Ok(())
     }
 }

@@ -37,19 +37,19 @@ impl AttemptRunner {
     /// Runs until all events are delivered after the end.
     pub(super) async fn upload_metrics(&self, mut done: watch::Receiver<bool>) {
         let mut reader = ProgressReader::default();
-        let mut reported = Instant::now();
+        let mut reported_at = Instant::now();
         loop {
             let ended = *done.borrow();
             let offset = self.state().events_acked;
             let dir = self.dir.clone();
-            let fresh = file_size(dir.events_path()).await > offset;
+            let has_new_events = file_size(dir.events_path()).await > offset;
             let read = async || run_blocking(move || read_complete_lines(&dir, offset)).await.unwrap_or_default();
-            let (next, lines) = if fresh { read().await } else { (offset, Vec::new()) };
+            let (next, lines) = if has_new_events { read().await } else { (offset, Vec::new()) };
             let points = parse_points(&mut reader, &self.job_secrets().mask, &lines);
-            let lease =
-                self.context.token_rejected.load(Ordering::Relaxed) && reported.elapsed() > LEASE_KEEPALIVE_INTERVAL;
-            if !points.is_empty() || lease {
-                reported = Instant::now();
+            let must_renew_lease =
+                self.context.token_rejected.load(Ordering::Relaxed) && reported_at.elapsed() > LEASE_KEEPALIVE_INTERVAL;
+            if !points.is_empty() || must_renew_lease {
+                reported_at = Instant::now();
                 if !self.send_metrics(points).await {
                     return;
                 }

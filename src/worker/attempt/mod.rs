@@ -1,8 +1,8 @@
 //! One attempt from its offer to its final report, as the agent sees it.
 //!
 //! Its tasks (log, progress, samples, stop requests, the wait for the exit) run concurrently and share only the
-//! acknowledged offsets in `state.json`, so none can block another. All of it can be dropped at any moment and resumed
-//! by the next agent.
+//! acknowledged offsets in `state.json`, so none can block another. They can be dropped at any time, and the next
+//! agent resumes them.
 
 mod adopt;
 mod checkpoint_events;
@@ -68,7 +68,7 @@ pub struct AttemptRunner {
     stop: watch::Sender<Option<StopCause>>,
     /// When this agent started the trainer, if it did.
     started_at: OnceLock<Timestamp>,
-    /// While it is held, processes on these GPUs are not foreign.
+    /// While it exists, processes on these GPUs are not foreign.
     _gpu_reservation: GpuReservation,
 }
 
@@ -112,12 +112,12 @@ impl AttemptRunner {
         let home = users::home_dir(&context.config.work_dir, &users::owner_name(&spec));
         spec.disk = context.config.job_disk_bytes().map(|bytes| JobDiskLimit { bytes, home });
         let state = AttemptState { version: VERSION, ..AttemptState::default() };
-        let written = dir
+        let result = dir
             .write_json("secrets.json", &secrets)
             .and_then(|()| dir.write_json("state.json", &state))
             .and_then(|()| dir.write_json("spec.json", &spec));
         // An incomplete directory would never be adopted, and it contains secrets.
-        written.inspect_err(|_| drop(remove_tree(dir.path())))?;
+        result.inspect_err(|_| drop(remove_tree(dir.path())))?;
         Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
     }
 
@@ -129,7 +129,7 @@ impl AttemptRunner {
         state: AttemptState,
     ) -> Self {
         let trace = spec.offer.traceparent.as_deref().and_then(TraceContext::parse);
-        let held = context.gpus.reserve(&spec.offer.gpus);
+        let gpu_reservation = context.gpus.reserve(&spec.offer.gpus);
         Self {
             api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone(), trace.clone()),
             trace,
@@ -141,7 +141,7 @@ impl AttemptRunner {
             job_secrets: OnceLock::new(),
             stop: watch::Sender::new(None),
             started_at: OnceLock::new(),
-            _gpu_reservation: held,
+            _gpu_reservation: gpu_reservation,
         }
     }
 
@@ -156,11 +156,11 @@ impl AttemptRunner {
     /// Requests a stop; a weaker cause than an earlier one changes nothing.
     pub fn stop(&self, cause: StopCause) {
         self.stop.send_if_modified(|order| {
-            let stronger = order.is_none_or(|earlier| earlier < cause);
-            if stronger {
+            let is_stronger = order.is_none_or(|earlier| earlier < cause);
+            if is_stronger {
                 *order = Some(cause);
             }
-            stronger
+            is_stronger
         });
     }
 
@@ -170,8 +170,8 @@ impl AttemptRunner {
     }
 
     async fn run_to_report(&self) -> bool {
-        let known = self.state().terminal.clone();
-        let report = match known {
+        let stored_report = self.state().terminal.clone();
+        let report = match stored_report {
             Some(report) => Some(report),
             None => self.run_to_end().await,
         };
@@ -208,7 +208,7 @@ impl AttemptRunner {
         tokio::select! {
             biased;
             _ = self.wait_for_stop(StopCause::Superseded) => None,
-            done = task => Some(done),
+            result = task => Some(result),
         }
     }
 
@@ -230,9 +230,9 @@ impl AttemptRunner {
         self.persisted.state()
     }
 
-    /// Changes and saves the state. `must` waits for the disk.
-    async fn update(&self, must: bool, change: impl FnOnce(&mut AttemptState)) {
-        self.persisted.update(must, change).await;
+    /// Changes and saves the state. `wait_for_disk` waits until it is written.
+    async fn update(&self, wait_for_disk: bool, change: impl FnOnce(&mut AttemptState)) {
+        self.persisted.update(wait_for_disk, change).await;
     }
 
     async fn mark_delivered(&self) {

@@ -43,13 +43,13 @@ impl AttemptDir {
                 ended_at: clock::now(),
                 ..AttemptExit::default()
             })),
-            read => read,
+            result => result,
         }
     }
 
     fn is_supervised(&self) -> io::Result<bool> {
         match self.read_supervisor_record() {
-            Ok(running) => running.map_or(Ok(false), |running| running.supervisor.check_alive()),
+            Ok(record) => record.map_or(Ok(false), |record| record.supervisor.check_alive()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
             Err(error) => Err(error),
         }
@@ -64,20 +64,20 @@ impl AttemptRunner {
     /// Runs until the trainer has exited and its log and progress are delivered.
     pub(super) async fn monitor(&self) -> AttemptExit {
         let done = watch::Sender::new(false);
-        let end = async {
+        let exit_wait = async {
             let exit = self.wait_for_exit().await;
             done.send_replace(true);
             exit
         };
-        let mut over = done.subscribe();
+        let mut ended = done.subscribe();
         let lease = async {
             tokio::select! {
                 () = self.maintain_lease() => {}
-                _ = over.wait_for(|done| *done) => {}
+                _ = ended.wait_for(|done| *done) => {}
             }
         };
         let (exit, ..) = tokio::join!(
-            end,
+            exit_wait,
             self.unless_superseded(lease),
             self.forward_stop_requests(done.subscribe()),
             self.unless_superseded(self.report_running()),
@@ -136,18 +136,18 @@ impl AttemptRunner {
     pub(super) async fn kill_remaining(&self) {
         let marker = self.environment_marker();
         let group =
-            self.supervisor_record().await.and_then(|running| running.cgroup).map(|path| Cgroup::from_path(&path));
+            self.supervisor_record().await.and_then(|record| record.cgroup).map(|path| Cgroup::from_path(&path));
         loop {
             let (marker, group) = (marker.clone(), group.clone());
-            let killed = move || {
-                let held = group.filter(|group| !group.is_empty() && group.kill().is_ok());
-                let left = process::find_by_environment(&marker);
-                for process in &left {
+            let kill_all = move || {
+                let group_killed = group.is_some_and(|group| !group.is_empty() && group.kill().is_ok());
+                let processes = process::find_by_environment(&marker);
+                for process in &processes {
                     process.signal(Signal::SIGKILL);
                 }
-                Ok::<_, io::Error>(held.is_some() || !left.is_empty())
+                Ok::<_, io::Error>(group_killed || !processes.is_empty())
             };
-            if !matches!(run_blocking(killed).await, Ok(true)) {
+            if !matches!(run_blocking(kill_all).await, Ok(true)) {
                 break;
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -181,13 +181,13 @@ impl AttemptRunner {
         if let Err(error) = run_blocking(write).await {
             // The supervisor then gets its default stop request.
             tracing::error!("{}: cannot write the stop request: {error}", self.key());
-            if let Some(running) = self.supervisor_record().await {
-                running.supervisor.signal(Signal::SIGTERM);
+            if let Some(record) = self.supervisor_record().await {
+                record.supervisor.signal(Signal::SIGTERM);
             }
             return;
         }
-        if let Some(running) = self.supervisor_record().await {
-            running.supervisor.signal(Signal::SIGUSR1);
+        if let Some(record) = self.supervisor_record().await {
+            record.supervisor.signal(Signal::SIGUSR1);
         }
     }
 

@@ -37,12 +37,12 @@ impl PersistedState {
 
     /// Changes and saves the state. `wait_for_disk` waits until it is written.
     pub async fn update(&self, wait_for_disk: bool, change: impl FnOnce(&mut AttemptState)) {
-        let turn = Arc::clone(&self.write_lock).lock_owned().await;
+        let guard = Arc::clone(&self.write_lock).lock_owned().await;
         change(&mut self.state());
         let (dir, state) = (self.dir.clone(), self.state().clone());
         // The disk may be busy with a checkpoint for seconds; nothing else waits for it.
         let write = move || {
-            let _turn = turn;
+            let _guard = guard;
             if wait_for_disk {
                 dir.write_json("state.json", &state)
             } else {
@@ -59,14 +59,14 @@ impl PersistedState {
 
     /// Records that the orchestrator has this file.
     pub async fn record_uploaded(&self, file: UploadedFile) {
-        let turn = Arc::clone(&self.write_lock).lock_owned().await;
+        let guard = Arc::clone(&self.write_lock).lock_owned().await;
         self.uploaded.lock().unwrap_or_else(PoisonError::into_inner).record(file.clone());
         let dir = self.dir.clone();
-        let add = move || {
-            let _turn = turn;
+        let append = move || {
+            let _guard = guard;
             dir.append_uploaded(&[file])
         };
-        self.log_write_error("its uploaded files", run_blocking(add).await);
+        self.log_write_error("its uploaded files", run_blocking(append).await);
     }
 
     /// Records that the orchestrator no longer has this file.
@@ -105,8 +105,8 @@ mod tests {
         let read = run_blocking(move || std::fs::read(pipe)).await?;
         newer.await;
         let older: AttemptState = serde_json::from_slice(&read)?;
-        assert_eq!(older.log_acked, 1, "both wrote at once");
-        assert!(std::fs::metadata(dir.join("state.json"))?.is_file(), "the older one came last");
+        assert_eq!(older.log_acked, 1, "both states were written at the same time");
+        assert!(std::fs::metadata(dir.join("state.json"))?.is_file(), "the older state was written last");
         assert_eq!(dir.read_json::<AttemptState>("state.json")?.map(|state| state.log_acked), Some(2));
         Ok(())
     }
@@ -125,8 +125,8 @@ mod tests {
         persisted.update(false, |state| state.log_acked = 9).await;
         assert!(std::fs::metadata(dir.join("state.json"))?.len() < 1_000);
         let state: AttemptState = dir.read_json("state.json")?.unwrap_or_default();
-        let again = PersistedState::new(&dir, state).uploaded_files();
-        let missing: Vec<_> = (0..500).filter(|n| !again.is_up_to_date(&file(*n))).collect();
+        let reloaded = PersistedState::new(&dir, state).uploaded_files();
+        let missing: Vec<_> = (0..500).filter(|n| !reloaded.is_up_to_date(&file(*n))).collect();
         assert_eq!(missing, [7]);
         assert!((0..500).all(|n| persisted.uploaded_files().is_up_to_date(&file(n)) != (n == 7)));
         Ok(())

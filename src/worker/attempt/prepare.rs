@@ -57,10 +57,11 @@ impl AttemptRunner {
         self.fetch_bundle().await?;
         self.resolve_placeholders().await?;
         self.fetch_secrets().await.map_err(|error| self.secrets_error_exit(&error))?;
-        let disk = |error: std::io::Error| host_fault_exit(&format!("cannot prepare the job's directory: {error}"));
+        let storage_error =
+            |error: std::io::Error| host_fault_exit(&format!("cannot prepare the job's directory: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
         let output = dir.output_dir();
-        run_blocking(move || std::fs::create_dir_all(output)).await.map_err(disk)?;
+        run_blocking(move || std::fs::create_dir_all(output)).await.map_err(storage_error)?;
         spec.resume = self
             .restore_checkpoint()
             .await
@@ -73,7 +74,7 @@ impl AttemptRunner {
             dir.write_json("spec.json", &spec)?;
             Ok(spec.trainer)
         };
-        let command = run_blocking(prepare).await.map_err(disk)?;
+        let command = run_blocking(prepare).await.map_err(storage_error)?;
         self.prepare_sandbox(command).await?;
         self.check_gpus().await?;
         // Last, because a large checkpoint may have taken longer than a lease lasts.
@@ -107,13 +108,13 @@ impl AttemptRunner {
     }
 
     async fn fetch_bundle(&self) -> Result<(), AttemptExit> {
-        let offered = &self.spec.offer.bundle;
+        let bundle_ref = &self.spec.offer.bundle;
         let operation = format!("fetching the configuration of {}", self.key());
         let mut tries = 0;
         loop {
             tries += 1;
             let body = match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
-                self.api.fetch_bundle(offered).await
+                self.api.fetch_bundle(bundle_ref).await
             })
             .await
             {
@@ -124,7 +125,7 @@ impl AttemptRunner {
                 }
                 Err(error) => return Err(error_exit(format!("cannot fetch the configuration's files: {error}"))),
             };
-            let (sha256, dir) = (offered.sha256.clone(), self.dir.bundle_dir());
+            let (sha256, dir) = (bundle_ref.sha256.clone(), self.dir.bundle_dir());
             let allow_code = self.context.config.allow_code;
             let unpack =
                 move || Ok(bundle::parse(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir)));
@@ -141,14 +142,14 @@ impl AttemptRunner {
 
     /// Replaces placeholders in the configuration by directories of this host.
     async fn resolve_placeholders(&self) -> Result<(), AttemptExit> {
-        let named = self.context.config.host_directories.iter();
-        let mut values: Placeholders = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
-        let own = [self.dir.output_dir(), PathBuf::from(self.key().job_id.as_str())];
-        values.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(own));
+        let directories = self.context.config.host_directories.iter();
+        let mut values: Placeholders = directories.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
+        let job_values = [self.dir.output_dir(), PathBuf::from(self.key().job_id.as_str())];
+        values.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(job_values));
         let bundle = self.dir.bundle_dir();
-        let disk = |error| host_fault_exit(&format!("cannot write the configuration's files: {error}"));
-        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &values))).await.map_err(disk)? {
-            Err(PlaceholderError::Write(error)) => Err(disk(error)),
+        let storage_error = |error| host_fault_exit(&format!("cannot write the configuration's files: {error}"));
+        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &values))).await.map_err(storage_error)? {
+            Err(PlaceholderError::Write(error)) => Err(storage_error(error)),
             Err(error @ PlaceholderError::Unknown { .. }) => Err(error_exit(error.to_string())),
             Ok(()) => Ok(()),
         }
@@ -195,7 +196,7 @@ impl AttemptRunner {
             is_module: self.spec.trainer.iter().any(|argument| argument == "-m"),
             trace: self.trace.as_ref(),
         };
-        let own =
+        let agent_environment =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let log = crate::files::open_private(&self.dir.join("supervisor.log"))?;
         self.started_at.get_or_init(clock::now);
@@ -203,7 +204,11 @@ impl AttemptRunner {
             .arg("supervise")
             .arg(self.dir.path())
             .env_clear()
-            .envs(self.sandbox_environment(environment::trainer_environment(own, &self.context.config.pass_env, &job)))
+            .envs(self.sandbox_environment(environment::trainer_environment(
+                agent_environment,
+                &self.context.config.pass_env,
+                &job,
+            )))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -215,13 +220,13 @@ impl AttemptRunner {
         let deadline = Instant::now() + SUPERVISOR_START_TIMEOUT;
         loop {
             // Order matters: it writes before it exits.
-            let ended = child.try_wait();
+            let exit_status = child.try_wait();
             if self.has_supervisor().await {
                 // Only reaps the process; its exit is known from its files.
                 tokio::spawn(async move { child.wait().await });
                 return Ok(());
             }
-            let why = match ended {
+            let reason = match exit_status {
                 Ok(Some(status)) if !status.success() => format!("it exited with {status}"),
                 Err(error) => error.to_string(),
                 // On success it has left the attempt to another supervisor.
@@ -235,7 +240,7 @@ impl AttemptRunner {
             self.kill_remaining().await;
             let log = self.dir.join("supervisor.log");
             return Err(host_fault_exit(&format!(
-                "the trainer's supervisor failed ({why}); see {} on the worker",
+                "the trainer's supervisor failed ({reason}); see {} on the worker",
                 log.display()
             )));
         }

@@ -29,30 +29,27 @@ pub fn find_previous(dir: &AttemptDir, key: &AttemptKey) -> io::Result<Option<Pr
     let Some(job) = dir.path().parent() else { return Ok(None) };
     let mut best: Option<PreviousCheckpoint> = None;
     for attempt in (1..key.attempt.0).rev() {
-        let left = from_attempt(AttemptDir::from_path(&job.join(attempt.to_string())))?;
-        if left.as_ref().map(|left| left.step) > best.as_ref().map(|best| best.step) {
-            best = left;
+        let previous = find_in_attempt(AttemptDir::from_path(&job.join(attempt.to_string())))?;
+        if previous.as_ref().map(|previous| previous.step) > best.as_ref().map(|best| best.step) {
+            best = previous;
         }
     }
     Ok(best)
 }
 
-fn from_attempt(earlier: AttemptDir) -> io::Result<Option<PreviousCheckpoint>> {
-    let mut found = checkpoints::group_by_step(artifacts::list(&earlier.output_dir())?);
+fn find_in_attempt(dir: AttemptDir) -> io::Result<Option<PreviousCheckpoint>> {
+    let mut found = checkpoints::group_by_step(artifacts::list(&dir.output_dir())?);
     let mut events = CheckpointEventReader::default();
-    events.read_new(&earlier);
-    let exit: AttemptExit = earlier.read_json("exit.json").ok().flatten().unwrap_or_default();
-    let complete = checkpoints::complete_steps(
-        &found,
-        &events.reported,
-        TrainerState::from_exit(&exit, earlier.last_activity_ms()),
-    );
+    events.read_new(&dir);
+    let exit: AttemptExit = dir.read_json("exit.json").ok().flatten().unwrap_or_default();
+    let complete =
+        checkpoints::complete_steps(&found, &events.reported, TrainerState::from_exit(&exit, dir.last_activity_ms()));
     found.retain(|step, _| complete.contains(step));
     let files =
         found.values().flat_map(|checkpoint| &checkpoint.files).map(|artifact| artifact.file.path.clone()).collect();
     let Some((step, LocalCheckpoint { name, .. })) = found.pop_last() else { return Ok(None) };
-    let state: AttemptState = earlier.read_json("state.json").ok().flatten().unwrap_or_default();
-    Ok(Some(PreviousCheckpoint { step, is_sent: state.checkpoints.contains(&name), name, attempt_dir: earlier, files }))
+    let state: AttemptState = dir.read_json("state.json").ok().flatten().unwrap_or_default();
+    Ok(Some(PreviousCheckpoint { step, is_sent: state.checkpoints.contains(&name), name, attempt_dir: dir, files }))
 }
 
 impl PreviousCheckpoint {
@@ -67,8 +64,8 @@ impl PreviousCheckpoint {
 impl AttemptDir {
     /// When the trainer last wrote or reported something, in ms.
     pub fn last_activity_ms(&self) -> i64 {
-        let changed = |path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-        let latest = [self.log_path(), self.events_path()].into_iter().filter_map(changed).max();
+        let modified = |path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        let latest = [self.log_path(), self.events_path()].into_iter().filter_map(modified).max();
         let since = latest.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or_default()
     }
@@ -85,7 +82,7 @@ fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             fs::copy(from, to).map(drop)
         }
-        linked => linked,
+        result => result,
     }
 }
 
@@ -112,23 +109,23 @@ mod tests {
     #[test]
     fn newest_complete_checkpoint_is_linked() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
-        let ended = AttemptExit { code: Some(75), ..AttemptExit::default() };
-        let cut_off = AttemptExit { signal: Some(9), ..AttemptExit::default() };
-        create_attempt(temp.path(), 1, &["checkpoint-5/a", "checkpoint-9/x"], Some(&ended))?;
+        let exited = AttemptExit { code: Some(75), ..AttemptExit::default() };
+        let killed = AttemptExit { signal: Some(9), ..AttemptExit::default() };
+        create_attempt(temp.path(), 1, &["checkpoint-5/a", "checkpoint-9/x"], Some(&exited))?;
         let second =
-            create_attempt(temp.path(), 2, &["checkpoint-7/sub/b", "checkpoint-11/c", "w.safetensors"], Some(&ended))?;
+            create_attempt(temp.path(), 2, &["checkpoint-7/sub/b", "checkpoint-11/c", "w.safetensors"], Some(&exited))?;
         second.write_json(
             "state.json",
             &AttemptState { checkpoints: ["checkpoint-11".to_owned()].into(), ..AttemptState::default() },
         )?;
-        create_attempt(temp.path(), 3, &["checkpoint-13/half"], Some(&cut_off))?;
+        create_attempt(temp.path(), 3, &["checkpoint-13/half"], Some(&killed))?;
         create_attempt(temp.path(), 4, &["checkpoint-14/half"], None)?;
 
         let dir = AttemptDir::new(temp.path(), &key(5)?);
-        let left = find_previous(&dir, &key(5)?)?.ok_or_else(|| io::Error::other("nothing was left"))?;
-        assert_eq!((left.step, left.name.as_str(), left.is_sent), (11, "checkpoint-11", true));
-        left.link_into(&dir)?;
-        left.link_into(&dir)?;
+        let previous = find_previous(&dir, &key(5)?)?.ok_or_else(|| io::Error::other("no previous checkpoint"))?;
+        assert_eq!((previous.step, previous.name.as_str(), previous.is_sent), (11, "checkpoint-11", true));
+        previous.link_into(&dir)?;
+        previous.link_into(&dir)?;
         let output = dir.output_dir();
         assert_eq!(fs::read_to_string(output.join("checkpoint-7/sub/b"))?, "checkpoint-7/sub/b");
         let mut names: Vec<_> = fs::read_dir(&output)?.flatten().map(|entry| entry.file_name()).collect();

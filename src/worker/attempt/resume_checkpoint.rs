@@ -24,7 +24,7 @@ use crate::filesystem::read_disk_space;
 const INCOMING_DIR: &str = "incoming";
 /// A download without data for this long is aborted.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// A download without progress for this long, over all tries, is given up: the saved work is worth this wait.
+/// A download without progress for this long, over all tries, is given up: the saved training state is worth this wait.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_hours(1);
 /// How often a damaged file is fetched.
 const MAX_TRIES: u32 = 2;
@@ -52,40 +52,41 @@ impl AttemptRunner {
     /// If the attempt is superseded.
     pub(super) async fn restore_checkpoint(&self) -> Result<bool, OrchestratorError> {
         let (dir, key) = (self.dir.clone(), self.key().clone());
-        let left = run_blocking(move || previous_checkpoint::find_previous(&dir, &key)).await.unwrap_or_else(|error| {
-            tracing::warn!("{}: cannot search earlier attempts on this host: {error}", self.key());
-            None
-        });
-        let is_newer = |step: u64| left.as_ref().is_none_or(|left| step > left.step);
+        let local =
+            run_blocking(move || previous_checkpoint::find_previous(&dir, &key)).await.unwrap_or_else(|error| {
+                tracing::warn!("{}: cannot search earlier attempts on this host: {error}", self.key());
+                None
+            });
+        let is_newer = |step: u64| local.as_ref().is_none_or(|local| step > local.step);
         let mut offered = self.fetch_offered_checkpoint().await?;
         for _ in 0..MAX_CANDIDATES {
-            let Some(sent) = offered.take() else { break };
-            let Some(step) = parse_step(&sent.name).filter(|step| is_newer(*step)) else { break };
-            match self.fetch_checkpoint(&sent).await {
+            let Some(checkpoint) = offered.take() else { break };
+            let Some(step) = parse_step(&checkpoint.name).filter(|step| is_newer(*step)) else { break };
+            match self.fetch_checkpoint(&checkpoint).await {
                 Ok(()) => {
-                    self.record_resume(step, &sent.name, true, "from the orchestrator").await;
+                    self.record_resume(step, &checkpoint.name, true, "from the orchestrator").await;
                     return Ok(true);
                 }
                 Err(ResumeError::Fetch(error @ OrchestratorError::Conflict { .. })) => return Err(error),
-                Err(ResumeError::Fetch(OrchestratorError::NotFound(why))) => {
-                    tracing::warn!("{}: {} was deleted at the orchestrator: {why}", self.key(), sent.name);
+                Err(ResumeError::Fetch(OrchestratorError::NotFound(reason))) => {
+                    tracing::warn!("{}: {} was deleted at the orchestrator: {reason}", self.key(), checkpoint.name);
                     // A newer one may have replaced it. If the server still names the same one, it is not tried again.
-                    offered = self.fetch_offered_checkpoint().await?.filter(|again| *again != sent);
+                    offered = self.fetch_offered_checkpoint().await?.filter(|next| *next != checkpoint);
                 }
-                Err(error) => tracing::warn!("{}: not using {}: {error}", self.key(), sent.name),
+                Err(error) => tracing::warn!("{}: not using {}: {error}", self.key(), checkpoint.name),
             }
         }
-        self.reuse_local_checkpoint(left).await
+        self.reuse_local_checkpoint(local).await
     }
 
     async fn reuse_local_checkpoint(&self, checkpoint: Option<PreviousCheckpoint>) -> Result<bool, OrchestratorError> {
-        let Some(left) = checkpoint else {
+        let Some(previous) = checkpoint else {
             tracing::info!("{} starts from the beginning", self.key());
             return Ok(false);
         };
-        let (step, name, is_sent) = (left.step, left.name.clone(), left.is_sent);
+        let (step, name, is_sent) = (previous.step, previous.name.clone(), previous.is_sent);
         let dir = self.dir.clone();
-        match run_blocking(move || left.link_into(&dir)).await {
+        match run_blocking(move || previous.link_into(&dir)).await {
             Ok(()) => {
                 self.record_resume(step, &name, is_sent, "from an earlier attempt on this host").await;
                 Ok(true)
@@ -127,20 +128,25 @@ impl AttemptRunner {
 
     /// Downloads all files to a separate directory, then moves them into place together. A restarted agent resumes the
     /// download.
-    async fn fetch_checkpoint(&self, sent: &ResumeCheckpoint) -> Result<(), ResumeError> {
-        validate_paths(sent)?;
-        let (download_dir, target) = (self.dir.join(INCOMING_DIR), self.dir.output_dir().join(&sent.name));
+    async fn fetch_checkpoint(&self, checkpoint: &ResumeCheckpoint) -> Result<(), ResumeError> {
+        validate_paths(checkpoint)?;
+        let (download_dir, target) = (self.dir.join(INCOMING_DIR), self.dir.output_dir().join(&checkpoint.name));
         if target.is_dir() {
             return Ok(());
         }
-        let bytes = sent.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size_bytes));
+        let bytes = checkpoint.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size_bytes));
         self.check_free_space(bytes).await?;
-        tracing::info!("{}: fetching {} ({} files, {bytes} bytes)", self.key(), sent.name, sent.files.len());
+        tracing::info!(
+            "{}: fetching {} ({} files, {bytes} bytes)",
+            self.key(),
+            checkpoint.name,
+            checkpoint.files.len()
+        );
         let fetched = async {
-            for file in &sent.files {
+            for file in &checkpoint.files {
                 self.fetch_file(file, &download_dir.join(&file.path)).await?;
             }
-            tokio::fs::rename(download_dir.join(&sent.name), target).await.map_err(ResumeError::from)
+            tokio::fs::rename(download_dir.join(&checkpoint.name), target).await.map_err(ResumeError::from)
         };
         let fetched = fetched.await;
         // Removes a download that is not needed.
@@ -188,81 +194,83 @@ impl AttemptRunner {
         path: &Path,
         received_at: &mut Instant,
     ) -> Result<(), OrchestratorError> {
-        let disk = |error: io::Error| OrchestratorError::Rejected {
+        let disk_error = |error: io::Error| OrchestratorError::Rejected {
             status: 507,
             detail: format!("{}: {error}", path.display()),
         };
-        let mut part = File::options().append(true).create(true).open(path).await.map_err(disk)?;
-        let mut received = part.metadata().await.map_err(disk)?.len();
+        let mut output = File::options().append(true).create(true).open(path).await.map_err(disk_error)?;
+        let mut received = output.metadata().await.map_err(disk_error)?.len();
         if received == file.size_bytes {
             return Ok(());
         }
         if received > file.size_bytes {
-            part.set_len(0).await.map_err(disk)?;
+            output.set_len(0).await.map_err(disk_error)?;
             received = 0;
         }
         let is_timed_out = received_at.elapsed() > DOWNLOAD_TIMEOUT;
-        let until_timeout = |error: OrchestratorError| match error {
-            OrchestratorError::Transient { sentence, .. } if is_timed_out => {
-                OrchestratorError::Rejected { status: 504, detail: sentence }
+        let give_up_after_timeout = |error: OrchestratorError| match error {
+            OrchestratorError::Transient { detail, .. } if is_timed_out => {
+                OrchestratorError::Rejected { status: 504, detail }
             }
             error => error,
         };
-        let mut answer = self.api.download_checkpoint_file(&file.path, received).await.map_err(until_timeout)?;
-        if received > 0 && answer.status() != StatusCode::PARTIAL_CONTENT {
-            part.set_len(0).await.map_err(disk)?;
+        let mut response =
+            self.api.download_checkpoint_file(&file.path, received).await.map_err(give_up_after_timeout)?;
+        if received > 0 && response.status() != StatusCode::PARTIAL_CONTENT {
+            output.set_len(0).await.map_err(disk_error)?;
             received = 0;
         }
         while received < file.size_bytes {
-            let broken = |why: &str| {
-                until_timeout(OrchestratorError::transient(format!(
-                    "the download was interrupted at {received}: {why}"
+            let interrupted = |reason: &str| {
+                give_up_after_timeout(OrchestratorError::transient(format!(
+                    "the download was interrupted at {received}: {reason}"
                 )))
             };
-            let chunk = match tokio::time::timeout(STALL_TIMEOUT, answer.chunk()).await {
+            let chunk = match tokio::time::timeout(STALL_TIMEOUT, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => return Err(broken("connection closed")),
-                Ok(Err(error)) => return Err(broken(&error.to_string())),
-                Err(_) => return Err(broken("no data")),
+                Ok(Ok(None)) => return Err(interrupted("connection closed")),
+                Ok(Err(error)) => return Err(interrupted(&error.to_string())),
+                Err(_) => return Err(interrupted("no data")),
             };
             // Reads no more than was announced; the digest verifies the content.
             let remaining = usize::try_from(file.size_bytes - received).unwrap_or(usize::MAX);
             let chunk = &chunk[..chunk.len().min(remaining)];
-            part.write_all(chunk).await.map_err(disk)?;
+            output.write_all(chunk).await.map_err(disk_error)?;
             received += chunk.len() as u64;
             *received_at = Instant::now();
         }
-        part.flush().await.map_err(disk)
+        output.flush().await.map_err(disk_error)
     }
 }
 
 /// Whether all files are below the checkpoint's own directory.
-fn validate_paths(sent: &ResumeCheckpoint) -> Result<(), ResumeError> {
-    let unusable = |name: &str| ResumeError::InvalidName(name.chars().take(100).collect());
-    if !is_safe_relative_path(&sent.name) || sent.name.contains('/') {
-        return Err(unusable(&sent.name));
+fn validate_paths(checkpoint: &ResumeCheckpoint) -> Result<(), ResumeError> {
+    let invalid_name = |name: &str| ResumeError::InvalidName(name.chars().take(100).collect());
+    if !is_safe_relative_path(&checkpoint.name) || checkpoint.name.contains('/') {
+        return Err(invalid_name(&checkpoint.name));
     }
-    let inside = format!("{}/", sent.name);
-    let mut seen = BTreeSet::new();
-    let bad = sent.files.iter().find(|file| {
-        !is_safe_relative_path(&file.path) || !file.path.starts_with(&inside) || !seen.insert(file.path.as_str())
+    let prefix = format!("{}/", checkpoint.name);
+    let mut paths = BTreeSet::new();
+    let invalid_file = checkpoint.files.iter().find(|file| {
+        !is_safe_relative_path(&file.path) || !file.path.starts_with(&prefix) || !paths.insert(file.path.as_str())
     });
-    bad.map_or(Ok(()), |file| Err(unusable(&file.path)))
+    invalid_file.map_or(Ok(()), |file| Err(invalid_name(&file.path)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn checked(name: &str, paths: &[&str]) -> bool {
+    fn is_valid(name: &str, paths: &[&str]) -> bool {
         let file = |path: &&str| CheckpointFile { path: (*path).to_owned(), size_bytes: 0, sha256: String::new() };
-        let sent = ResumeCheckpoint { name: name.to_owned(), files: paths.iter().map(file).collect(), attempt: None };
-        validate_paths(&sent).is_ok()
+        let checkpoint =
+            ResumeCheckpoint { name: name.to_owned(), files: paths.iter().map(file).collect(), attempt: None };
+        validate_paths(&checkpoint).is_ok()
     }
 
     #[test]
     fn paths_outside_the_checkpoint_are_rejected() {
-        assert!(checked("checkpoint-5", &["checkpoint-5/a", "checkpoint-5/sub/b"]));
+        assert!(is_valid("checkpoint-5", &["checkpoint-5/a", "checkpoint-5/sub/b"]));
         for (name, paths) in [
             ("checkpoint-5", &["checkpoint-6/a"][..]),
             ("checkpoint-5", &["checkpoint-5/../../x"]),
@@ -273,7 +281,7 @@ mod tests {
             ("a/b", &["a/b/c"]),
             ("", &["/a"]),
         ] {
-            assert!(!checked(name, paths), "{name} {paths:?}");
+            assert!(!is_valid(name, paths), "{name} {paths:?}");
         }
     }
 }

@@ -26,16 +26,16 @@ impl AttemptRunner {
     pub(super) async fn prepare_sandbox(&self, command: Vec<String>) -> Result<(), AttemptExit> {
         let (level, host) = (self.sandbox_level(), self.context.sandbox.clone());
         if level > host.max_level {
-            let why = host.limit_reason.as_deref().unwrap_or("not tested");
-            let (wanted, most) = (level.as_str(), host.max_level.as_str());
+            let reason = host.limit_reason.as_deref().unwrap_or("not tested");
+            let (requested, supported) = (level.as_str(), host.max_level.as_str());
             return Err(host_fault_exit(&format!(
-                "this host supports sandbox level {most} at most, not {wanted}: {why}"
+                "this host supports sandbox level {supported} at most, not {requested}: {reason}"
             )));
         }
         let exposed = self.context.config.exposed_directories().into_values();
         let (write, read): (Vec<_>, Vec<_>) = exposed.partition(|dir| dir.writable);
         let only_paths = |dirs: Vec<HostDirectory>| dirs.into_iter().map(|dir| dir.path).collect();
-        let granted = self.spec.offer.gpus.clone();
+        let gpus = self.spec.offer.gpus.clone();
         let grant = SandboxGrant {
             level,
             dir: self.dir.clone(),
@@ -44,10 +44,10 @@ impl AttemptRunner {
             read_paths: only_paths(read),
             write_paths: only_paths(write),
             cwd: self.spec.cwd.clone(),
-            devices: self.context.hardware.device_files(&granted),
+            devices: self.context.hardware.device_files(&gpus),
             jobs: self.context.config.max_jobs.resolve(self.context.hardware.gpus.len()),
         };
-        let make = move || {
+        let prepare = move || {
             let plan = host.prepare(&grant)?;
             match level {
                 // An earlier agent may have prepared another level.
@@ -55,7 +55,9 @@ impl AttemptRunner {
                 SandboxLevel::Files | SandboxLevel::Full => grant.dir.write_json(FILE, &SandboxJob { command, plan }),
             }
         };
-        run_blocking(make).await.map_err(|error| host_fault_exit(&format!("cannot prepare the job's sandbox: {error}")))
+        run_blocking(prepare)
+            .await
+            .map_err(|error| host_fault_exit(&format!("cannot prepare the job's sandbox: {error}")))
     }
 
     /// The home directory with the caches of this user's trainers.

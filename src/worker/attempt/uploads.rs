@@ -46,8 +46,11 @@ impl AttemptRunner {
         while !*done.borrow() {
             for artifact in self.pending_artifacts().await {
                 let age = clock::now().0 - artifact.file.modified_ms;
-                let wanted = artifact.kind == ArtifactKind::Sample && age > STABLE_AFTER_MS;
-                if wanted && !rejected.contains(&artifact.file.path) && self.upload_file(&artifact).await.is_err() {
+                let is_complete_sample = artifact.kind == ArtifactKind::Sample && age > STABLE_AFTER_MS;
+                if is_complete_sample
+                    && !rejected.contains(&artifact.file.path)
+                    && self.upload_file(&artifact).await.is_err()
+                {
                     rejected.insert(artifact.file.path);
                 }
                 if *done.borrow() {
@@ -66,9 +69,9 @@ impl AttemptRunner {
         let mut rejected = HashSet::new();
         loop {
             self.read_events(&mut events).await;
-            let due = self.pending_checkpoints(&events, TrainerState::Running(clock::now().0)).await;
+            let pending = self.pending_checkpoints(&events, TrainerState::Running(clock::now().0)).await;
             // One at a time: meanwhile there may be a newer one.
-            if let Some(checkpoint) = due.into_iter().find(|checkpoint| !rejected.contains(&checkpoint.name))
+            if let Some(checkpoint) = pending.into_iter().find(|checkpoint| !rejected.contains(&checkpoint.name))
                 && let Err(error) = self.upload_checkpoint(&checkpoint).await
             {
                 tracing::info!("{}: {} was not uploaded: {error}", self.key(), checkpoint.name);
@@ -110,8 +113,8 @@ impl AttemptRunner {
         let mut events = CheckpointEventReader::default();
         self.read_events(&mut events).await;
         let dir = self.dir.clone();
-        let last_sign = run_blocking(move || Ok(dir.last_activity_ms())).await.unwrap_or_default();
-        let trainer = TrainerState::from_exit(exit, last_sign);
+        let last_activity_ms = run_blocking(move || Ok(dir.last_activity_ms())).await.unwrap_or_default();
+        let trainer = TrainerState::from_exit(exit, last_activity_ms);
         let mut rejected = Vec::new();
         for checkpoint in self.pending_checkpoints(&events, trainer).await {
             if let Err(error) = self.upload_checkpoint(&checkpoint).await {
@@ -126,8 +129,8 @@ impl AttemptRunner {
         let mut found = checkpoints::group_by_step(self.list_output().await);
         let complete = checkpoints::complete_steps(&found, &events.reported, trainer);
         let sent = self.state().checkpoints.clone();
-        let due = checkpoints::pending_uploads(&found, &complete, self.spec.offer.checkpoints, &sent);
-        due.into_iter().filter_map(|step| found.remove(&step)).collect()
+        let pending = checkpoints::pending_uploads(&found, &complete, self.spec.offer.checkpoints, &sent);
+        pending.into_iter().filter_map(|step| found.remove(&step)).collect()
     }
 
     /// Uploads all missing files of a checkpoint, and reports it as complete.
@@ -168,10 +171,10 @@ impl AttemptRunner {
     /// The checkpoint with its files as they were sent.
     fn checkpoint_manifest(&self, checkpoint: &LocalCheckpoint) -> CompletedCheckpoint {
         let sent = self.persisted.uploaded_files();
-        let file = |known: &UploadedFile| CheckpointFile {
-            path: known.path.clone(),
-            size_bytes: known.size,
-            sha256: known.sha256.clone(),
+        let file = |uploaded: &UploadedFile| CheckpointFile {
+            path: uploaded.path.clone(),
+            size_bytes: uploaded.size,
+            sha256: uploaded.sha256.clone(),
         };
         let files = checkpoint.files.iter().filter_map(|artifact| sent.get(&artifact.file.path)).map(file).collect();
         CompletedCheckpoint { name: checkpoint.name.clone(), files }

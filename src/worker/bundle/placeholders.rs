@@ -103,10 +103,10 @@ fn replace_known(text: &str, values: &Placeholders) -> String {
     let mut replaced = String::with_capacity(text.len());
     while let Some((before, after)) = rest.split_once('{') {
         replaced.push_str(before);
-        let known = after.split_once('}').and_then(|(name, behind)| Some((values.get(name)?, behind)));
-        if let Some((dir, behind)) = known {
+        let known = after.split_once('}').and_then(|(name, suffix)| Some((values.get(name)?, suffix)));
+        if let Some((dir, suffix)) = known {
             replaced.push_str(&dir.to_string_lossy());
-            rest = behind;
+            rest = suffix;
         } else {
             replaced.push('{');
             rest = after;
@@ -199,10 +199,10 @@ mod tests {
         );
 
         write("sub/b.json", r#"{"dir": "{weights}/x"}"#)?;
-        let why = resolve_in_files(temp.path(), &values()).map_err(|why| why.to_string());
-        let why = why.err().unwrap_or_default();
+        let error = resolve_in_files(temp.path(), &values()).map_err(|error| error.to_string());
+        let error = error.err().unwrap_or_default();
         for part in ["sub/b.json", "{weights}", "--path weights=DIR", "SIMPLETUNER_PATHS=weights=DIR"] {
-            assert!(why.contains(part), "{part} is not in {why}");
+            assert!(error.contains(part), "{part} is not in {error}");
         }
         Ok(())
     }

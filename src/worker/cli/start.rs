@@ -43,8 +43,8 @@ pub fn run_agent(args: AgentArgs, matches: &ArgMatches) -> Result<u8, FatalError
 fn reexec() -> FatalError {
     terminal::clear();
     background_writer::flush();
-    let begun = std::env::current_exe().map(|program| Command::new(program).args(std::env::args_os().skip(1)).exec());
-    let error = begun.unwrap_or_else(|error| error);
+    let result = std::env::current_exe().map(|program| Command::new(program).args(std::env::args_os().skip(1)).exec());
+    let error = result.unwrap_or_else(|error| error);
     FatalError::error(format!("cannot restart the agent: {error}. Start it again"))
 }
 
@@ -55,7 +55,7 @@ pub fn report_fatal(fatal: &FatalError) -> ExitCode {
         tracing::error!(exit_code = fatal.code, "{fatal}");
     } else {
         background_writer::flush();
-        // Ignored if the reader is gone.
+        // Fails if the reader has closed the pipe, which is ignored.
         let _ = writeln!(io::stderr(), "simpletuner-worker: {}", agent_secrets::mask_text(&fatal.to_string()));
     }
     ExitCode::from(fatal.code)

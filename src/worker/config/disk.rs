@@ -58,8 +58,9 @@ mod tests {
 
     #[test]
     fn short_disk_recovers_only_with_a_margin() {
-        let short = |was, free| MinFreeSpace::Auto.is_short(was, FilesystemSpace { free, total: 400 * GIB });
-        assert_eq!([short(false, 10 * GIB - 1), short(false, 10 * GIB)], [true, false]);
-        assert_eq!([short(true, 11 * GIB - 1), short(true, 11 * GIB)], [true, false]);
+        let is_short =
+            |was_short, free| MinFreeSpace::Auto.is_short(was_short, FilesystemSpace { free, total: 400 * GIB });
+        assert_eq!([is_short(false, 10 * GIB - 1), is_short(false, 10 * GIB)], [true, false]);
+        assert_eq!([is_short(true, 11 * GIB - 1), is_short(true, 11 * GIB)], [true, false]);
     }
 }

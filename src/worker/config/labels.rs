@@ -23,10 +23,10 @@ mod tests {
 
     #[test]
     fn label_pairs_are_parsed_and_validated() {
-        let parsed = |pair: &str| parse(&[pair.to_owned()]);
-        assert!(parsed("a=b=c").is_ok_and(|labels| labels.0["a"] == "b=c"));
-        assert!(parsed(" a = b ").is_ok_and(|labels| labels.0["a"] == "b"));
-        assert!(parsed("a").is_err_and(|why| why.contains("key=value")));
-        assert!(parsed("=b").is_err());
+        let parse_pair = |pair: &str| parse(&[pair.to_owned()]);
+        assert!(parse_pair("a=b=c").is_ok_and(|labels| labels.0["a"] == "b=c"));
+        assert!(parse_pair(" a = b ").is_ok_and(|labels| labels.0["a"] == "b"));
+        assert!(parse_pair("a").is_err_and(|error| error.contains("key=value")));
+        assert!(parse_pair("=b").is_err());
     }
 }

@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn spot_notice_values_are_parsed() {
-        let read = |value: &str| NoticeSource::parse(value);
-        assert_eq!(read("off"), Ok(None));
-        assert_eq!(read(" aws "), Ok(Some(NoticeSource::Aws)));
-        assert_eq!(read("file:/run/gone"), Ok(Some(NoticeSource::File("/run/gone".into()))));
-        assert!(read("file:").is_err() && read("aliyun").is_err_and(|why| why.contains("azure")));
+        let parse = |value: &str| NoticeSource::parse(value);
+        assert_eq!(parse("off"), Ok(None));
+        assert_eq!(parse(" aws "), Ok(Some(NoticeSource::Aws)));
+        assert_eq!(parse("file:/run/gone"), Ok(Some(NoticeSource::File("/run/gone".into()))));
+        assert!(parse("file:").is_err() && parse("aliyun").is_err_and(|error| error.contains("azure")));
     }
 
     #[test]

@@ -26,8 +26,8 @@ impl ShutdownConfig {
     pub fn from_args(args: &ShutdownArgs) -> Result<Self, String> {
         let max_idle = args.max_idle.as_deref().filter(|text| !text.trim().is_empty());
         Ok(Self {
-            max_idle: max_idle.map(parse_duration).transpose().map_err(|why| format!("--max-idle {why}"))?,
-            spot_source: NoticeSource::parse(&args.spot_notice).map_err(|why| format!("--spot-notice {why}"))?,
+            max_idle: max_idle.map(parse_duration).transpose().map_err(|error| format!("--max-idle {error}"))?,
+            spot_source: NoticeSource::parse(&args.spot_notice).map_err(|error| format!("--spot-notice {error}"))?,
             spot_metadata_url: args.spot_metadata_url.clone(),
         })
     }

@@ -25,10 +25,10 @@ pub struct HostDirectory {
 pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>) -> Result<HostDirectories, String> {
     let mut paths = HostDirectories::new();
     let mut pairs: Vec<String> = Vec::new();
-    for piece in variable.unwrap_or_default().split(':').map(str::trim).filter(|piece| !piece.is_empty()) {
-        match pairs.last_mut().filter(|_| is_access(piece)) {
-            Some(pair) => pair.extend([":", piece]),
-            None => pairs.push(piece.to_owned()),
+    for segment in variable.unwrap_or_default().split(':').map(str::trim).filter(|segment| !segment.is_empty()) {
+        match pairs.last_mut().filter(|_| is_access(segment)) {
+            Some(pair) => pair.extend([":", segment]),
+            None => pairs.push(segment.to_owned()),
         }
     }
     for pair in &pairs {
@@ -120,36 +120,38 @@ pub fn check_nesting(paths: &HostDirectories, work_dir: &Path) -> Result<(), Str
 
 /// The directory writable by jobs that contains a path, and its name.
 pub fn writable_ancestor<'a>(paths: &'a HostDirectories, path: &Path) -> Option<(&'a str, &'a Path)> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let inner = real(path);
-    let holds = |dir: &&HostDirectory| dir.writable && inner != real(&dir.path) && inner.starts_with(real(&dir.path));
-    paths.iter().find(|(_, dir)| holds(dir)).map(|(name, dir)| (name.as_str(), dir.path.as_path()))
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let inner = canonical(path);
+    let contains_path =
+        |dir: &&HostDirectory| dir.writable && inner != canonical(&dir.path) && inner.starts_with(canonical(&dir.path));
+    paths.iter().find(|(_, dir)| contains_path(dir)).map(|(name, dir)| (name.as_str(), dir.path.as_path()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(variable: Option<&str>, flags: &[&str], data_root: Option<&str>) -> Result<Vec<String>, String> {
+    fn parse_all(variable: Option<&str>, flags: &[&str], data_root: Option<&str>) -> Result<Vec<String>, String> {
         let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let paths = parse(variable, &flags, data_root.map(Path::new))?;
-        let shown = |dir: &HostDirectory| format!("{}{}", dir.path.display(), if dir.writable { ":rw" } else { "" });
-        Ok(paths.iter().map(|(name, dir)| format!("{name}={}", shown(dir))).collect())
+        let format_dir =
+            |dir: &HostDirectory| format!("{}{}", dir.path.display(), if dir.writable { ":rw" } else { "" });
+        Ok(paths.iter().map(|(name, dir)| format!("{name}={}", format_dir(dir))).collect())
     }
 
     #[test]
     fn flags_override_the_variable() {
-        let all = parsed(Some("data_root=/v:cache=/c:"), &["data_root=/f", "x_1=/x y"], Some("/root"));
+        let all = parse_all(Some("data_root=/v:cache=/c:"), &["data_root=/f", "x_1=/x y"], Some("/root"));
         assert_eq!(all, Ok(vec!["cache=/c".to_owned(), "data_root=/f".to_owned(), "x_1=/x y".to_owned()]));
-        assert_eq!(parsed(Some("data_root=/v"), &[], Some("/root")), Ok(vec!["data_root=/root".to_owned()]));
-        assert_eq!(parsed(Some(""), &[], None), Ok(vec![]));
-        let relative = parsed(None, &["data=here"], None).unwrap_or_default();
+        assert_eq!(parse_all(Some("data_root=/v"), &[], Some("/root")), Ok(vec!["data_root=/root".to_owned()]));
+        assert_eq!(parse_all(Some(""), &[], None), Ok(vec![]));
+        let relative = parse_all(None, &["data=here"], None).unwrap_or_default();
         assert!(relative.iter().all(|path| path.starts_with("data=/") && path.ends_with("/here")), "{relative:?}");
     }
 
     #[test]
     fn directories_are_read_only_by_default() {
-        let all = parsed(Some("a=/a:rw:b=/b:ro:c=/c"), &["d=/d:rw", "e=/e", "f=/x:y"], Some("/root:rw"));
+        let all = parse_all(Some("a=/a:rw:b=/b:ro:c=/c"), &["d=/d:rw", "e=/e", "f=/x:y"], Some("/root:rw"));
         let expected = ["a=/a:rw", "b=/b", "c=/c", "d=/d:rw", "data_root=/root:rw", "e=/e", "f=/x:y"];
         assert_eq!(all, Ok(expected.map(str::to_owned).to_vec()));
     }
@@ -162,7 +164,7 @@ mod tests {
             std::fs::create_dir_all(path(dir))?;
         }
         std::os::unix::fs::symlink(path("data"), path("link"))?;
-        let checked = |directories: &[(&str, &str)], work: &str| {
+        let check = |directories: &[(&str, &str)], work: &str| {
             let flags: Vec<_> = directories.iter().map(|(name, dir)| format!("{name}={}", path(dir))).collect();
             parse(None, &flags, None).and_then(|paths| check_nesting(&paths, Path::new(&path(work))))
         };
@@ -173,7 +175,7 @@ mod tests {
             (&[("a", "data:rw"), ("b", "database")], "work"),
             (&[("a", "data")], "data/models"),
         ] {
-            assert_eq!(checked(directories, work), Ok(()), "{directories:?}");
+            assert_eq!(check(directories, work), Ok(()), "{directories:?}");
         }
         for (directories, work, sentence_part) in [
             (&[("a", "data:rw"), ("b", "data/models")][..], "work", "{b}"),
@@ -182,7 +184,10 @@ mod tests {
             (&[("a", "data:rw")], "data/models", "work directory"),
             (&[("a", "data:rw")], "data/not/there", "work directory"),
         ] {
-            assert!(checked(directories, work).is_err_and(|why| why.contains(sentence_part)), "{directories:?} {work}");
+            assert!(
+                check(directories, work).is_err_and(|error| error.contains(sentence_part)),
+                "{directories:?} {work}"
+            );
         }
         Ok(())
     }
@@ -197,11 +202,12 @@ mod tests {
             ("a=", "directory"),
         ] {
             assert!(
-                parsed(None, &[pair], None).is_err_and(|why| why.contains("--path") && why.contains(sentence_part)),
+                parse_all(None, &[pair], None)
+                    .is_err_and(|error| error.contains("--path") && error.contains(sentence_part)),
                 "{pair}"
             );
-            let why = parsed(Some(pair), &[], None);
-            assert!(why.is_err_and(|why| why.contains("SIMPLETUNER_PATHS")), "{pair}");
+            let error = parse_all(Some(pair), &[], None);
+            assert!(error.is_err_and(|error| error.contains("SIMPLETUNER_PATHS")), "{pair}");
         }
     }
 }

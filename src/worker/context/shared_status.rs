@@ -32,12 +32,12 @@ impl SharedStatus {
 
     /// Records the points that a trainer reports.
     pub fn record_points(&self, key: &AttemptKey, points: &[ProgressPoint]) {
-        let mut known = self.lock();
-        let seen = known.entry(key.clone()).or_default();
+        let mut jobs = self.lock();
+        let progress = jobs.entry(key.clone()).or_default();
         for point in points {
-            seen.step = Some(point.step);
-            seen.total = point.total_steps.or(seen.total);
-            seen.loss = point.loss.or(seen.loss);
+            progress.step = Some(point.step);
+            progress.total = point.total_steps.or(progress.total);
+            progress.loss = point.loss.or(progress.loss);
         }
     }
 
@@ -47,23 +47,25 @@ impl SharedStatus {
     }
 
     /// Removes the progress of attempts that do not run.
-    pub fn retain(&self, running: impl Fn(&AttemptKey) -> bool) {
-        self.lock().retain(|key, _| running(key));
+    pub fn retain(&self, is_running: impl Fn(&AttemptKey) -> bool) {
+        self.lock().retain(|key, _| is_running(key));
     }
 
     /// Records that the host is about to be terminated.
-    pub fn set_host_termination(&self, end: HostTermination) {
+    pub fn set_host_termination(&self, termination: HostTermination) {
         // The first notice counts.
-        let _ = self.host_termination.set(end);
+        let _ = self.host_termination.set(termination);
     }
 
     /// The reason to report for jobs that were stopped for it.
     pub fn host_termination_reason(&self) -> Option<String> {
-        self.host_termination.get().map(|end| end.sentence.clone())
+        self.host_termination.get().map(|termination| termination.sentence.clone())
     }
 
     /// The grace period of a trainer: as usual, unless the host is terminated earlier.
-    pub fn stop_grace(&self, usual: Duration) -> Duration {
-        self.host_termination.get().map_or(usual, |end| end.stop_grace(usual, Instant::now()))
+    pub fn stop_grace(&self, default_grace: Duration) -> Duration {
+        self.host_termination
+            .get()
+            .map_or(default_grace, |termination| termination.stop_grace(default_grace, Instant::now()))
     }
 }

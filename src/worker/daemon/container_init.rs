@@ -37,12 +37,13 @@ struct AgentExit {
 /// # Errors
 /// If it cannot be started.
 pub fn run_as_init(matches: &ArgMatches) -> Result<u8, FatalError> {
-    let failed = |error: std::io::Error| FatalError::error(format!("cannot start the agent as process 1: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let start_error =
+        |error: std::io::Error| FatalError::error(format!("cannot start the agent as process 1: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_error)?;
     runtime
         .block_on(async {
             // Registered before there is a child that could exit.
-            let mut ends = signal(SignalKind::child())?;
+            let mut child_exits = signal(SignalKind::child())?;
             let mut signals = listen_for_signals()?;
             let mut command = Command::new(std::env::current_exe()?);
             command.args(std::env::args_os().skip(1));
@@ -50,36 +51,36 @@ pub fn run_as_init(matches: &ArgMatches) -> Result<u8, FatalError> {
                 // Everything in the container ends with process 1: nothing can be left running.
                 command.arg("--on-stop=requeue");
             }
-            let mut start = || i32::try_from(command.spawn()?.id()).map_err(std::io::Error::other);
-            let (mut agent, mut is_stopping) = (start()?, false);
+            let mut start_agent = || i32::try_from(command.spawn()?.id()).map_err(std::io::Error::other);
+            let (mut agent, mut is_stopping) = (start_agent()?, false);
             loop {
                 match reap_children(agent) {
                     Some(AgentExit { was_killed: true, code }) if !is_stopping => {
                         tracing::error!("the agent was killed (exit code {code}); restarting it to adopt its jobs");
                         tokio::time::sleep(RESTART_DELAY).await;
-                        agent = start()?;
+                        agent = start_agent()?;
                     }
-                    Some(end) => return Ok(end.code),
+                    Some(exit) => return Ok(exit.code),
                     None => {}
                 }
                 tokio::select! {
-                    _ = ends.recv() => {}
+                    _ = child_exits.recv() => {}
                     Some(signal) = signals.recv() => {
                         is_stopping = true;
-                        // It may have exited just now; then that is noticed next.
+                        // If it has just exited, the next iteration reaps it.
                         let _ = kill(Pid::from_raw(agent), signal);
                     }
                 }
             }
         })
-        .map_err(failed)
+        .map_err(start_error)
 }
 
 fn listen_for_signals() -> std::io::Result<mpsc::Receiver<Signal>> {
     let (sender, receiver) = mpsc::channel(8);
-    for passed_on in FORWARDED_SIGNALS {
-        let (mut stream, sender) = (signal(SignalKind::from_raw(passed_on as i32))?, sender.clone());
-        tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(passed_on).await.is_ok() {} });
+    for forwarded in FORWARDED_SIGNALS {
+        let (mut stream, sender) = (signal(SignalKind::from_raw(forwarded as i32))?, sender.clone());
+        tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(forwarded).await.is_ok() {} });
     }
     Ok(receiver)
 }

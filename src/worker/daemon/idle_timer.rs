@@ -20,12 +20,12 @@ impl IdleTimer {
     /// Records whether there is a job: one is `busy` until its end is delivered. Returns whether the agent was idle for
     /// too long.
     pub fn update(&mut self, busy: bool, now: Instant) -> bool {
-        let over = !busy && now >= self.expires_at();
+        let is_expired = !busy && now >= self.expires_at();
         // Reported once; otherwise a caller that does not act on it would get it endlessly.
-        if busy || over {
+        if busy || is_expired {
             self.since = now;
         }
-        over
+        is_expired
     }
 
     pub fn expires_at(&self) -> Instant {
@@ -56,8 +56,8 @@ mod tests {
             (511, false, false),
             (520, false, true),
         ];
-        for (seconds, busy, over) in checks {
-            assert_eq!(idle.update(busy, at(seconds)), over, "{seconds} s, {busy}");
+        for (seconds, busy, expected) in checks {
+            assert_eq!(idle.update(busy, at(seconds)), expected, "{seconds} s, {busy}");
         }
     }
 }

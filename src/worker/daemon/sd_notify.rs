@@ -1,7 +1,7 @@
 //! Notifies the service manager (`sd_notify(3)`): a datagram to the socket that it names.
 //!
-//! Implemented here, because no crate keeps the socket open, and a blocking one would stop the loop whose progress it
-//! is to prove.
+//! Implemented here, because no crate keeps the socket open, and a blocking one would stop the loop whose progress
+//! the notifications prove.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct ServiceNotifier {
     socket: UnixDatagram,
-    /// It kills a service that was silent for this long.
+    /// The service manager kills a service that was silent for this long.
     pub watchdog: Option<Duration>,
 }
 
@@ -57,8 +57,10 @@ fn socket_address(path: &OsStr) -> io::Result<SocketAddr> {
     }
 }
 
-fn watchdog_interval(micros: Option<u64>, meant: Option<u64>, own: u64) -> Option<Duration> {
-    micros.filter(|micros| *micros > 0 && meant.is_none_or(|meant| meant == own)).map(Duration::from_micros)
+fn watchdog_interval(micros: Option<u64>, watched_pid: Option<u64>, own_pid: u64) -> Option<Duration> {
+    micros
+        .filter(|micros| *micros > 0 && watched_pid.is_none_or(|watched_pid| watched_pid == own_pid))
+        .map(Duration::from_micros)
 }
 
 #[cfg(test)]
@@ -75,8 +77,8 @@ mod tests {
             (Some(0), None, None),
             (None, Some(7), None),
         ];
-        for (micros, meant, expected) in cases {
-            assert_eq!(watchdog_interval(micros, meant, 7), expected, "{micros:?} {meant:?}");
+        for (micros, watched_pid, expected) in cases {
+            assert_eq!(watchdog_interval(micros, watched_pid, 7), expected, "{micros:?} {watched_pid:?}");
         }
     }
 

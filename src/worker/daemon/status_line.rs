@@ -67,25 +67,25 @@ mod tests {
     fn status_line_describes_each_state() {
         let since = Timestamp::parse_rfc3339("2024-01-15T10:30:05Z");
         let key = |id: &str| AttemptKey { job_id: JobId::parse(id).expect("an id"), attempt: AttemptNumber(1) };
-        let half = JobProgress { step: Some(5), total: Some(10), loss: Some(0.25) };
-        let view = |away_since, registered, ending, running: &[(AttemptKey, JobProgress)]| StatusLine {
-            unreachable_since: away_since,
-            registered,
-            is_stopping: ending,
-            running: running.to_vec(),
+        let progress = JobProgress { step: Some(5), total: Some(10), loss: Some(0.25) };
+        let status_line = |unreachable_since, registered, is_stopping, running: &[(AttemptKey, JobProgress)]| {
+            StatusLine { unreachable_since, registered, is_stopping, running: running.to_vec() }
         };
         let cases = [
-            (view(since, false, false, &[]), "not connected yet, trying since 10:30:05 UTC, idle"),
-            (view(None, true, false, &[]), "connected, idle"),
-            (view(None, true, false, &[(key("j_1"), half)]), "connected, busy with j_1 (step 5/10, loss 0.2500)"),
+            (status_line(since, false, false, &[]), "not connected yet, trying since 10:30:05 UTC, idle"),
+            (status_line(None, true, false, &[]), "connected, idle"),
             (
-                view(since, true, true, &[(key("j_1"), half), (key("j_2"), JobProgress::default())]),
+                status_line(None, true, false, &[(key("j_1"), progress)]),
+                "connected, busy with j_1 (step 5/10, loss 0.2500)",
+            ),
+            (
+                status_line(since, true, true, &[(key("j_1"), progress), (key("j_2"), JobProgress::default())]),
                 "unreachable since 10:30:05 UTC, stopping, busy with j_1 (step 5/10, loss 0.2500), j_2",
             ),
         ];
-        for (view, words) in cases {
-            assert_eq!(view.render(true), words);
+        for (status_line, expected) in cases {
+            assert_eq!(status_line.render(true), expected);
         }
-        assert_eq!(view(None, true, false, &[(key("j_1"), half)]).render(false), "connected, busy with j_1");
+        assert_eq!(status_line(None, true, false, &[(key("j_1"), progress)]).render(false), "connected, busy with j_1");
     }
 }

@@ -64,11 +64,11 @@ impl StatusReporter {
     /// Waits until [`Self::update`] has something to do. Cancel-safe.
     pub async fn wait_until_due(&mut self) {
         let next = self.period.map(|period| self.last_update + period);
-        let end = self.idle.as_ref().map(IdleTimer::expires_at).filter(|end| *end > Instant::now());
-        let timeout = self.offline_deadline();
-        let wake = [next, end, timeout].into_iter().flatten().min();
+        let idle_end = self.idle.as_ref().map(IdleTimer::expires_at).filter(|idle_end| *idle_end > Instant::now());
+        let offline_at = self.offline_deadline();
+        let wake_at = [next, idle_end, offline_at].into_iter().flatten().min();
         let wait = async {
-            match wake {
+            match wake_at {
                 Some(at) => tokio::time::sleep_until(at).await,
                 None => std::future::pending().await,
             }
@@ -92,14 +92,14 @@ impl StatusReporter {
         let reach = self.orchestrator_reach.borrow_and_update().clone();
         let keys: Vec<AttemptKey> = running.iter().map(AttemptKey::from).collect();
         self.context.status.retain(|key| keys.contains(key));
-        let view = StatusLine {
+        let status_line = StatusLine {
             unreachable_since: reach.unreachable_since.map(|(_, at)| at),
             registered: reach.registered,
             is_stopping: self.is_stopping,
             running: keys.iter().map(|key| (key.clone(), self.context.status.progress(key))).collect(),
         };
-        terminal::set_status(&view.render(true));
-        self.notify_manager(&view);
+        terminal::set_status(&status_line.render(true));
+        self.notify_manager(&status_line);
         self.report_offline(now);
         let idle = self.idle.as_mut()?;
         if !idle.update(!running.is_empty(), now) || self.is_stopping {
@@ -109,10 +109,10 @@ impl StatusReporter {
         Some(AgentInput::Idle)
     }
 
-    fn notify_manager(&mut self, view: &StatusLine) {
+    fn notify_manager(&mut self, status_line: &StatusLine) {
         let Some(manager) = &self.manager else { return };
         let mut lines = Vec::new();
-        if view.registered && !self.ready {
+        if status_line.registered && !self.ready {
             self.ready = true;
             lines.push("READY=1".to_owned());
         }
@@ -124,7 +124,7 @@ impl StatusReporter {
         if manager.watchdog.is_some() {
             lines.push("WATCHDOG=1".to_owned());
         }
-        let status = view.render(false);
+        let status = status_line.render(false);
         if status != self.status {
             lines.push(format!("STATUS={status}"));
             self.status = status;
@@ -151,11 +151,11 @@ impl StatusReporter {
     }
 
     fn report_offline(&mut self, now: Instant) {
-        let Some(noticed) = self.offline_deadline() else {
+        let Some(offline_at) = self.offline_deadline() else {
             self.reported_offline &= self.orchestrator_reach.borrow().unreachable_since.is_some();
             return;
         };
-        if noticed <= now {
+        if offline_at <= now {
             self.reported_offline = true;
             tracing::warn!(
                 "Heartbeat timeout ({}s): the orchestrator considers this worker offline by now. Running jobs \

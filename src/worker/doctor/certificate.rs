@@ -61,23 +61,23 @@ impl<'a> DerReader<'a> {
                 rest.split_at_checked(usize::from(first & 0x7f)).filter(|(bytes, _)| bytes.len() <= 4)?;
             (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
         };
-        let (inside, rest) = rest.split_at_checked(length)?;
+        let (content, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
-        Some((tag, inside))
+        Some((tag, content))
     }
 
     fn enter(&mut self, tag: u8) -> Option<Self> {
-        let (found, inside) = self.next()?;
-        (found == tag).then_some(DerReader(inside))
+        let (found, content) = self.next()?;
+        (found == tag).then_some(DerReader(content))
     }
 }
 
 fn common_name(mut name: DerReader) -> Option<String> {
     while let Some((_, set)) = name.next() {
-        let mut pair = DerReader(set).enter(SEQUENCE)?;
-        let (_, kind) = pair.next()?;
-        let (_, value) = pair.next()?;
-        if kind == COMMON_NAME {
+        let mut attribute = DerReader(set).enter(SEQUENCE)?;
+        let (_, oid) = attribute.next()?;
+        let (_, value) = attribute.next()?;
+        if oid == COMMON_NAME {
             return Some(String::from_utf8_lossy(value).into_owned());
         }
     }
@@ -85,20 +85,20 @@ fn common_name(mut name: DerReader) -> Option<String> {
 }
 
 fn alternative_names(mut body: DerReader) -> Option<Vec<String>> {
-    while let Some((tag, inside)) = body.next() {
+    while let Some((tag, content)) = body.next() {
         if tag != EXTENSIONS {
             continue;
         }
-        let mut list = DerReader(inside).enter(SEQUENCE)?;
+        let mut list = DerReader(content).enter(SEQUENCE)?;
         while let Some(mut extension) = list.enter(SEQUENCE) {
-            let (_, kind) = extension.next()?;
-            if kind != SUBJECT_ALT_NAME {
+            let (_, oid) = extension.next()?;
+            if oid != SUBJECT_ALT_NAME {
                 continue;
             }
             let (_, mut value) = extension.next()?;
             // A `critical` flag may precede it.
-            while let Some((_, later)) = extension.next() {
-                value = later;
+            while let Some((_, next)) = extension.next() {
+                value = next;
             }
             let mut names = DerReader(value).enter(SEQUENCE)?;
             let all = std::iter::from_fn(|| names.next());
@@ -143,25 +143,28 @@ mod tests {
 
     #[test]
     fn names_and_expiry_are_parsed() {
-        let read = |der: &[u8]| CertificateInfo::parse(der).map(|it| (it.names, it.issuer, it.not_after.to_string()));
-        let is = |names: &[&str], until: &str| {
+        let parse = |der: &[u8]| {
+            CertificateInfo::parse(der)
+                .map(|certificate| (certificate.names, certificate.issuer, certificate.not_after.to_string()))
+        };
+        let expected = |names: &[&str], until: &str| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             Some((names, "who".to_owned(), until.to_owned()))
         };
         assert_eq!(
-            read(&generate_certificate(&["a.example", "b.example"], (2049, 12, 31))),
-            is(&["a.example", "b.example"], "2049-12-31T00:00:00.000Z")
+            parse(&generate_certificate(&["a.example", "b.example"], (2049, 12, 31))),
+            expected(&["a.example", "b.example"], "2049-12-31T00:00:00.000Z")
         );
-        assert_eq!(read(&generate_certificate(&[], (2050, 1, 2))), is(&["who"], "2050-01-02T00:00:00.000Z"));
-        assert_eq!(read(b"not a certificate"), None);
+        assert_eq!(parse(&generate_certificate(&[], (2050, 1, 2))), expected(&["who"], "2050-01-02T00:00:00.000Z"));
+        assert_eq!(parse(b"not a certificate"), None);
     }
 
     proptest! {
         #[test]
         fn arbitrary_bytes_do_not_panic(mut der in Just(generate_certificate(&["a"], (2030, 1, 1))), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8), cut in any::<prop::sample::Index>()) {
-            for (at, byte) in changes {
-                let at = at.index(der.len());
-                der[at] = byte;
+            for (index, byte) in changes {
+                let index = index.index(der.len());
+                der[index] = byte;
             }
             let _ = CertificateInfo::parse(&der);
             let _ = CertificateInfo::parse(&der[..cut.index(der.len())]);

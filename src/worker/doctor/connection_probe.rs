@@ -65,28 +65,28 @@ pub enum ProbeError {
 /// # Errors
 /// If the configured certificates cannot be used.
 pub async fn probe(url: &Url, trust: &ServerTrust, token: Option<&Secret>) -> Result<ConnectionProbe, FatalError> {
-    let asking = build_client(trust, url)?;
+    let client = build_client(trust, url)?;
     let mut probe = ConnectionProbe::default();
     let proxy = proxy_for(url);
     probe.proxy = proxy.as_ref().map(|proxy| {
         format!("{}:{}", proxy.host_str().unwrap_or_default(), proxy.port_or_known_default().unwrap_or_default())
     });
-    let first = proxy.unwrap_or_else(|| url.clone());
-    let names = tokio::task::spawn_blocking(move || first.socket_addrs(|| None));
-    let names = match tokio::time::timeout(STEP_TIMEOUT, names).await {
+    let first_hop = proxy.unwrap_or_else(|| url.clone());
+    let addresses = tokio::task::spawn_blocking(move || first_hop.socket_addrs(|| None));
+    let addresses = match tokio::time::timeout(STEP_TIMEOUT, addresses).await {
         Ok(Ok(Ok(found))) => Ok(found),
         Ok(Ok(Err(error))) => Err(error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("no response in {} s", STEP_TIMEOUT.as_secs())),
     };
-    if let Ok(found) = &names {
+    if let Ok(found) = &addresses {
         probe.connection = Some(connect(found).await);
     }
-    probe.addresses = Some(names);
+    probe.addresses = Some(addresses);
     if !matches!(probe.connection, Some(Ok(_))) {
         return Ok(probe);
     }
-    let (health, certificate) = fetch(&asking, url, "healthz", None).await;
+    let (health, certificate) = fetch(&client, url, "healthz", None).await;
     probe.certificate = certificate;
     if let Err(ProbeError::Untrusted(_)) = &health {
         // Only to read the certificate: nothing secret is sent.
@@ -95,8 +95,8 @@ pub async fn probe(url: &Url, trust: &ServerTrust, token: Option<&Secret>) -> Re
     let is_healthy = health.is_ok();
     probe.health = Some(health);
     if let Some(token) = token.filter(|_| is_healthy) {
-        let answer = fetch(&asking, url, "api/workers/queue", Some(token)).await.0;
-        probe.queue = Some(answer.map_err(|error| match error {
+        let response = fetch(&client, url, "api/workers/queue", Some(token)).await.0;
+        probe.queue = Some(response.map_err(|error| match error {
             ProbeError::Untrusted(sentence) | ProbeError::Network(sentence) => sentence,
         }));
     }
@@ -118,15 +118,15 @@ fn proxy_for(url: &Url) -> Option<Url> {
 }
 
 async fn connect(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
-    let mut last = "the name has no address".to_owned();
+    let mut last_error = "the name has no address".to_owned();
     for address in addresses {
         match tokio::time::timeout(STEP_TIMEOUT / 2, TcpStream::connect(address)).await {
             Ok(Ok(_)) => return Ok(*address),
-            Ok(Err(error)) => last = format!("{address}: {error}"),
-            Err(_) => last = format!("{address}: no response in {} s", (STEP_TIMEOUT / 2).as_secs()),
+            Ok(Err(error)) => last_error = format!("{address}: {error}"),
+            Err(_) => last_error = format!("{address}: no response in {} s", (STEP_TIMEOUT / 2).as_secs()),
         }
     }
-    Err(last)
+    Err(last_error)
 }
 
 async fn fetch(
@@ -144,8 +144,8 @@ async fn fetch(
     match request.send().await {
         Err(error) => (Err(classify_error(&error, base)), None),
         Ok(response) => {
-            let shown = response.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
-            let certificate = shown.and_then(CertificateInfo::parse);
+            let peer_certificate = response.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
+            let certificate = peer_certificate.and_then(CertificateInfo::parse);
             (read_response(response).await.map_err(|error| classify_error(&error, base)), certificate)
         }
     }
@@ -159,21 +159,15 @@ fn classify_error(error: &reqwest::Error, base: &Url) -> ProbeError {
 }
 
 async fn read_response(mut response: Response) -> Result<ProbeResponse, reqwest::Error> {
-    let at = clock::now();
+    let received_at = clock::now();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (location, date) = (header("location"), header("date").as_deref().and_then(clock::parse_http_date));
     let status = response.status().as_u16();
     let mut body = Vec::new();
     while body.len() < MAX_BODY_BYTES
-        && let Some(piece) = response.chunk().await?
+        && let Some(chunk) = response.chunk().await?
     {
-        body.extend_from_slice(&piece);
+        body.extend_from_slice(&chunk);
     }
-    Ok(ProbeResponse {
-        status,
-        body: serde_json::from_slice(&body).unwrap_or_default(),
-        location,
-        date,
-        received_at: at,
-    })
+    Ok(ProbeResponse { status, body: serde_json::from_slice(&body).unwrap_or_default(), location, date, received_at })
 }

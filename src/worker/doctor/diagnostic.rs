@@ -43,13 +43,13 @@ impl Diagnostic {
     }
 
     /// For users. Control characters are removed, because it contains text from others.
-    pub fn render(&self, colours: bool) -> String {
-        let (label, colour) = match self.verdict {
+    pub fn render(&self, colors: bool) -> String {
+        let (label, color) = match self.verdict {
             DiagnosticLevel::Ok => ("ok  ", 32),
             DiagnosticLevel::Warn => ("warn", 33),
             DiagnosticLevel::Fail => ("fail", 31),
         };
-        let label = if colours { format!("\u{1b}[{colour}m{label}\u{1b}[0m") } else { label.to_owned() };
+        let label = if colors { format!("\u{1b}[{color}m{label}\u{1b}[0m") } else { label.to_owned() };
         let advice = self.advice.as_ref().map(|advice| format!(" — {advice}")).unwrap_or_default();
         format!("{label}  {}", escape(&format!("{}: {}{advice}", self.what, self.found)))
     }

@@ -205,9 +205,9 @@ pub fn check_job_limits(limits: &JobLimits) -> Diagnostic {
     let found = format!("limits per job: memory {memory}, processes {processes}");
     match &limits.why_not {
         None => Diagnostic::ok("job limits", found),
-        Some(why) => Diagnostic::warn(
+        Some(reason) => Diagnostic::warn(
             "job limits",
-            format!("{found}: {why}"),
+            format!("{found}: {reason}"),
             "a job that uses too much can take the host down: docs/WORKER.md lists what limits require",
         ),
     }
@@ -215,24 +215,24 @@ pub fn check_job_limits(limits: &JobLimits) -> Diagnostic {
 
 /// Checks the sandbox level, and why it is not higher. Only a host with GPUs needs CUDA.
 pub fn check_sandbox(host: &Sandbox, has_gpus: bool) -> Diagnostic {
-    let (least, most) = (host.min_level.as_str(), host.max_level.as_str());
+    let (min_level, max_level) = (host.min_level.as_str(), host.max_level.as_str());
     let isolates_users = match host.min_level {
         SandboxLevel::Files => host.isolates_users_at_files,
         SandboxLevel::None | SandboxLevel::Full => host.isolates_users,
     };
     let users = if isolates_users { ", each user's as a separate operating system user" } else { "" };
-    let found = format!("jobs run at sandbox level {least}{users}; this host supports {most}");
-    if let Some(why) = host.cuda_block_reason().filter(|_| has_gpus) {
-        let remedy = "let other users read the trainer's files, or set --sandbox-min full";
-        return Diagnostic::fail("sandbox", format!("{found}: {why}"), remedy);
+    let found = format!("jobs run at sandbox level {min_level}{users}; this host supports {max_level}");
+    if let Some(reason) = host.cuda_block_reason().filter(|_| has_gpus) {
+        let advice = "let other users read the trainer's files, or set --sandbox-min full";
+        return Diagnostic::fail("sandbox", format!("{found}: {reason}"), advice);
     }
     match (host.unhealthy_reason(), &host.limit_reason) {
-        (Some(why), _) => {
-            Diagnostic::fail("sandbox", why, "lower --sandbox-min, or enable more in the kernel: see docs/WORKER.md")
+        (Some(reason), _) => {
+            Diagnostic::fail("sandbox", reason, "lower --sandbox-min, or enable more in the kernel: see docs/WORKER.md")
         }
-        (None, Some(why)) => Diagnostic::warn(
+        (None, Some(reason)) => Diagnostic::warn(
             "sandbox",
-            format!("{found}, not higher: {why}"),
+            format!("{found}, not higher: {reason}"),
             "run jobs of trusted users only, or enable more in the kernel: see docs/WORKER.md",
         ),
         (None, None) if host.min_level == SandboxLevel::None => {
@@ -267,11 +267,11 @@ pub fn check_limits(limits: InheritedLimits) -> Vec<Diagnostic> {
 pub fn check_memory(memory: MemoryFacts) -> Option<Diagnostic> {
     let total = memory.total?;
     let limit = memory.limit.filter(|limit| *limit < total);
-    let may = limit.unwrap_or(total).min(memory.available.unwrap_or(total));
+    let usable = limit.unwrap_or(total).min(memory.available.unwrap_or(total));
     let limited = limit.map(|limit| format!(", limited to {}", format_gib(limit))).unwrap_or_default();
     let available = memory.available.map(|free| format!(", {} available", format_gib(free))).unwrap_or_default();
     let found = format!("{}{limited}{available}", format_gib(total));
-    Some(if may < LOW_MEMORY_BYTES {
+    Some(if usable < LOW_MEMORY_BYTES {
         Diagnostic::warn(
             "memory",
             found,

@@ -45,16 +45,16 @@ pub fn inspect_disk(work_dir: &Path, min_free: MinFreeSpace) -> DiskFacts {
 /// If the file cannot be written.
 fn probe_write(dir: &Path) -> Result<bool, String> {
     let path = dir.join(format!(".doctor-{}", std::process::id()));
-    let trial = || -> io::Result<bool> {
+    let write_probe = || -> io::Result<bool> {
         let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
         fs::write(&path, vec![1; PROBE_FILE_BYTES])?;
         let punch = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
         Ok(fallocate(&file, punch, 0, i64::try_from(PROBE_FILE_BYTES).unwrap_or(i64::MAX)).is_ok())
     };
-    let tried = trial();
+    let result = write_probe();
     // The file is missing if it could not be created.
     let _ = fs::remove_file(&path);
-    tried.map_err(|error| error.to_string())
+    result.map_err(|error| error.to_string())
 }
 
 /// Whether an agent holds the lock. It is taken for an instant, because no other way works on every file system.
@@ -83,8 +83,8 @@ pub fn inspect_sandbox(config: &AgentConfig) -> Sandbox {
 /// The control group of this process.
 pub fn inspect_cgroup() -> CgroupFacts {
     let Some(dir) = cgroup::own_cgroup(None) else { return CgroupFacts::Absent };
-    let ours = |file: PathBuf| access(&file, AccessFlags::W_OK).is_ok();
-    if ours(dir.clone()) && ours(dir.join("cgroup.procs")) {
+    let is_writable = |file: PathBuf| access(&file, AccessFlags::W_OK).is_ok();
+    if is_writable(dir.clone()) && is_writable(dir.join("cgroup.procs")) {
         CgroupFacts::Delegated(dir)
     } else {
         CgroupFacts::NotDelegated(dir)

@@ -48,8 +48,8 @@ fn print_diagnostics(lines: &[Diagnostic], json: bool) -> std::io::Result<()> {
     if json {
         return writeln!(out, "{}", agent_secrets::mask_text(&serde_json::to_string_pretty(lines)?));
     }
-    let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    lines.iter().try_for_each(|line| writeln!(out, "{}", agent_secrets::mask_text(&line.render(colours))))
+    let colors = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    lines.iter().try_for_each(|line| writeln!(out, "{}", agent_secrets::mask_text(&line.render(colors))))
 }
 
 /// Checks the settings, the connection and the host.
@@ -82,7 +82,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Diagnostic>, Fat
         Ok(dir) => lines.extend(host_checks::check_disk(&host_facts::inspect_disk(dir, min_free))),
         Err(fatal) => lines.push(Diagnostic::fail_with_sentence("work directory", &fatal.sentence)),
     }
-    let parts_are_well = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();
+    let settings_are_valid = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();
     let hardware = match AgentConfig::from_args(args.agent, matches) {
         Ok(config) => {
             let hardware = gpu::detect(&config.gpu, &config.hostname);
@@ -95,7 +95,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Diagnostic>, Fat
         }
         Err(fatal) => {
             // An error in one of these is already reported.
-            lines.extend(parts_are_well.then(|| Diagnostic::fail_with_sentence("settings", fatal.sentence)));
+            lines.extend(settings_are_valid.then(|| Diagnostic::fail_with_sentence("settings", fatal.sentence)));
             gpu::detect(&config::GpuOverrides::default(), "local")
         }
     };
@@ -110,10 +110,10 @@ fn orchestrator_diagnostics(
 ) -> Result<Vec<Diagnostic>, FatalError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| FatalError::error(format!("cannot start: {error}")))?;
-    let probed = runtime.block_on(connection_probe::probe(url, trust, token));
+    let result = runtime.block_on(connection_probe::probe(url, trust, token));
     // A pending name lookup does not delay the report.
     runtime.shutdown_background();
-    Ok(match probed {
+    Ok(match result {
         Ok(probe) => network_checks::check_connection(url, trust, &probe),
         Err(fatal) => vec![Diagnostic::fail_with_sentence("tls", fatal.sentence)],
     })

@@ -14,15 +14,15 @@ const MAX_CLOCK_SKEW: Millis = Millis::from_secs(30);
 /// A certificate that expires sooner is a warning.
 const RENEWAL_WARNING: Millis = Millis::from_secs(14 * 86_400);
 
-/// The lines, as far as the probe got.
+/// The diagnostics of the steps that the probe reached.
 pub fn check_connection(url: &Url, trust: &ServerTrust, probe: &ConnectionProbe) -> Vec<Diagnostic> {
     let mut lines = Vec::new();
     lines.extend(probe.addresses.as_ref().map(|names| check_dns(url, probe.proxy.as_deref(), names)));
     lines.extend(probe.connection.as_ref().map(|connection| check_tcp(probe.proxy.as_deref(), connection)));
     if let Some(health) = &probe.health {
         // If the connection broke before the certificate arrived, nothing is known about TLS.
-        let known = probe.certificate.is_some() || !matches!(health, Err(ProbeError::Network(_)));
-        if known || url.scheme() == "http" {
+        let is_tls_known = probe.certificate.is_some() || !matches!(health, Err(ProbeError::Network(_)));
+        if is_tls_known || url.scheme() == "http" {
             lines.push(check_tls(
                 url,
                 trust,
@@ -31,8 +31,8 @@ pub fn check_connection(url: &Url, trust: &ServerTrust, probe: &ConnectionProbe)
                 health.as_ref().ok().map(|response| response.received_at),
             ));
         }
-        let untrusted = matches!(health, Err(ProbeError::Untrusted(_)));
-        if !untrusted {
+        let is_untrusted = matches!(health, Err(ProbeError::Untrusted(_)));
+        if !is_untrusted {
             lines.push(check_orchestrator(url, health, probe.queue.as_ref()));
         }
         lines.extend(health.as_ref().ok().and_then(check_clock));
@@ -42,7 +42,7 @@ pub fn check_connection(url: &Url, trust: &ServerTrust, probe: &ConnectionProbe)
 }
 
 fn check_dns(url: &Url, proxy: Option<&str>, names: &Result<Vec<std::net::SocketAddr>, String>) -> Diagnostic {
-    let (whose, change) = match proxy {
+    let (host, advice) = match proxy {
         Some(proxy) => (format!("the proxy {proxy}"), "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
         None => (
             url.host_str().unwrap_or_default().to_owned(),
@@ -53,17 +53,17 @@ fn check_dns(url: &Url, proxy: Option<&str>, names: &Result<Vec<std::net::Socket
         Ok(found) if !found.is_empty() => {
             let mut addresses: Vec<String> = found.iter().map(|address| address.ip().to_string()).collect();
             addresses.dedup();
-            Diagnostic::ok("dns", format!("{whose} is {}", addresses.join(", ")))
+            Diagnostic::ok("dns", format!("{host} is {}", addresses.join(", ")))
         }
-        Ok(_) => Diagnostic::fail("dns", format!("{whose} has no address"), change),
-        Err(error) => Diagnostic::fail("dns", format!("{whose} was not found ({error})"), change),
+        Ok(_) => Diagnostic::fail("dns", format!("{host} has no address"), advice),
+        Err(error) => Diagnostic::fail("dns", format!("{host} was not found ({error})"), advice),
     }
 }
 
 fn check_tcp(proxy: Option<&str>, connection: &Result<std::net::SocketAddr, String>) -> Diagnostic {
-    let to = if proxy.is_some() { "the proxy accepts connections" } else { "it accepts connections" };
+    let subject = if proxy.is_some() { "the proxy accepts connections" } else { "it accepts connections" };
     match connection {
-        Ok(address) => Diagnostic::ok("tcp", format!("{to} at {address}")),
+        Ok(address) => Diagnostic::ok("tcp", format!("{subject} at {address}")),
         Err(error) if proxy.is_some() => {
             Diagnostic::fail("tcp", error, "check that the proxy runs, or set NO_PROXY if none is needed")
         }
@@ -80,10 +80,10 @@ fn check_tls(
     url: &Url,
     trust: &ServerTrust,
     error: Option<&ProbeError>,
-    shown: Option<&CertificateInfo>,
+    certificate: Option<&CertificateInfo>,
     now: Option<Timestamp>,
 ) -> Diagnostic {
-    let shown_as = shown.map(|certificate| {
+    let description = certificate.map(|certificate| {
         let day = certificate.not_after.to_string();
         format!(
             "a certificate for {}, issued by {}, valid until {}",
@@ -104,22 +104,23 @@ fn check_tls(
         };
     }
     if let Some(ProbeError::Untrusted(sentence)) = error {
-        let shown = shown_as.map(|shown| format!(" (the server sent {shown})")).unwrap_or_default();
-        return Diagnostic::fail_with_sentence("tls", format!("{sentence}{shown}"));
+        let sent = description.map(|description| format!(" (the server sent {description})")).unwrap_or_default();
+        return Diagnostic::fail_with_sentence("tls", format!("{sentence}{sent}"));
     }
-    let shown_as = shown_as.unwrap_or_else(|| "an unreadable certificate".to_owned());
-    let soon = shown.zip(now).is_some_and(|(certificate, now)| certificate.not_after - now < RENEWAL_WARNING);
+    let description = description.unwrap_or_else(|| "an unreadable certificate".to_owned());
+    let expires_soon =
+        certificate.zip(now).is_some_and(|(certificate, now)| certificate.not_after - now < RENEWAL_WARNING);
     match trust {
         ServerTrust::AcceptAny => Diagnostic::warn(
             "tls",
-            format!("{shown_as}, not verified"),
+            format!("{description}, not verified"),
             "anyone on the network path can pose as the orchestrator: use --orchestrator-fingerprint or --ca-file",
         ),
-        ServerTrust::PinnedKey(_) => Diagnostic::ok("tls", format!("its key matches the fingerprint; {shown_as}")),
-        ServerTrust::SystemRoots | ServerTrust::CaFile(_) if soon => {
-            Diagnostic::warn("tls", shown_as, "renew it: agents reject it after that")
+        ServerTrust::PinnedKey(_) => Diagnostic::ok("tls", format!("its key matches the fingerprint; {description}")),
+        ServerTrust::SystemRoots | ServerTrust::CaFile(_) if expires_soon => {
+            Diagnostic::warn("tls", description, "renew it: agents reject it after that")
         }
-        ServerTrust::SystemRoots | ServerTrust::CaFile(_) => Diagnostic::ok("tls", shown_as),
+        ServerTrust::SystemRoots | ServerTrust::CaFile(_) => Diagnostic::ok("tls", description),
     }
 }
 
@@ -136,10 +137,12 @@ fn check_orchestrator(
         }
     };
     // Some firewalls allow only the paths of agents.
-    let by_queue =
-        matches!(queue, Some(Ok(answer)) if answer.body["has_jobs"].is_boolean() || answer.body["code"].is_string());
+    let queue_responds = matches!(
+        queue,
+        Some(Ok(queue)) if queue.body["has_jobs"].is_boolean() || queue.body["code"].is_string()
+    );
     match response.status {
-        _ if by_queue => Diagnostic::ok("orchestrator", format!("found at {url}")),
+        _ if queue_responds => Diagnostic::ok("orchestrator", format!("found at {url}")),
         200 if response.body["status"] == "ok" => Diagnostic::ok("orchestrator", format!("found at {url}")),
         300..=399 => Diagnostic::fail(
             "orchestrator",
@@ -186,7 +189,7 @@ fn check_token(queue: &Result<ProbeResponse, String>) -> Diagnostic {
         403 => Diagnostic::fail("token", detail, "ask the orchestrator's admin"),
         408 | 425 | 429 | 500..=599 => Diagnostic::warn(
             "token",
-            format!("the orchestrator cannot answer now ({}: {detail})", response.status),
+            format!("the orchestrator cannot respond now ({}: {detail})", response.status),
             "retry in a moment",
         ),
         status => Diagnostic::fail(

@@ -124,7 +124,7 @@ impl AttemptDir {
             {
                 work()
             }
-            done => done,
+            result => result,
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
         assert!(dir.with_reserve(full).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));
         dir.allocate_reserve()?;
         assert!(dir.with_reserve(|| Err::<(), _>(io::Error::from(io::ErrorKind::PermissionDenied))).is_err());
-        assert!(dir.reserve_path().exists(), "another error is no reason");
+        assert!(dir.reserve_path().exists(), "another error does not free the reserve");
         Ok(())
     }
 

@@ -18,11 +18,11 @@ pub fn open_private(path: &Path) -> io::Result<fs::File> {
 /// # Errors
 /// On an I/O error.
 pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
-    let (file, new) = write_temp_file(path, bytes)?;
+    let (file, temp_path) = write_temp_file(path, bytes)?;
     if sync {
         file.sync_all()?;
     }
-    fs::rename(&new, path)?;
+    fs::rename(&temp_path, path)?;
     match path.parent().filter(|_| sync) {
         Some(parent) => fs::File::open(parent)?.sync_all(),
         None => Ok(()),
@@ -34,16 +34,16 @@ pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
 /// # Errors
 /// On an I/O error.
 pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (file, new) = write_temp_file(path, bytes)?;
+    let (file, temp_path) = write_temp_file(path, bytes)?;
     file.set_permissions(fs::Permissions::from_mode(0o644))?;
-    fs::rename(&new, path)
+    fs::rename(&temp_path, path)
 }
 
 fn write_temp_file(path: &Path, bytes: &[u8]) -> io::Result<(fs::File, PathBuf)> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
-    let new = path.with_file_name(name);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let temp_path = path.with_file_name(name);
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp_path)?;
     file.write_all(bytes)?;
-    Ok((file, new))
+    Ok((file, temp_path))
 }

@@ -42,8 +42,8 @@ fn clear_dir(top: &Dir, name: &CStr, moved: &mut u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls `each` for the first names in a directory. Returns `false` if there are none.
-fn for_each_entry(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Result<()>) -> io::Result<bool> {
+/// Calls `visit` for the first names in a directory. Returns `false` if there are none.
+fn for_each_entry(dir: &mut Dir, mut visit: impl FnMut(&Dir, &CStr, bool) -> io::Result<()>) -> io::Result<bool> {
     let mut names = Vec::new();
     for entry in dir.iter().take(BATCH) {
         let entry = entry?;
@@ -59,7 +59,7 @@ fn for_each_entry(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::
             let mode = fstatat(&*dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode;
             SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFDIR
         };
-        each(dir, name, is_dir)?;
+        visit(dir, name, is_dir)?;
     }
     Ok(!names.is_empty())
 }
@@ -69,11 +69,11 @@ fn move_to_top(from: &Dir, name: &CStr, top: &Dir, moved: &mut u64) -> io::Resul
     drop(open_dir(from, name)?);
     loop {
         *moved += 1;
-        let new = CString::new(format!("{MOVED_PREFIX}{moved}"))?;
-        match renameat(from, name, top, new.as_c_str()) {
+        let new_name = CString::new(format!("{MOVED_PREFIX}{moved}"))?;
+        match renameat(from, name, top, new_name.as_c_str()) {
             // The trainer has created an entry of this name.
             Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
-            done => return Ok(done?),
+            result => return Ok(result?),
         }
     }
 }
@@ -87,14 +87,14 @@ fn remove_entry(dir: &Dir, name: &CStr, is_dir: bool) -> io::Result<()> {
 }
 
 /// Opens a directory and makes it writable for its owner, whatever its mode.
-fn open_dir<P: ?Sized + NixPath>(above: impl std::os::fd::AsFd, name: &P) -> io::Result<Dir> {
+fn open_dir<P: ?Sized + NixPath>(parent: impl std::os::fd::AsFd, name: &P) -> io::Result<Dir> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let dir = match Dir::openat(&above, name, flags, Mode::empty()) {
+    let dir = match Dir::openat(&parent, name, flags, Mode::empty()) {
         Err(Errno::EACCES) => {
-            fchmodat(&above, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
-            Dir::openat(&above, name, flags, Mode::empty())?
+            fchmodat(&parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+            Dir::openat(&parent, name, flags, Mode::empty())?
         }
-        opened => opened?,
+        result => result?,
     };
     if !Mode::from_bits_truncate(fstat(&dir)?.st_mode).contains(Mode::S_IRWXU) {
         fchmod(&dir, Mode::S_IRWXU)?;
@@ -112,8 +112,8 @@ mod tests {
     use super::*;
 
     /// Creates a chain of directories that is too deep for any path.
-    fn chain(below: &Path, depth: usize) -> io::Result<()> {
-        let mut dir = open_dir(AT_FDCWD, below)?;
+    fn chain(root: &Path, depth: usize) -> io::Result<()> {
+        let mut dir = open_dir(AT_FDCWD, root)?;
         for _ in 0..depth {
             mkdirat(&dir, "d", Mode::S_IRWXU)?;
             dir = open_dir(&dir, "d")?;

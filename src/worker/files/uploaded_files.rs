@@ -64,8 +64,8 @@ impl AttemptDir {
         if !ends_with_newline(&file)? {
             text.push(b'\n');
         }
-        for sent in files {
-            serde_json::to_writer(&mut text, sent)?;
+        for uploaded in files {
+            serde_json::to_writer(&mut text, uploaded)?;
             text.push(b'\n');
         }
         file.write_all(&text)
@@ -74,9 +74,9 @@ impl AttemptDir {
 
 /// False after an incomplete line.
 fn ends_with_newline(file: &File) -> io::Result<bool> {
-    let Some(last) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
+    let Some(last_offset) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut byte = [0];
-    file.read_exact_at(&mut byte, last)?;
+    file.read_exact_at(&mut byte, last_offset)?;
     Ok(byte == *b"\n")
 }
 

@@ -62,8 +62,8 @@ impl AmdProvider {
         let processes = self.kfd_dir().join("proc");
         processes.is_dir().then(|| {
             let all = list_dir(&processes).into_iter();
-            let using = all.filter(|(_, dir)| read_number(&dir.join(&file)).is_some_and(|bytes| bytes > 0));
-            using.filter_map(|(pid, _)| pid.parse().ok()).map(GpuProcess::from_pid).collect()
+            let in_use = all.filter(|(_, dir)| read_number(&dir.join(&file)).is_some_and(|bytes| bytes > 0));
+            in_use.filter_map(|(pid, _)| pid.parse().ok()).map(GpuProcess::from_pid).collect()
         })
     }
 }
@@ -83,14 +83,14 @@ impl GpuProvider for AmdProvider {
             .map(|card| (self.kfd_node(&card), card))
             .map(|(node, card)| (card, node))
             .collect();
-        let shares = |(card, node): &(DrmCard, Option<KfdNode>)| {
+        let shares_memory = |(card, node): &(DrmCard, Option<KfdNode>)| {
             node.as_ref().is_some_and(|node| node.has_cpu) || is_integrated(card)
         };
         // Integrated graphics count only if there is no other GPU.
-        if !found.iter().all(shares) {
-            found.retain(|one| !shares(one));
+        if !found.iter().all(shares_memory) {
+            found.retain(|entry| !shares_memory(entry));
         }
-        let gpu = |(index, one): (u32, &(DrmCard, Option<KfdNode>))| to_gpu(index, &one.0, shares(one));
+        let gpu = |(index, entry): (u32, &(DrmCard, Option<KfdNode>))| to_gpu(index, &entry.0, shares_memory(entry));
         let gpus: Vec<Gpu> = (0..).zip(&found).map(gpu).collect();
         self.gpus = gpus
             .iter()
@@ -108,9 +108,9 @@ impl GpuProvider for AmdProvider {
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
-        let present = self.gpus.iter().filter(|known| known.card.device_file("vendor").exists());
+        let present = self.gpus.iter().filter(|gpu| gpu.card.device_file("vendor").exists());
         Ok(present
-            .map(|known| GpuSnapshot { reading: read_gpu(known), processes: self.processes(known), faults: Vec::new() })
+            .map(|gpu| GpuSnapshot { reading: read_gpu(gpu), processes: self.processes(gpu), faults: Vec::new() })
             .collect())
     }
 }
@@ -121,8 +121,8 @@ fn is_integrated(card: &DrmCard) -> bool {
     fs::read(card.device_file("gpu_metrics")).is_ok_and(|table| matches!(table.get(2), Some(2 | 3)))
 }
 
-fn to_gpu(index: u32, card: &DrmCard, shared: bool) -> Gpu {
-    let total = read_number(&card.device_file("mem_info_vram_total")).filter(|_| !shared);
+fn to_gpu(index: u32, card: &DrmCard, shares_memory: bool) -> Gpu {
+    let total = read_number(&card.device_file("mem_info_vram_total")).filter(|_| !shares_memory);
     let id = read_text(&card.device_file("device")).unwrap_or_default();
     Gpu {
         index,
@@ -131,7 +131,7 @@ fn to_gpu(index: u32, card: &DrmCard, shared: bool) -> Gpu {
             .map_or_else(|| format!("PCI-{}", card.slot), |id| format!("GPU-{id}")),
         name: read_text(&card.device_file("product_name")).unwrap_or_else(|| format!("AMD GPU {id}")),
         vram_gb: total.map(memory_size_gb),
-        memory_kind: if shared { Some(MemoryKind::Unified) } else { total.map(|_| MemoryKind::Dedicated) },
+        memory_kind: if shares_memory { Some(MemoryKind::Unified) } else { total.map(|_| MemoryKind::Dedicated) },
         part_of: None,
         unavailable: None,
     }
@@ -186,9 +186,9 @@ mod tests {
         assert_eq!(found.gpus[0].name, "AMD Instinct MI210");
         assert_eq!(found.gpus[1].name, "AMD GPU 0x740f");
         assert_eq!((found.gpus[0].vram_gb, found.gpus[0].memory_kind), (Some(64.0), Some(MemoryKind::Dedicated)));
-        let seen = amd.poll()?;
+        let snapshots = amd.poll()?;
         assert_eq!(
-            seen[0].reading,
+            snapshots[0].reading,
             GpuReading {
                 uuid: "GPU-da5b6cd7d5d4b1e1".to_owned(),
                 utilization_percent: Some(87.0),
@@ -203,11 +203,11 @@ mod tests {
             }
         );
         assert_eq!(
-            seen[0].processes.as_ref().map(|users| users.iter().map(|user| user.pid).collect()),
+            snapshots[0].processes.as_ref().map(|users| users.iter().map(|user| user.pid).collect()),
             Some(vec![2_147_483_001])
         );
-        assert_eq!(seen[1].processes, Some(Vec::new()));
-        assert_eq!((seen[1].reading.power_watts, seen[1].reading.clock_mhz), (Some(41.0), None));
+        assert_eq!(snapshots[1].processes, Some(Vec::new()));
+        assert_eq!((snapshots[1].reading.power_watts, snapshots[1].reading.clock_mhz), (Some(41.0), None));
         std::fs::remove_dir_all(root.path().join("sys/class/drm/card2"))?;
         assert_eq!(amd.poll()?.len(), 1);
         Ok(())
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((card[0].vram_gb, card[0].memory_kind), (Some(0.5), Some(MemoryKind::Dedicated)));
         // Otherwise jobs would fail one by one.
         let rejected = AmdProvider { can_open: |_| false, ..AmdProvider::new(root.path()) }.detect();
-        assert!(rejected.is_err_and(|why| why.contains("dev/kfd: add it to the groups render")));
+        assert!(rejected.is_err_and(|error| error.contains("dev/kfd: add it to the groups render")));
         // A container without the device.
         std::fs::remove_file(root.path().join("dev/kfd"))?;
         assert_eq!(AmdProvider::new(root.path()).detect()?, Hardware::cpu_only());

@@ -32,8 +32,8 @@ impl GpuProvider for AppleProvider {
         }
         let mut command = Command::new("system_profiler");
         command.args(["SPDisplaysDataType", "-json"]).stdin(Stdio::null()).stderr(Stdio::null());
-        let printed = command.output().map_err(|error| format!("system_profiler: {error}"))?;
-        parse_profile(&printed.stdout)
+        let output = command.output().map_err(|error| format!("system_profiler: {error}"))?;
+        parse_profile(&output.stdout)
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
@@ -45,11 +45,10 @@ impl GpuProvider for AppleProvider {
     }
 }
 
-fn parse_profile(printed: &[u8]) -> Result<Hardware, String> {
-    let profile: SystemProfile =
-        serde_json::from_slice(printed).map_err(|error| format!("system_profiler: {error}"))?;
-    let own = profile.displays.into_iter().find(|display| display.vendor.ends_with("_Apple"));
-    Ok(own.map_or_else(Hardware::cpu_only, |display| Hardware {
+fn parse_profile(output: &[u8]) -> Result<Hardware, String> {
+    let profile: SystemProfile = serde_json::from_slice(output).map_err(|error| format!("system_profiler: {error}"))?;
+    let apple_display = profile.displays.into_iter().find(|display| display.vendor.ends_with("_Apple"));
+    Ok(apple_display.map_or_else(Hardware::cpu_only, |display| Hardware {
         gpus: vec![single_gpu(display.model)],
         accelerator: "mps".to_owned(),
         ..Hardware::default()

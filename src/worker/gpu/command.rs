@@ -24,11 +24,12 @@ pub fn list(work_dir: &Path) -> Result<u8, FatalError> {
         hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_placeholder(uuid)).collect();
     let holders = attempts_by_gpu(work_dir, &known)?;
     let mut health = GpuHealth::default();
-    let held: BTreeSet<String> = holders.keys().cloned().collect();
-    let broken = health.record(&mark_missing_as_lost(provider.poll(), &known), &held);
+    let reserved: BTreeSet<String> = holders.keys().cloned().collect();
+    let failures = health.record(&mark_missing_as_lost(provider.poll(), &known), &reserved);
     let mut quarantine = Quarantine::open(work_dir, &process::host_boot_id());
-    let now: BTreeMap<String, String> = broken.into_iter().map(|broken| (broken.uuid, broken.detail)).collect();
-    print!("{}", format_table(&hardware, &health, quarantine.entries(), &now, &holders));
+    let failure_details: BTreeMap<String, String> =
+        failures.into_iter().map(|failure| (failure.uuid, failure.detail)).collect();
+    print!("{}", format_table(&hardware, &health, quarantine.entries(), &failure_details, &holders));
     Ok(exit::OK)
 }
 
@@ -69,7 +70,7 @@ fn format_table(
     hardware: &Hardware,
     health: &GpuHealth,
     quarantined: &QuarantineEntries,
-    broken: &BTreeMap<String, String>,
+    failure_details: &BTreeMap<String, String>,
     holders: &BTreeMap<String, String>,
 ) -> String {
     let mut text = String::new();
@@ -79,7 +80,8 @@ fn format_table(
     for gpu in &hardware.gpus {
         let Gpu { index, uuid, name, .. } = gpu;
         let memory = gpu.vram_gb.map_or_else(|| "shared memory".to_owned(), |gb| format!("{gb} GB"));
-        let reason = quarantined.get(uuid).map(|entry| entry.reason.as_str()).or(broken.get(uuid).map(String::as_str));
+        let reason =
+            quarantined.get(uuid).map(|entry| entry.reason.as_str()).or(failure_details.get(uuid).map(String::as_str));
         let state = match (health.unavailable_reason(uuid, reason), holders.get(uuid)) {
             (Some(unavailable), _) if quarantined.contains_key(uuid) => {
                 format!("in quarantine: {}", unavailable.detail)
@@ -96,21 +98,21 @@ fn format_table(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::tests::two;
+    use crate::gpu::tests::two_gpus;
 
     #[test]
     fn each_gpu_is_listed_on_one_line() {
         let mut health = GpuHealth::default();
         health.record(&Ok(Vec::new()), &BTreeSet::new());
         let holders = BTreeMap::from([("GPU-1abc".to_owned(), "j_1 attempt 2".to_owned())]);
-        let broken = BTreeMap::from([("GPU-0abc".to_owned(), "XID 79".to_owned())]);
-        let text = format_table(&two(), &health, &QuarantineEntries::new(), &broken, &holders);
+        let failure_details = BTreeMap::from([("GPU-0abc".to_owned(), "XID 79".to_owned())]);
+        let text = format_table(&two_gpus(), &health, &QuarantineEntries::new(), &failure_details, &holders);
         assert_eq!(
             text,
             "0  GPU-0abc  A100, 80 GB  unavailable: XID 79\n1  GPU-1abc  A100, 80 GB  held by j_1 attempt 2\n"
         );
         assert!(
-            format_table(&Hardware::cpu_only(), &health, &QuarantineEntries::new(), &broken, &holders)
+            format_table(&Hardware::cpu_only(), &health, &QuarantineEntries::new(), &failure_details, &holders)
                 .contains("no GPU")
         );
     }

@@ -34,17 +34,17 @@ pub fn device_files(root: &Path, hardware: &Hardware, granted: &[String]) -> Vec
 }
 
 fn nvidia_files(root: &Path, hardware: &Hardware, gpus: &[&Gpu]) -> Vec<PathBuf> {
-    let described = list_dir(&root.join("proc/driver/nvidia/gpus"));
-    let known: Vec<(String, String)> =
-        described.iter().filter_map(|(_, dir)| parse_minor(&dir.join("information"))).collect();
-    let own = gpus.iter().flat_map(|gpu| {
+    let gpu_dirs = list_dir(&root.join("proc/driver/nvidia/gpus"));
+    let minors: Vec<(String, String)> =
+        gpu_dirs.iter().filter_map(|(_, dir)| parse_minor(&dir.join("information"))).collect();
+    let gpu_files = gpus.iter().flat_map(|gpu| {
         // A MIG partition needs the whole GPU's file, and its own files.
         let device = gpu.part_of.as_ref().unwrap_or(&gpu.uuid);
-        let Some((_, minor)) = known.iter().find(|(uuid, _)| uuid == device) else { return Vec::new() };
-        let part = hardware.parts.get(&gpu.uuid).map(|instances| mig::device_files(root, minor, *instances));
-        [vec![root.join(format!("dev/nvidia{minor}"))], part.unwrap_or_default()].concat()
+        let Some((_, minor)) = minors.iter().find(|(uuid, _)| uuid == device) else { return Vec::new() };
+        let instance_files = hardware.parts.get(&gpu.uuid).map(|instances| mig::device_files(root, minor, *instances));
+        [vec![root.join(format!("dev/nvidia{minor}"))], instance_files.unwrap_or_default()].concat()
     });
-    NVIDIA_CONTROL_FILES.iter().chain(&SHARED_DEVICE_FILES).map(|name| root.join(name)).chain(own).collect()
+    NVIDIA_CONTROL_FILES.iter().chain(&SHARED_DEVICE_FILES).map(|name| root.join(name)).chain(gpu_files).collect()
 }
 
 /// A GPU's UUID and the minor number of its device file, from the driver's description.
@@ -60,13 +60,13 @@ fn parse_minor(information: &Path) -> Option<(String, String)> {
 
 /// The kernel's files of a graphics card: one for display, one for compute.
 fn drm_files(root: &Path, vendor: &str, gpus: &[&Gpu]) -> Vec<PathBuf> {
-    let is_ours = |card: &super::sysfs::DrmCard| {
+    let is_granted = |card: &super::sysfs::DrmCard| {
         let id = read_text(&card.device_file("unique_id"))
             .map_or_else(|| format!("PCI-{}", card.slot), |id| format!("GPU-{id}"));
         gpus.iter().any(|gpu| gpu.uuid == id || gpu.uuid == format!("PCI-{}", card.slot))
     };
-    let own = list_cards(root, vendor).into_iter().filter(is_ours);
-    own.flat_map(|card| list_dir(&card.device_file("drm"))).map(|(name, _)| root.join("dev/dri").join(name)).collect()
+    let cards = list_cards(root, vendor).into_iter().filter(is_granted);
+    cards.flat_map(|card| list_dir(&card.device_file("drm"))).map(|(name, _)| root.join("dev/dri").join(name)).collect()
 }
 
 #[cfg(test)]
@@ -76,14 +76,14 @@ mod tests {
     use super::*;
     use crate::gpu::sysfs::unpack_recorded;
 
-    fn names(root: &Path, accelerator: &str, uuids: &[&str], granted: &[&str]) -> Vec<String> {
+    fn files_by_uuid(root: &Path, accelerator: &str, uuids: &[&str], granted: &[&str]) -> Vec<String> {
         let gpu = |uuid: &&str| Gpu { uuid: (*uuid).to_owned(), ..Gpu::default() };
         let accelerator = accelerator.to_owned();
         let hardware = Hardware { gpus: uuids.iter().map(gpu).collect(), accelerator, ..Hardware::default() };
-        shown(root, &hardware, granted)
+        accessible_files(root, &hardware, granted)
     }
 
-    fn shown(root: &Path, hardware: &Hardware, granted: &[&str]) -> Vec<String> {
+    fn accessible_files(root: &Path, hardware: &Hardware, granted: &[&str]) -> Vec<String> {
         let granted: Vec<String> = granted.iter().map(|uuid| (*uuid).to_owned()).collect();
         let mut found: Vec<_> = device_files(root, hardware, &granted)
             .iter()
@@ -100,7 +100,7 @@ mod tests {
              proc/driver/nvidia/gpus/0000:01:00.0/information = Model:   A\\nGPU UUID:   GPU-a\\nDevice Minor:   1\n\
              proc/driver/nvidia/gpus/0000:02:00.0/information = Model:   A\\nGPU UUID:   GPU-b\\nDevice Minor:   0\n",
         )?;
-        let granted_files = |granted: &[&str]| names(root.path(), "cuda", &["GPU-a", "GPU-b"], granted);
+        let granted_files = |granted: &[&str]| files_by_uuid(root.path(), "cuda", &["GPU-a", "GPU-b"], granted);
         assert_eq!(granted_files(&["GPU-a"]), ["nvidia-uvm", "nvidia1", "nvidiactl"]);
         assert_eq!(granted_files(&["GPU-b", "GPU-a"]), ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]);
         assert!(granted_files(&[]).is_empty() && granted_files(&["GPU-c"]).is_empty());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     /// A GPU with two partitions and a whole one: `GPU-a` has the device file 1.
-    fn parted() -> io::Result<(tempfile::TempDir, Hardware)> {
+    fn partitioned_host() -> io::Result<(tempfile::TempDir, Hardware)> {
         let caps = "proc/driver/nvidia/capabilities/gpu";
         let access =
             |path: &str, minor| format!("{caps}{path}/access = DeviceFileMinor: {minor}\\nDeviceFileMode: 292\n");
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn mig_partition_gets_only_its_own_files() -> io::Result<()> {
-        let (root, hardware) = parted()?;
-        let granted_files = |granted: &[&str]| shown(root.path(), &hardware, granted);
+        let (root, hardware) = partitioned_host()?;
+        let granted_files = |granted: &[&str]| accessible_files(root.path(), &hardware, granted);
         assert_eq!(
             granted_files(&["MIG-1"]),
             ["nvidia-caps/nvidia-cap3", "nvidia-caps/nvidia-cap4", "nvidia1", "nvidiactl"]
@@ -153,12 +153,13 @@ mod tests {
     #[test]
     fn other_vendors_cards_are_accessible_by_their_own_files() -> io::Result<()> {
         let recorded = include_str!("recorded/mi210.txt");
-        let more = "\ndev/dri/card1 = \ndev/dri/renderD128 = \ndev/dri/renderD129 = \n\
+        let card_files = "\ndev/dri/card1 = \ndev/dri/renderD128 = \ndev/dri/renderD129 = \n\
                     sys/class/drm/card1/device/drm/card1/dev = 226:1\nsys/class/drm/card1/device/drm/renderD128/dev = 226:128\n\
                     sys/class/drm/card2/device/drm/renderD129/dev = 226:129\n";
-        let root = unpack_recorded(&format!("{recorded}{more}"))?;
-        let granted_files =
-            |granted: &[&str]| names(root.path(), "rocm", &["GPU-da5b6cd7d5d4b1e1", "PCI-0000:83:00.0"], granted);
+        let root = unpack_recorded(&format!("{recorded}{card_files}"))?;
+        let granted_files = |granted: &[&str]| {
+            files_by_uuid(root.path(), "rocm", &["GPU-da5b6cd7d5d4b1e1", "PCI-0000:83:00.0"], granted)
+        };
         assert_eq!(granted_files(&["GPU-da5b6cd7d5d4b1e1"]), ["dri/card1", "dri/renderD128", "kfd"]);
         assert_eq!(granted_files(&["PCI-0000:83:00.0"]), ["dri/renderD129", "kfd"]);
         assert!(granted_files(&[]).is_empty());

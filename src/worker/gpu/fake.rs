@@ -91,9 +91,9 @@ impl FakeProvider {
 
     fn read(&self) -> Result<FakeGpuFile, String> {
         loop {
-            let why = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
-            let text = std::fs::read_to_string(&self.path).map_err(|error| why(&error))?;
-            let file: FakeGpuFile = serde_json::from_str(&text).map_err(|error| why(&error))?;
+            let describe = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
+            let text = std::fs::read_to_string(&self.path).map_err(|error| describe(&error))?;
+            let file: FakeGpuFile = serde_json::from_str(&text).map_err(|error| describe(&error))?;
             if !file.hang {
                 return file.error.map_or(Ok(FakeGpuFile { error: None, ..file }), Err);
             }
@@ -102,16 +102,16 @@ impl FakeProvider {
     }
 
     fn snapshot(&mut self, gpu: FakeGpu) -> GpuSnapshot {
-        let reported = self.reported_xids.insert(gpu.uuid.clone(), gpu.xids.len()).unwrap_or_default();
-        let xids = gpu.xids.iter().skip(reported).copied().map(GpuFault::Xid);
+        let reported_count = self.reported_xids.insert(gpu.uuid.clone(), gpu.xids.len()).unwrap_or_default();
+        let xids = gpu.xids.iter().skip(reported_count).copied().map(GpuFault::Xid);
         let mut reading = gpu.reading;
         reading.insert("uuid".to_owned(), gpu.uuid.as_str().into());
         let reading = serde_json::from_value(reading.into())
             .unwrap_or_else(|_| GpuReading { uuid: gpu.uuid, ..GpuReading::default() });
-        let user = |process: FakeProcess| GpuProcess { pid: process.pid, name: process.name };
+        let to_process = |process: FakeProcess| GpuProcess { pid: process.pid, name: process.name };
         GpuSnapshot {
             reading,
-            processes: gpu.processes.map(|all| all.into_iter().map(user).collect()),
+            processes: gpu.processes.map(|all| all.into_iter().map(to_process).collect()),
             faults: xids.chain(gpu.lost.map(GpuFault::Lost)).collect(),
         }
     }
@@ -152,15 +152,15 @@ mod tests {
         let temp = tempfile::tempdir()?;
         let path = temp.path().join("gpus.json");
         let mut fake = FakeProvider { path: path.clone(), reported_xids: BTreeMap::new() };
-        assert!(fake.detect().is_err_and(|why| why.contains("gpus.json")));
+        assert!(fake.detect().is_err_and(|error| error.contains("gpus.json")));
         std::fs::write(
             &path,
             r#"{"gpus": [{"uuid": "GPU-1", "name": "X", "reading": {"power_watts": 70.5}, "xids": [79]}]}"#,
         )?;
         assert_eq!(fake.detect()?.gpus[0].name, "X");
-        let seen = fake.poll()?;
-        assert_eq!(seen[0].reading.power_watts, Some(70.5));
-        assert_eq!((&seen[0].processes, &seen[0].faults), (&Some(Vec::new()), &vec![GpuFault::Xid(79)]));
+        let snapshots = fake.poll()?;
+        assert_eq!(snapshots[0].reading.power_watts, Some(70.5));
+        assert_eq!((&snapshots[0].processes, &snapshots[0].faults), (&Some(Vec::new()), &vec![GpuFault::Xid(79)]));
         assert_eq!(fake.poll()?[0].faults, []);
         std::fs::write(&path, r#"{"error": "no driver"}"#)?;
         assert_eq!(fake.poll(), Err("no driver".to_owned()));

@@ -16,7 +16,7 @@ use super::health::{GpuFailure, GpuHealth, GpuPoll, mark_missing_as_lost};
 use super::provider::{self, GpuProcess, GpuProvider};
 use super::quarantine::Quarantine;
 use super::telemetry::{TelemetryBatch, TelemetryBuffer};
-use super::{Hardware, apply_restrictions, gpu_wait, hardware_cache, is_placeholder};
+use super::{Hardware, apply_restrictions, hardware_cache, is_placeholder, late_gpus};
 use crate::config::AgentConfig;
 use crate::{clock, process};
 
@@ -56,7 +56,7 @@ struct MonitorState {
     health: GpuHealth,
     quarantined: BTreeMap<String, String>,
     telemetry: TelemetryBuffer,
-    /// How many attempts hold each GPU.
+    /// How many attempts have reserved each GPU.
     reservations: BTreeMap<String, usize>,
     /// From the last poll.
     readings: BTreeMap<String, GpuReading>,
@@ -70,34 +70,34 @@ impl GpuMonitor {
     /// returned, and no job gets it until the driver responds.
     pub async fn start(config: &AgentConfig) -> (Hardware, Self) {
         let (sender, requests) = channel();
-        let (found, detected) = oneshot::channel();
-        let settled: Arc<OnceLock<(Hardware, Arc<MonitorShared>)>> = Arc::default();
-        let (cell, own) = (Arc::clone(&settled), config.clone());
+        let (done_sender, done) = oneshot::channel();
+        let result: Arc<OnceLock<(Hardware, Arc<MonitorShared>)>> = Arc::default();
+        let (thread_result, thread_config) = (Arc::clone(&result), config.clone());
         let work = move || {
             let (mut provider, mut hardware) = provider::detect_provider();
-            // A driver that is not loaded yet, or was replaced meanwhile, reports no GPUs.
-            while hardware.gpus.is_empty() && hardware_cache::has_cached_gpus(&own) {
+            // A driver that is not loaded yet, or is being replaced, reports no GPUs.
+            while hardware.gpus.is_empty() && hardware_cache::has_cached_gpus(&thread_config) {
                 std::thread::sleep(RETRY_INTERVAL);
                 (provider, hardware) = provider::detect_provider();
             }
-            let hardware = apply_restrictions(hardware, &own.gpu, &own.hostname);
-            let (hardware, shared) = cell.get_or_init(|| {
-                hardware_cache::save(&own.work_dir, &hardware);
-                MonitorShared::new(hardware, &own)
+            let hardware = apply_restrictions(hardware, &thread_config.gpu, &thread_config.hostname);
+            let (hardware, shared) = thread_result.get_or_init(|| {
+                hardware_cache::save(&thread_config.work_dir, &hardware);
+                MonitorShared::new(hardware, &thread_config)
             });
-            // The receiver is gone if detection took too long.
-            let _ = found.send(());
+            // The receiver was dropped if detection took too long.
+            let _ = done_sender.send(());
             if !shared.known_uuids.is_empty() {
                 run(provider, shared, &requests);
-            } else if gpu_wait::can_appear(hardware, &own) {
-                gpu_wait::wait_for_gpus(&own, &requests, || shared.gpus_added.notify_one());
+            } else if late_gpus::may_appear_later(hardware, &thread_config) {
+                late_gpus::wait_for_gpus(&thread_config, &requests, || shared.gpus_added.notify_one());
             }
         };
         match std::thread::Builder::new().name("gpus".to_owned()).stack_size(STACK_BYTES).spawn(work) {
-            Ok(_) => drop(tokio::time::timeout(STARTUP_TIMEOUT, detected).await),
+            Ok(_) => drop(tokio::time::timeout(STARTUP_TIMEOUT, done).await),
             Err(error) => tracing::error!("cannot start the GPU monitor: {error}"),
         }
-        let (hardware, shared) = settled.get_or_init(|| {
+        let (hardware, shared) = result.get_or_init(|| {
             let (hardware, shared) = MonitorShared::new(hardware_cache::load(&config.work_dir), config);
             let count = hardware.gpus.len();
             tracing::error!("the GPU driver does not respond; the {count} known GPU(s) are unavailable until it does");
@@ -110,8 +110,8 @@ impl GpuMonitor {
     /// The GPUs with their current availability.
     pub fn with_availability(&self, gpus: &[Gpu]) -> Vec<Gpu> {
         let state = self.shared.state();
-        let marked = |gpu: &Gpu| Gpu { unavailable: state.unavailable.get(&gpu.uuid).cloned(), ..gpu.clone() };
-        gpus.iter().map(marked).collect()
+        let with_reason = |gpu: &Gpu| Gpu { unavailable: state.unavailable.get(&gpu.uuid).cloned(), ..gpu.clone() };
+        gpus.iter().map(with_reason).collect()
     }
 
     /// What the next heartbeat reports. The first call after a driver stopped responding includes that.
@@ -155,9 +155,9 @@ impl GpuMonitor {
 
     /// Polls now. `None` if no thread is polling.
     pub(super) async fn poll_now(&self) -> Option<GpuPoll> {
-        let (answer, polled) = oneshot::channel();
-        self.poll_requests.send(answer).ok()?;
-        polled.await.ok()
+        let (sender, receiver) = oneshot::channel();
+        self.poll_requests.send(sender).ok()?;
+        receiver.await.ok()
     }
 
     /// Why a GPU is in quarantine.
@@ -205,7 +205,8 @@ impl MonitorShared {
     /// Before the first poll.
     fn new(hardware: Hardware, config: &AgentConfig) -> (Hardware, Arc<Self>) {
         let quarantine = Quarantine::open(&config.work_dir, &process::host_boot_id());
-        let known = hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_placeholder(uuid)).collect();
+        let known_uuids =
+            hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_placeholder(uuid)).collect();
         let state = MonitorState {
             health: GpuHealth::default(),
             quarantined: BTreeMap::new(),
@@ -217,7 +218,7 @@ impl MonitorShared {
             is_unresponsive: false,
         };
         let (state, quarantine) = (Mutex::new(state), Mutex::new(quarantine));
-        let shared = Self { known_uuids: known, state, quarantine, changed: Notify::new(), gpus_added: Notify::new() };
+        let shared = Self { known_uuids, state, quarantine, changed: Notify::new(), gpus_added: Notify::new() };
         // The first registration must report what an earlier agent knew.
         shared.sync_quarantine(&[], clock::now(), false);
         (hardware, Arc::new(shared))
@@ -231,22 +232,23 @@ impl MonitorShared {
         self.state().reservations.keys().cloned().collect()
     }
 
-    /// Records a poll during which the GPUs `held` were reserved.
-    fn record(&self, poll: &GpuPoll, mut held: BTreeSet<String>, now: Timestamp, is_moment: bool) {
-        let broken = {
+    /// Records a poll during which the GPUs `reserved` were reserved.
+    fn record(&self, poll: &GpuPoll, mut reserved: BTreeSet<String>, now: Timestamp, is_periodic: bool) {
+        let failures = {
             let mut state = self.state();
-            // An attempt that has ended meanwhile may still be in the poll.
-            held.extend(state.reservations.keys().cloned());
+            // An attempt that started during the poll may already use its GPUs.
+            reserved.extend(state.reservations.keys().cloned());
             if state.is_unresponsive {
                 tracing::info!("the GPU driver responds again");
             }
             state.is_unresponsive = false;
             state.last_poll = Instant::now();
-            let readings = poll.iter().flatten().map(|seen| (seen.reading.uuid.clone(), seen.reading.clone()));
+            let readings =
+                poll.iter().flatten().map(|snapshot| (snapshot.reading.uuid.clone(), snapshot.reading.clone()));
             state.readings = readings.collect();
-            state.health.record(poll, &held)
+            state.health.record(poll, &reserved)
         };
-        self.sync_quarantine(&broken, now, is_moment);
+        self.sync_quarantine(&failures, now, is_periodic);
     }
 
     /// Records that no poll has finished for this long: the state of all GPUs is unknown.
@@ -260,23 +262,23 @@ impl MonitorShared {
     }
 
     /// Saves failures, and reads which GPUs a user has released.
-    fn sync_quarantine(&self, failures: &[GpuFailure], now: Timestamp, is_moment: bool) {
+    fn sync_quarantine(&self, failures: &[GpuFailure], now: Timestamp, is_periodic: bool) {
         let quarantined = {
             let mut quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
-            for broken in failures {
-                if let Err(error) = quarantine.add(broken, now) {
-                    tracing::error!("cannot record the quarantine of {}: {error}", broken.uuid);
+            for failure in failures {
+                if let Err(error) = quarantine.add(failure, now) {
+                    tracing::error!("cannot record the quarantine of {}: {error}", failure.uuid);
                 }
             }
             quarantine.entries().iter().map(|(uuid, entry)| (uuid.clone(), entry.reason.clone())).collect()
         };
         let mut state = self.state();
         state.quarantined = quarantined;
-        self.refresh_unavailable(&mut state, now, is_moment);
+        self.refresh_unavailable(&mut state, now, is_periodic);
     }
 
     /// Updates which GPUs are unavailable, and notifies about changes.
-    fn refresh_unavailable(&self, state: &mut MonitorState, now: Timestamp, is_moment: bool) {
+    fn refresh_unavailable(&self, state: &mut MonitorState, now: Timestamp, is_periodic: bool) {
         let unavailable: BTreeMap<String, Unavailable> = self
             .known_uuids
             .iter()
@@ -287,7 +289,7 @@ impl MonitorShared {
             .collect();
         let changed = unavailable != state.unavailable;
         state.unavailable = unavailable;
-        if is_moment || changed {
+        if is_periodic || changed {
             let reading = |uuid: &String| GpuReading {
                 uuid: uuid.clone(),
                 unavailable: state.unavailable.get(uuid).cloned(),
@@ -302,7 +304,7 @@ impl MonitorShared {
     }
 }
 
-/// Polls immediately, then periodically and on request, until all senders are gone.
+/// Polls immediately, then periodically and on request, until all senders are dropped.
 fn run(mut provider: Box<dyn GpuProvider>, shared: &MonitorShared, requests: &Receiver<oneshot::Sender<GpuPoll>>) {
     let mut next = Instant::now();
     loop {
@@ -311,11 +313,11 @@ fn run(mut provider: Box<dyn GpuProvider>, shared: &MonitorShared, requests: &Re
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let held = shared.reserved_uuids();
+        let reserved = shared.reserved_uuids();
         let poll = mark_missing_as_lost(provider.poll(), &shared.known_uuids);
-        shared.record(&poll, held, clock::now(), request.is_none());
+        shared.record(&poll, reserved, clock::now(), request.is_none());
         match request {
-            // The receiver may be gone.
+            // The receiver may have been dropped.
             Some(request) => drop(request.send(poll)),
             None => next = Instant::now() + POLL_INTERVAL,
         }

@@ -11,18 +11,18 @@ use crate::files::write_atomic;
 const FILE: &str = "gpus.json";
 
 pub fn save(work_dir: &Path, hardware: &Hardware) {
-    let written = serde_json::to_vec_pretty(hardware)
+    let result = serde_json::to_vec_pretty(hardware)
         .map_err(std::io::Error::from)
         .and_then(|text| write_atomic(&work_dir.join(FILE), &text, false));
-    if let Err(error) = written {
+    if let Err(error) = result {
         tracing::warn!("cannot save the detected GPUs: {error}");
     }
 }
 
 /// Whether there were real GPUs, and no flag overrides them.
 pub fn has_cached_gpus(config: &AgentConfig) -> bool {
-    let found = |gpu: &Gpu| !is_placeholder(&gpu.uuid);
-    config.gpu.count != Some(0) && load(&config.work_dir).gpus.iter().any(found)
+    let is_real = |gpu: &Gpu| !is_placeholder(&gpu.uuid);
+    config.gpu.count != Some(0) && load(&config.work_dir).gpus.iter().any(is_real)
 }
 
 /// The stored hardware; none at the first start.

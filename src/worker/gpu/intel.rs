@@ -60,7 +60,7 @@ impl GpuProvider for IntelProvider {
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
         let present = self.gpus.iter().filter(|(_, card)| card.device_file("vendor").exists());
-        let mut seen = Vec::new();
+        let mut snapshots = Vec::new();
         for known in present {
             let now = energy_microjoules(&known.1).map(|used| (used, Instant::now()));
             let before = self.energy_uj.get(&known.0).copied();
@@ -70,9 +70,9 @@ impl GpuProvider for IntelProvider {
             };
             self.energy_uj.extend(now.map(|now| (known.0.clone(), now)));
             // The driver does not report processes.
-            seen.push(GpuSnapshot { reading, processes: None, faults: Vec::new() });
+            snapshots.push(GpuSnapshot { reading, processes: None, faults: Vec::new() });
         }
-        Ok(seen)
+        Ok(snapshots)
     }
 }
 
@@ -143,18 +143,18 @@ mod tests {
         assert_eq!((found.accelerator.as_str(), found.driver.as_deref()), ("xpu", Some("xe")));
         let sizes: Vec<_> = found.gpus.iter().map(|gpu| (gpu.uuid.as_str(), gpu.vram_gb)).collect();
         assert_eq!(sizes, [("PCI-0000:03:00.0", Some(12.0)), ("PCI-0000:07:00.0", None)]);
-        let seen = intel.poll()?;
-        let reading = &seen[0].reading;
+        let snapshots = intel.poll()?;
+        let reading = &snapshots[0].reading;
         assert_eq!((reading.temperature_celsius, reading.power_limit_watts), (Some(54.0), Some(190.0)));
         assert_eq!((reading.clock_mhz, reading.utilization_percent), (Some(2850), None));
-        assert_eq!((&seen[0].processes, seen[1].reading.clock_mhz), (&None, Some(2400)));
+        assert_eq!((&snapshots[0].processes, snapshots[1].reading.clock_mhz), (&None, Some(2400)));
         Ok(())
     }
 
     #[test]
     fn power_is_the_average_between_two_polls() -> Result<(), Box<dyn std::error::Error>> {
-        let begun = Instant::now();
-        let at = |micro, seconds| (micro, begun + std::time::Duration::from_secs(seconds));
+        let start = Instant::now();
+        let at = |micro, seconds| (micro, start + std::time::Duration::from_secs(seconds));
         assert_eq!(average_watts(at(5_000_000, 0), at(755_000_000, 5)), Some(150.0));
         assert_eq!((average_watts(at(9, 0), at(5, 5)), average_watts(at(5, 0), at(9, 0))), (None, None));
         let root = unpack_recorded(include_str!("recorded/arc.txt"))?;
@@ -181,7 +181,7 @@ mod tests {
         let rejected =
             IntelProvider { can_open: |node| !node.ends_with("renderD130"), ..IntelProvider::new(root.path()) }
                 .detect();
-        assert!(rejected.is_err_and(|why| why.contains("dev/dri/renderD130: add it to the groups render")));
+        assert!(rejected.is_err_and(|error| error.contains("dev/dri/renderD130: add it to the groups render")));
         for card in ["card1", "card2"] {
             std::fs::remove_dir_all(root.path().join("sys/class/drm").join(card))?;
         }

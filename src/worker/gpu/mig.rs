@@ -84,8 +84,8 @@ fn xml_element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 /// The files that give access to a partition's instances; `minor` is the number of its GPU's device file.
 pub fn device_files(root: &Path, minor: &str, instances: MigInstances) -> Vec<PathBuf> {
-    let own = root.join(format!("proc/driver/nvidia/capabilities/gpu{minor}/mig/gi{}", instances.gpu));
-    let access = [own.join("access"), own.join(format!("ci{}/access", instances.compute))];
+    let instance_dir = root.join(format!("proc/driver/nvidia/capabilities/gpu{minor}/mig/gi{}", instances.gpu));
+    let access = [instance_dir.join("access"), instance_dir.join(format!("ci{}/access", instances.compute))];
     let number = |file: &PathBuf| {
         let text = read_text(file)?;
         let value = text.lines().find_map(|line| line.strip_prefix("DeviceFileMinor:"))?;

@@ -10,11 +10,11 @@ pub mod command;
 mod devices;
 mod fake;
 mod gpu_monitor;
-mod gpu_wait;
 mod hardware_cache;
 mod health;
 mod intel;
 mod job_checks;
+mod late_gpus;
 mod mig;
 mod nvml;
 mod provider;
@@ -31,7 +31,7 @@ use app::protocol::gpu::{Gpu, GpuInfo};
 use serde::{Deserialize, Serialize};
 
 pub use gpu_monitor::{GpuMonitor, GpuReservation};
-pub use gpu_wait::forward_added_gpus;
+pub use late_gpus::forward_added_gpus;
 
 use crate::config::GpuOverrides;
 
@@ -88,8 +88,8 @@ pub fn detect(overrides: &GpuOverrides, host: &str) -> Hardware {
 
 /// Applies the agent's own environment variables and the overrides.
 fn apply_restrictions(found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
-    let shown = visibility::filter_visible(found, |name| std::env::var(name).ok());
-    apply_overrides(shown, overrides, host)
+    let visible = visibility::filter_visible(found, |name| std::env::var(name).ok());
+    apply_overrides(visible, overrides, host)
 }
 
 const PLACEHOLDER_INFIX: &str = "-gpu-";
@@ -130,7 +130,7 @@ fn apply_overrides(mut found: Hardware, overrides: &GpuOverrides, host: &str) ->
 mod tests {
     use super::*;
 
-    pub fn two() -> Hardware {
+    pub fn two_gpus() -> Hardware {
         let gpu = |index: u32| Gpu {
             index,
             uuid: format!("GPU-{index}abc"),
@@ -148,16 +148,17 @@ mod tests {
 
     #[test]
     fn overrides_win_over_detection() {
-        assert_eq!(apply_overrides(two(), &GpuOverrides::default(), "h"), two());
-        let three = GpuOverrides { count: Some(3), vram_gb: Some(24.0), ..GpuOverrides::default() };
-        let actual = apply_overrides(two(), &three, "h");
+        assert_eq!(apply_overrides(two_gpus(), &GpuOverrides::default(), "h"), two_gpus());
+        let three_gpus = GpuOverrides { count: Some(3), vram_gb: Some(24.0), ..GpuOverrides::default() };
+        let actual = apply_overrides(two_gpus(), &three_gpus, "h");
         assert_eq!(uuids(&actual), ["GPU-0abc", "GPU-1abc", "h-gpu-2"]);
         assert!(actual.gpus.iter().all(|gpu| gpu.vram_gb == Some(24.0)));
-        let none = apply_overrides(two(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
-        assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
-        let rocm = Hardware { accelerator: "rocm".to_owned(), ..two() };
-        let one = GpuOverrides { count: Some(1), ..GpuOverrides::default() };
-        assert_eq!(apply_overrides(rocm, &one, "h").accelerator, "rocm");
-        assert_eq!(apply_overrides(Hardware::cpu_only(), &one, "h").accelerator, "cuda");
+        let without_gpus =
+            apply_overrides(two_gpus(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
+        assert_eq!((without_gpus.gpus.len(), without_gpus.accelerator.as_str()), (0, "cpu"));
+        let rocm = Hardware { accelerator: "rocm".to_owned(), ..two_gpus() };
+        let one_gpu = GpuOverrides { count: Some(1), ..GpuOverrides::default() };
+        assert_eq!(apply_overrides(rocm, &one_gpu, "h").accelerator, "rocm");
+        assert_eq!(apply_overrides(Hardware::cpu_only(), &one_gpu, "h").accelerator, "cuda");
     }
 }

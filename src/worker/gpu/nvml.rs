@@ -57,13 +57,13 @@ impl NvidiaProvider {
 
     /// Reads every known GPU separately: a broken one does not hide the others.
     fn read_all(&mut self) -> Result<Vec<Result<GpuSnapshot, NvmlError>>, String> {
-        let known = self.devices.clone();
+        let devices = self.devices.clone();
         let session = self.session().map_err(|error| error.to_string())?;
         if session.xids.is_none() {
-            let devices = known.iter().map(|known| known.device_uuid().to_owned()).collect();
+            let devices = devices.iter().map(|device| device.device_uuid().to_owned()).collect();
             session.xids = Some(XidListener::start(&session.nvml, devices));
         }
-        Ok(known.iter().map(|known| reading::read_gpu(&session.nvml, known)).collect())
+        Ok(devices.iter().map(|device| reading::read_gpu(&session.nvml, device)).collect())
     }
 }
 
@@ -98,33 +98,33 @@ impl GpuProvider for NvidiaProvider {
     }
 
     fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
-        let mut read = self.read_all()?;
-        let stale = |(known, read): (&NvmlDevice, &Result<GpuSnapshot, NvmlError>)| {
-            read.as_ref().is_err_and(|error| !is_lost(error)) && !self.unrecoverable.contains(&known.uuid)
+        let mut result = self.read_all()?;
+        let is_stale = |(device, result): (&NvmlDevice, &Result<GpuSnapshot, NvmlError>)| {
+            result.as_ref().is_err_and(|error| !is_lost(error)) && !self.unrecoverable.contains(&device.uuid)
         };
-        if self.devices.iter().zip(&read).any(stale) {
+        if self.devices.iter().zip(&result).any(is_stale) {
             // Perhaps another driver was installed: then the loaded library can no longer reach it.
             tracing::warn!("NVML no longer finds its GPUs; reloading it");
             self.session = None;
-            read = self.read_all()?;
+            result = self.read_all()?;
         }
         let xids = self.session.iter().filter_map(|session| session.xids.as_ref()).flat_map(XidListener::drain);
         let xids: Vec<(String, u64)> = xids.collect();
-        let mut seen = Vec::new();
-        for (known, read) in self.devices.iter().zip(read) {
-            if read.is_ok() {
-                self.unrecoverable.remove(&known.uuid);
+        let mut snapshots = Vec::new();
+        for (device, result) in self.devices.iter().zip(result) {
+            if result.is_ok() {
+                self.unrecoverable.remove(&device.uuid);
             }
-            let mut gpu = read.unwrap_or_else(|error| {
-                self.unrecoverable.insert(known.uuid.clone());
-                let reading = GpuReading { uuid: known.uuid.clone(), ..GpuReading::default() };
+            let mut gpu = result.unwrap_or_else(|error| {
+                self.unrecoverable.insert(device.uuid.clone());
+                let reading = GpuReading { uuid: device.uuid.clone(), ..GpuReading::default() };
                 GpuSnapshot { reading, processes: None, faults: vec![GpuFault::Lost(error.to_string())] }
             });
-            let own = xids.iter().filter(|(device, _)| device == known.device_uuid());
-            gpu.faults.extend(own.map(|(_, xid)| GpuFault::Xid(*xid)));
-            seen.push(gpu);
+            let gpu_xids = xids.iter().filter(|(device_uuid, _)| device_uuid == device.device_uuid());
+            gpu.faults.extend(gpu_xids.map(|(_, xid)| GpuFault::Xid(*xid)));
+            snapshots.push(gpu);
         }
-        Ok(seen)
+        Ok(snapshots)
     }
 }
 
@@ -139,9 +139,10 @@ fn is_lost(error: &NvmlError) -> bool {
 fn add_device(device: &Device, gpus: &mut Vec<Gpu>, parts: &mut Vec<MigDevice>) {
     // A partitioned GPU cannot be used as a whole, and CUDA identifies its partitions by their own IDs.
     let device_uuid = device.uuid().ok();
-    let most = device.mig_device_count().unwrap_or(0);
+    let max_partitions = device.mig_device_count().unwrap_or(0);
     let before = gpus.len();
-    for (index, part) in (0..most).filter_map(|index| Some((index, device.mig_device_by_index(index).ok()?))) {
+    for (index, part) in (0..max_partitions).filter_map(|index| Some((index, device.mig_device_by_index(index).ok()?)))
+    {
         push_gpu(&part, device_uuid.clone(), gpus);
         let uuids = part.uuid().ok().zip(device_uuid.clone());
         parts.extend(uuids.map(|(uuid, parent_uuid)| MigDevice { uuid, parent_uuid, index }));

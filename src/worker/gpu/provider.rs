@@ -78,13 +78,13 @@ pub enum GpuFault {
 ///
 /// A job has one kind of accelerator, and so has a worker.
 pub fn detect_provider() -> (Box<dyn GpuProvider>, Hardware) {
-    detect_provider_with(|kind, why| tracing::warn!("cannot use {kind} GPUs: {why}"))
+    detect_provider_with(|kind, error| tracing::warn!("cannot use {kind} GPUs: {error}"))
 }
 
 /// The same; calls `report_failure` for kinds that cannot be used.
 pub fn detect_provider_with(report_failure: impl Fn(&str, &str)) -> (Box<dyn GpuProvider>, Hardware) {
     let kinds: Vec<(&str, Box<dyn GpuProvider>)> = match fake::FakeProvider::from_environment() {
-        Some(fake) => vec![("made-up", Box::new(fake))],
+        Some(fake) => vec![("simulated", Box::new(fake))],
         None => vec![
             ("NVIDIA", Box::new(nvml::NvidiaProvider::default())),
             ("AMD", Box::new(amd::AmdProvider::new("/"))),
@@ -96,7 +96,7 @@ pub fn detect_provider_with(report_failure: impl Fn(&str, &str)) -> (Box<dyn Gpu
         match provider.detect() {
             Ok(found) if !found.gpus.is_empty() => return (provider, found),
             Ok(_) => {}
-            Err(why) => report_failure(kind, &why),
+            Err(error) => report_failure(kind, &error),
         }
     }
     (Box::new(NoGpuProvider), Hardware::cpu_only())

@@ -1,5 +1,5 @@
-//! GPUs that stay unavailable until the host is rebooted or a user releases them: `quarantine.json` in the work directory,
-//! so that it survives restarts and upgrades of the agent.
+//! GPUs that stay unavailable until the host is rebooted or a user releases them: `quarantine.json` in the work
+//! directory, so that it survives restarts and upgrades of the agent.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -51,7 +51,7 @@ impl Quarantine {
     /// The entries of this boot, as the file says now.
     pub fn entries(&mut self) -> &QuarantineEntries {
         let version = fs::metadata(&self.path).and_then(|meta| Ok((meta.ino(), meta.modified()?))).ok();
-        if self.cached.as_ref().is_none_or(|(known, _)| *known != version) {
+        if self.cached.as_ref().is_none_or(|(cached_version, _)| *cached_version != version) {
             let mut entries = self.read().unwrap_or_else(|error| {
                 tracing::error!("cannot read {}, so no GPU is in quarantine: {error}", self.path.display());
                 QuarantineEntries::new()
@@ -72,14 +72,14 @@ impl Quarantine {
         }
         let entry = QuarantineEntry { reason: failure.detail.clone(), since: now, boot: self.boot_id.clone() };
         tracing::error!("{} is in quarantine: {}", failure.uuid, failure.detail);
-        let written = self.update(|entries| {
+        let result = self.update(|entries| {
             entries.insert(failure.uuid.clone(), entry.clone());
         });
-        if written.is_err() {
+        if result.is_err() {
             self.entries();
             self.cached.get_or_insert_default().1.insert(failure.uuid.clone(), entry);
         }
-        written
+        result
     }
 
     /// Releases a GPU. Returns whether it was in quarantine.
@@ -87,9 +87,9 @@ impl Quarantine {
     /// # Errors
     /// On an I/O error.
     pub fn release(&mut self, uuid: &str) -> io::Result<bool> {
-        let mut was_in = false;
-        self.update(|entries| was_in = entries.remove(uuid).is_some())?;
-        Ok(was_in)
+        let mut was_quarantined = false;
+        self.update(|entries| was_quarantined = entries.remove(uuid).is_some())?;
+        Ok(was_quarantined)
     }
 
     fn update(&mut self, change: impl FnOnce(&mut QuarantineEntries)) -> io::Result<()> {
@@ -119,11 +119,11 @@ mod tests {
     #[test]
     fn quarantine_lasts_until_reboot_or_release() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
-        let broken = |uuid: &str, detail: &str| GpuFailure { uuid: uuid.to_owned(), detail: detail.to_owned() };
+        let failure = |uuid: &str, detail: &str| GpuFailure { uuid: uuid.to_owned(), detail: detail.to_owned() };
         let mut agent = Quarantine::open(temp.path(), "boot-1/77");
-        agent.add(&broken("GPU-1", "XID 79"), Timestamp(5))?;
-        agent.add(&broken("GPU-1", "something later"), Timestamp(6))?;
-        agent.add(&broken("GPU-2", "XID 48"), Timestamp(7))?;
+        agent.add(&failure("GPU-1", "XID 79"), Timestamp(5))?;
+        agent.add(&failure("GPU-1", "something later"), Timestamp(6))?;
+        agent.add(&failure("GPU-2", "XID 48"), Timestamp(7))?;
         // Another start of the container, in the same boot.
         let mut next = Quarantine::open(temp.path(), "boot-1/99");
         let reasons: Vec<_> =
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     fn changes_by_another_process_are_seen_immediately() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
-        let broken = GpuFailure { uuid: "GPU-1".to_owned(), detail: "XID 48".to_owned() };
+        let failure = GpuFailure { uuid: "GPU-1".to_owned(), detail: "XID 48".to_owned() };
         let (mut agent, mut doctor) = (Quarantine::open(temp.path(), "b/1"), Quarantine::open(temp.path(), "b/1"));
         // Within one tick of the kernel's clock for file times.
         for round in 0..30 {
-            agent.add(&broken, Timestamp(round))?;
+            agent.add(&failure, Timestamp(round))?;
             assert!(agent.entries().contains_key("GPU-1"), "round {round}");
             assert!(doctor.release("GPU-1")?);
             assert!(agent.entries().is_empty(), "round {round}");
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn write_error_does_not_end_the_quarantine() {
         let mut quarantine = Quarantine::open(Path::new("/does/not/exist"), "b/1");
-        let broken = GpuFailure { uuid: "GPU-1".to_owned(), detail: "XID 79".to_owned() };
-        assert!(quarantine.add(&broken, Timestamp(5)).is_err());
+        let failure = GpuFailure { uuid: "GPU-1".to_owned(), detail: "XID 79".to_owned() };
+        assert!(quarantine.add(&failure, Timestamp(5)).is_err());
         assert!(quarantine.entries().contains_key("GPU-1"));
     }
 }

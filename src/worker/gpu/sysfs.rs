@@ -58,7 +58,7 @@ pub fn list_cards(root: &Path, vendor: &str) -> Vec<DrmCard> {
             Some(DrmCard { dir, slot })
         })
         .collect();
-    cards.sort_by(|one, other| one.slot.cmp(&other.slot));
+    cards.sort_by(|a, b| a.slot.cmp(&b.slot));
     cards
 }
 
@@ -88,10 +88,10 @@ pub fn read_scaled(path: &Path, per_unit: f64) -> Option<f64> {
 }
 
 /// The number after this word at the start of a line.
-pub fn number_after(text: &str, wanted: &str) -> Option<u64> {
+pub fn number_after(text: &str, word: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (name, value) = line.trim().split_once([' ', ':'])?;
-        (name == wanted).then(|| value.trim().parse().ok())?
+        (name == word).then(|| value.trim().parse().ok())?
     })
 }
 

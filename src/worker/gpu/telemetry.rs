@@ -24,8 +24,8 @@ pub struct TelemetryBatch {
 }
 
 impl TelemetryBuffer {
-    pub fn push(&mut self, moment: GpuTelemetry) {
-        self.pending.push_back((self.next, moment));
+    pub fn push(&mut self, sample: GpuTelemetry) {
+        self.pending.push_back((self.next, sample));
         self.next += 1;
         if self.pending.len() > MAX_SAMPLES {
             self.pending.pop_front();
@@ -34,7 +34,7 @@ impl TelemetryBuffer {
 
     /// All pending samples.
     pub fn batch(&self) -> TelemetryBatch {
-        TelemetryBatch { samples: self.pending.iter().map(|(_, moment)| moment.clone()).collect(), end: self.next }
+        TelemetryBatch { samples: self.pending.iter().map(|(_, sample)| sample.clone()).collect(), end: self.next }
     }
 
     /// Removes an acknowledged batch.
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn newest_samples_wait_for_acknowledgement() {
         let mut telemetry = TelemetryBuffer::default();
-        let times = |batch: &TelemetryBatch| batch.samples.iter().map(|moment| moment.at.0).collect::<Vec<_>>();
+        let times = |batch: &TelemetryBatch| batch.samples.iter().map(|sample| sample.at.0).collect::<Vec<_>>();
         for at in 0..15 {
             telemetry.push(GpuTelemetry { at: Timestamp(at), gpus: Vec::new() });
         }

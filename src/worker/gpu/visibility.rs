@@ -22,10 +22,10 @@ pub fn filter_visible(mut found: Hardware, variable: impl Fn(&str) -> Option<Str
     let had_gpus = !found.gpus.is_empty();
     for list in lists.into_iter().flatten() {
         let mut visible = Vec::new();
-        for wanted in list.split(',').map(str::trim) {
-            let index = wanted.parse::<usize>().ok();
+        for entry in list.split(',').map(str::trim) {
+            let index = entry.parse::<usize>().ok();
             let matches =
-                |(at, uuid): (usize, &str)| Some(at) == index || (wanted.len() >= 5 && uuid.starts_with(wanted));
+                |(at, uuid): (usize, &str)| Some(at) == index || (entry.len() >= 5 && uuid.starts_with(entry));
             let at = (0..found.gpus.len()).find(|at| matches((*at, &found.gpus[*at].uuid)));
             // As in CUDA, the first unknown one ends the list.
             let Some(at) = at else { break };
@@ -53,10 +53,10 @@ pub fn visibility_env(hardware: &Hardware, granted: &[String]) -> Vec<(&'static 
     let by_id = list(&|uuid| if is_placeholder(uuid) { number(uuid) } else { uuid.clone() });
     match hardware.accelerator.as_str() {
         "rocm" => {
-            let shown = list(&|uuid| if uuid.starts_with("GPU-") { uuid.clone() } else { number(uuid) });
-            // Those above it count what it has left, and must agree.
-            let counted = (0..granted.len()).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
-            vec![(ROCR, shown), (HIP, counted.clone()), (CUDA, counted)]
+            let visible = list(&|uuid| if uuid.starts_with("GPU-") { uuid.clone() } else { number(uuid) });
+            // HIP and CUDA number only the GPUs that ROCR leaves, so both lists are the same.
+            let numbers = (0..granted.len()).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
+            vec![(ROCR, visible), (HIP, numbers.clone()), (CUDA, numbers)]
         }
         "xpu" => vec![(LEVEL_ZERO, list(&number)), (CUDA, by_id)],
         _ => vec![(CUDA, by_id)],
@@ -66,50 +66,50 @@ pub fn visibility_env(hardware: &Hardware, granted: &[String]) -> Vec<(&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::tests::{two, uuids};
+    use crate::gpu::tests::{two_gpus, uuids};
 
-    fn shown(accelerator: &str, set: &[(&str, &str)]) -> Hardware {
-        let found = Hardware { accelerator: accelerator.to_owned(), ..two() };
+    fn visible_gpus(accelerator: &str, set: &[(&str, &str)]) -> Hardware {
+        let found = Hardware { accelerator: accelerator.to_owned(), ..two_gpus() };
         filter_visible(found, |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
     fn agents_own_device_restriction_applies() {
-        let cuda = |list: &str| shown("cuda", &[(CUDA, list)]);
+        let cuda = |list: &str| visible_gpus("cuda", &[(CUDA, list)]);
         assert_eq!(uuids(&cuda("1")), ["GPU-1abc"]);
         assert_eq!(uuids(&cuda("GPU-1a,0")), ["GPU-1abc", "GPU-0abc"]);
         assert_eq!(uuids(&cuda("0,9,1")), ["GPU-0abc"]);
         let none = cuda("");
         assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
-        assert_eq!(shown("cuda", &[(HIP, "1")]), two());
+        assert_eq!(visible_gpus("cuda", &[(HIP, "1")]), two_gpus());
     }
 
     #[test]
     fn other_vendors_use_their_own_variables() {
-        assert_eq!(uuids(&shown("rocm", &[(ROCR, "1")])), ["GPU-1abc"]);
-        assert_eq!(uuids(&shown("rocm", &[(ROCR, "GPU-1abc,0"), (HIP, "1")])), ["GPU-0abc"]);
-        assert_eq!(uuids(&shown("rocm", &[(CUDA, "1")])), ["GPU-1abc"]);
-        assert_eq!(uuids(&shown("xpu", &[(LEVEL_ZERO, "1.0")])), ["GPU-1abc"]);
-        assert_eq!(uuids(&shown("mps", &[(CUDA, "")])), ["GPU-0abc", "GPU-1abc"]);
+        assert_eq!(uuids(&visible_gpus("rocm", &[(ROCR, "1")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&visible_gpus("rocm", &[(ROCR, "GPU-1abc,0"), (HIP, "1")])), ["GPU-0abc"]);
+        assert_eq!(uuids(&visible_gpus("rocm", &[(CUDA, "1")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&visible_gpus("xpu", &[(LEVEL_ZERO, "1.0")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&visible_gpus("mps", &[(CUDA, "")])), ["GPU-0abc", "GPU-1abc"]);
     }
 
     #[test]
     fn trainer_sees_only_granted_gpus() {
         let environment = |accelerator: &str, granted: &[&str]| {
-            let hardware = Hardware { accelerator: accelerator.to_owned(), ..two() };
+            let hardware = Hardware { accelerator: accelerator.to_owned(), ..two_gpus() };
             let granted: Vec<String> = granted.iter().map(|uuid| (*uuid).to_owned()).collect();
             visibility_env(&hardware, &granted)
         };
-        let is = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+        let expected = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
             pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
         };
         assert_eq!(environment("cuda", &[]), []);
-        assert_eq!(environment("cuda", &["GPU-1abc", "GPU-0abc"]), is(&[(CUDA, "GPU-1abc,GPU-0abc")]));
-        assert_eq!(environment("rocm", &["GPU-1abc"]), is(&[(ROCR, "GPU-1abc"), (HIP, "0"), (CUDA, "0")]));
-        assert_eq!(environment("xpu", &["GPU-1abc"]), is(&[(LEVEL_ZERO, "1"), (CUDA, "GPU-1abc")]));
-        let mut hardware = two();
+        assert_eq!(environment("cuda", &["GPU-1abc", "GPU-0abc"]), expected(&[(CUDA, "GPU-1abc,GPU-0abc")]));
+        assert_eq!(environment("rocm", &["GPU-1abc"]), expected(&[(ROCR, "GPU-1abc"), (HIP, "0"), (CUDA, "0")]));
+        assert_eq!(environment("xpu", &["GPU-1abc"]), expected(&[(LEVEL_ZERO, "1"), (CUDA, "GPU-1abc")]));
+        let mut hardware = two_gpus();
         hardware.gpus[1].uuid = "h-gpu-1".to_owned();
         let granted = ["h-gpu-1".to_owned(), "GPU-0abc".to_owned()];
-        assert_eq!(visibility_env(&hardware, &granted), is(&[(CUDA, "1,GPU-0abc")]));
+        assert_eq!(visibility_env(&hardware, &granted), expected(&[(CUDA, "1,GPU-0abc")]));
     }
 }

@@ -49,32 +49,32 @@ impl OwnedCgroup {
     ///
     /// # Errors
     /// Why jobs below it can have no limits.
-    pub fn find(own: &Path, is_top: bool, is_ours: impl Fn(i32) -> bool) -> Result<Self, String> {
-        let base = match own.parent().filter(|_| own.ends_with(AGENT_CGROUP)) {
-            Some(above) => above,
-            None if is_top => own,
+    pub fn find(agent_group: &Path, is_top: bool, is_agent_process: impl Fn(i32) -> bool) -> Result<Self, String> {
+        let base = match agent_group.parent().filter(|_| agent_group.ends_with(AGENT_CGROUP)) {
+            Some(parent) => parent,
+            None if is_top => agent_group,
             None => {
                 return Err(format!(
                     "the agent was not started in a group \"{AGENT_CGROUP}\" below its own group (now {}): use the \
                     unit in deploy/ with systemd 254 or later, which has DelegateSubgroup={AGENT_CGROUP}",
-                    own.display()
+                    agent_group.display()
                 ));
             }
         };
-        let shown = base.display();
+        let base_path = base.display();
         if !base.join("cgroup.type").exists() {
-            return Err(format!("{shown} is the host's root control group"));
+            return Err(format!("{base_path} is the host's root control group"));
         }
         if ![base.to_owned(), base.join("cgroup.procs"), base.join("cgroup.subtree_control")].iter().all(can_write) {
-            return Err(format!("{shown} is not delegated to the agent (Delegate=yes in the service's unit)"));
+            return Err(format!("{base_path} is not delegated to the agent (Delegate=yes in the service's unit)"));
         }
-        let unread = |error: io::Error| format!("cannot read {shown}: {error}");
-        if let Some(name) = find_foreign_cgroup(base).map_err(unread)? {
-            return Err(format!("{shown} has a group \"{name}\" that is not the agent's"));
+        let read_error = |error: io::Error| format!("cannot read {base_path}: {error}");
+        if let Some(name) = find_foreign_cgroup(base).map_err(read_error)? {
+            return Err(format!("{base_path} has a group \"{name}\" that is not the agent's"));
         }
-        let misplaced_pids = read_pids(base).map_err(unread)?;
-        match misplaced_pids.iter().find(|pid| !is_ours(**pid)) {
-            Some(pid) => Err(format!("process {pid}, which is not the agent's, is also in {shown}")),
+        let misplaced_pids = read_pids(base).map_err(read_error)?;
+        match misplaced_pids.iter().find(|pid| !is_agent_process(**pid)) {
+            Some(pid) => Err(format!("process {pid}, which is not the agent's, is also in {base_path}")),
             None => Ok(Self { base: base.to_owned(), misplaced_pids }),
         }
     }
@@ -89,52 +89,54 @@ impl OwnedCgroup {
         let available = AvailableControllers { memory: has("memory"), pids: has("pids") };
         match available {
             AvailableControllers { memory: false, pids: false } => Err(describe_missing("memory and pids", &self.base)),
-            some => Ok(some),
+            available => Ok(available),
         }
     }
 
     /// Moves the agent into the leaf, if necessary, and delegates the controllers.
     ///
     /// # Errors
-    /// If the kernel refuses. Then no job gets limits, and processes that were moved stay in the leaf.
+    /// If the kernel rejects it. Then no job gets limits, and processes that were moved stay in the leaf.
     pub fn delegate_controllers(&self, available: AvailableControllers) -> Result<(), String> {
-        let handed_on = read_words(&self.base.join("cgroup.subtree_control")).unwrap_or_default();
-        let wanted: Vec<_> = available.names().filter(|name| !handed_on.iter().any(|had| had == name)).collect();
-        if wanted.is_empty() {
+        let delegated = read_words(&self.base.join("cgroup.subtree_control")).unwrap_or_default();
+        let missing: Vec<_> =
+            available.names().filter(|name| !delegated.iter().any(|delegated_name| delegated_name == name)).collect();
+        if missing.is_empty() {
             return Ok(());
         }
-        let order: Vec<_> = wanted.iter().map(|name| format!("+{name}")).collect();
+        let changes: Vec<_> = missing.iter().map(|name| format!("+{name}")).collect();
         let mut misplaced_pids = self.misplaced_pids.clone();
         for _ in 0..MAX_TRIES {
-            let done = self.move_to_leaf(&misplaced_pids).and_then(|()| {
-                fs::write(self.base.join("cgroup.subtree_control"), order.join(" ")).map_err(|error| error.to_string())
+            let result = self.move_to_leaf(&misplaced_pids).and_then(|()| {
+                fs::write(self.base.join("cgroup.subtree_control"), changes.join(" "))
+                    .map_err(|error| error.to_string())
             });
             // Processes started meanwhile are children of those that were moved.
             let remaining_pids = read_pids(&self.base).unwrap_or_default();
-            match done {
+            match result {
                 Err(_) if remaining_pids.iter().any(|pid| !misplaced_pids.contains(pid)) => {
                     misplaced_pids = remaining_pids;
                 }
-                done => return done.map_err(|why| format!("{}: {why}", self.base.display())),
+                result => return result.map_err(|error| format!("{}: {error}", self.base.display())),
             }
         }
         Err(format!("new processes keep appearing in {}", self.base.display()))
     }
 
-    fn move_to_leaf(&self, strays: &[i32]) -> Result<(), String> {
+    fn move_to_leaf(&self, pids: &[i32]) -> Result<(), String> {
         let leaf = self.base.join(AGENT_CGROUP);
-        if strays.is_empty() {
+        if pids.is_empty() {
             return Ok(());
         }
         match fs::create_dir(&leaf) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.to_string()),
             _ => {}
         }
-        for pid in strays {
+        for pid in pids {
             match fs::write(leaf.join("cgroup.procs"), pid.to_string()) {
                 // It has exited since.
                 Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ESRCH as i32) => {}
-                moved => moved.map_err(|error| format!("cannot move process {pid} to {AGENT_CGROUP}: {error}"))?,
+                result => result.map_err(|error| format!("cannot move process {pid} to {AGENT_CGROUP}: {error}"))?,
             }
         }
         Ok(())

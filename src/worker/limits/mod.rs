@@ -26,40 +26,41 @@ pub struct HostLimits {
 impl HostLimits {
     /// Prepares the agent's group for jobs with limits: moves the agent and its processes into a leaf, because a group
     /// gets no controllers while its parent has processes. Changes nothing if the group is not only the agent's.
-    pub fn set_up(work_dir: &Path, wanted: RequestedLimits, jobs: u32) -> Self {
-        let own = agent_processes(work_dir);
-        let ready = find_controllers(&own)
+    pub fn set_up(work_dir: &Path, requested: RequestedLimits, jobs: u32) -> Self {
+        let pids = agent_processes(work_dir);
+        let result = find_controllers(&pids)
             .and_then(|(group, available)| group.delegate_controllers(available).map(|()| (group.base, available)));
-        let host = Self::from_inspection(ready, wanted, jobs);
+        let host = Self::from_inspection(result, requested, jobs);
         let job_limit = |limit: fn(&JobCgroup) -> Option<u64>| host.job_cgroup.as_ref().and_then(limit);
         let (memory, processes) = (job_limit(|cgroup| cgroup.memory), job_limit(|cgroup| cgroup.processes));
         tracing::info!(memory, processes, "job limits");
-        if let Some(why) = &host.unavailable_reason {
-            tracing::warn!(%why, "memory or process limits of jobs are not available");
+        if let Some(reason) = &host.unavailable_reason {
+            tracing::warn!(%reason, "memory or process limits of jobs are not available");
         }
         host
     }
 
     /// The same without changes.
-    pub fn inspect(work_dir: &Path, wanted: RequestedLimits, jobs: u32) -> Self {
+    pub fn inspect(work_dir: &Path, requested: RequestedLimits, jobs: u32) -> Self {
         Self::from_inspection(
             find_controllers(&agent_processes(work_dir)).map(|(group, available)| (group.base, available)),
-            wanted,
+            requested,
             jobs,
         )
     }
 
     fn from_inspection(
         found: Result<(PathBuf, AvailableControllers), String>,
-        wanted: RequestedLimits,
+        requested: RequestedLimits,
         jobs: u32,
     ) -> Self {
         let (base, available) = match found {
             Ok(found) => found,
-            Err(why) => return Self { job_cgroup: None, unavailable_reason: Some(why) },
+            Err(reason) => return Self { job_cgroup: None, unavailable_reason: Some(reason) },
         };
-        let memory = available.memory.then(|| wanted.memory.per_job_bytes(memory::total_memory(&base), jobs)).flatten();
-        let processes = wanted.processes.0.filter(|_| available.pids);
+        let memory =
+            available.memory.then(|| requested.memory.per_job_bytes(memory::total_memory(&base), jobs)).flatten();
+        let processes = requested.processes.0.filter(|_| available.pids);
         Self {
             unavailable_reason: available.missing_reason(&base),
             job_cgroup: Some(JobCgroup { base, memory, processes }),
@@ -81,10 +82,10 @@ impl HostLimits {
     }
 }
 
-fn find_controllers(own: &BTreeSet<i32>) -> Result<(OwnedCgroup, AvailableControllers), String> {
+fn find_controllers(agent_pids: &BTreeSet<i32>) -> Result<(OwnedCgroup, AvailableControllers), String> {
     let group = cgroup::own_cgroup(None).ok_or("cgroup v2 is not available")?;
     let is_top = fs::read_to_string("/proc/self/cgroup").is_ok_and(|text| text.lines().any(|line| line == "0::/"));
-    let found = OwnedCgroup::find(&group, is_top, |pid| own.contains(&pid))?;
+    let found = OwnedCgroup::find(&group, is_top, |pid| agent_pids.contains(&pid))?;
     let available = found.available()?;
     Ok((found, available))
 }
@@ -92,14 +93,14 @@ fn find_controllers(own: &BTreeSet<i32>) -> Result<(OwnedCgroup, AvailableContro
 /// This process, its descendants, what an earlier agent of the same work directory has left running, and the
 /// container's init process that started this agent.
 fn agent_processes(work_dir: &Path) -> BTreeSet<i32> {
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
     let supervisors = list_attempts(work_dir).unwrap_or_default().into_iter().filter_map(|dir| {
-        let running: SupervisorRecord = dir.read_json("supervisor.json").ok()??;
-        Some(running.supervisor).filter(|supervisor: &ProcId| supervisor.is_alive()).map(|found| found.pid)
+        let record: SupervisorRecord = dir.read_json("supervisor.json").ok()??;
+        Some(record.supervisor).filter(|supervisor: &ProcId| supervisor.is_alive()).map(|found| found.pid)
     });
-    let heads: BTreeSet<i32> = supervisors.chain([own]).collect();
-    let below = heads.iter().flat_map(|head| descendants(*head)).map(|process| process.pid);
-    heads.iter().copied().chain(below).chain(is_container_init().then_some(1)).collect()
+    let roots: BTreeSet<i32> = supervisors.chain([own_pid]).collect();
+    let descendant_pids = roots.iter().flat_map(|root| descendants(*root)).map(|process| process.pid);
+    roots.iter().copied().chain(descendant_pids).chain(is_container_init().then_some(1)).collect()
 }
 
 /// Whether process 1 is this program and has started this process.

@@ -21,8 +21,8 @@ pub fn apply_limits(plan: &SandboxPlan) -> Result<(), String> {
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(|error| format!("cannot disable core dumps: {error}"))?;
     if let Some(count) = plan.max_processes {
         // Only root can raise a lower limit of the host.
-        let most = getrlimit(Resource::RLIMIT_NPROC).map_or(count, |(_, hard)| count.min(hard));
-        setrlimit(Resource::RLIMIT_NPROC, most, most)
+        let limit = getrlimit(Resource::RLIMIT_NPROC).map_or(count, |(_, hard)| count.min(hard));
+        setrlimit(Resource::RLIMIT_NPROC, limit, limit)
             .map_err(|error| format!("cannot limit the number of processes: {error}"))?;
     }
     // Raising it is always allowed; if /proc is not writable, the kernel's default stays.
@@ -36,10 +36,10 @@ pub fn apply_limits(plan: &SandboxPlan) -> Result<(), String> {
 /// # Errors
 /// A message.
 pub fn keep_capabilities() -> Result<(), String> {
-    for needed in [caps::Capability::CAP_SYS_ADMIN, caps::Capability::CAP_SETPCAP] {
-        caps::raise(None, CapSet::Inheritable, needed)
-            .and_then(|()| caps::raise(None, CapSet::Ambient, needed))
-            .map_err(|error| format!("cannot keep {needed} in the user namespace: {error}"))?;
+    for capability in [caps::Capability::CAP_SYS_ADMIN, caps::Capability::CAP_SETPCAP] {
+        caps::raise(None, CapSet::Inheritable, capability)
+            .and_then(|()| caps::raise(None, CapSet::Ambient, capability))
+            .map_err(|error| format!("cannot keep {capability} in the user namespace: {error}"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The step between supervisor and trainer: it confines itself, and then becomes the trainer or starts it.
+//! The process between supervisor and trainer: it enters the sandbox, and then becomes the trainer or starts it.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,26 +23,26 @@ use crate::trainer_program::{build_command, explain_spawn_error};
 
 /// Devices that every program expects, and that give access to nothing.
 const DEVICE_FILES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Terminals, for a trainer with a user of its own. Others would open those that the agent's user has open elsewhere.
+/// Terminals, only for a trainer with a separate user. Any other trainer could open the terminals of the agent's user.
 const TERMINAL_DEVICES: [&str; 2] = ["/dev/pts", "/dev/ptmx"];
-/// Where shared memory is. At level `files` processes of one user can reach each other's there.
+/// Shared memory. At level `files`, processes of one user can access each other's.
 const SHARED_MEMORY: &str = "/dev/shm";
 const PROC: &str = "/proc";
 
-/// The hidden subcommand. `is_init` is the second half of level `full`, as the first process of its PID namespace.
+/// The hidden subcommand. With `is_init` it is the first process of the PID namespace of level `full`.
 ///
 /// # Errors
 /// If not even the failure can be reported.
 pub fn main(path: &Path, is_init: bool) -> Result<u8, FatalError> {
-    // Whatever descriptor the agent was started with is not the trainer's.
+    // The trainer does not inherit descriptors that the agent was started with.
     close_fds::set_fds_cloexec(3, &[]);
-    // Nor is its umask: the directories that lead to what was given must be open to the trainer's user.
+    // Nor its umask: the trainer's user must be able to enter the directories above its files.
     umask(Mode::from_bits_truncate(0o022));
-    let failed = match enter_sandbox(&AttemptDir::from_path(path), is_init) {
+    let failure = match enter_sandbox(&AttemptDir::from_path(path), is_init) {
         Ok(code) => return Ok(code),
-        Err(failed) => failed,
+        Err(failure) => failure,
     };
-    send(io::stdout(), &SandboxReport::Failed(failed)).map_err(|error| FatalError::error(error.to_string()))?;
+    send(io::stdout(), &SandboxReport::Failed(failure)).map_err(|error| FatalError::error(error.to_string()))?;
     Ok(exit::ERROR)
 }
 
@@ -60,7 +60,7 @@ fn enter_sandbox(dir: &AttemptDir, is_init: bool) -> Result<u8, LaunchFailure> {
 /// Level `files`: this process becomes the trainer.
 fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     let plan = &job.plan;
-    // Before the log takes the place of standard output: it closes by itself when the trainer begins.
+    // Kept before the log replaces standard output. It is closed automatically when the trainer starts.
     let pipe = io::stdout().as_fd().try_clone_to_owned().map_err(|error| setup_failure(&error.to_string()))?;
     credentials::apply_limits(plan).map_err(|why| setup_failure(&why))?;
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
@@ -68,46 +68,48 @@ fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     let mut command =
         build_command(&job.command, &plan.work).map_err(|why| LaunchFailure { why, host_fault: false })?;
     let error = command.stdout(inherit_log()?).stderr(inherit_log()?).exec();
-    let failed = LaunchFailure { why: explain_spawn_error(&job.command, &error), host_fault: false };
-    send(File::from(pipe), &SandboxReport::Failed(failed)).map_err(|error| setup_failure(&error.to_string()))?;
+    let failure = LaunchFailure { why: explain_spawn_error(&job.command, &error), host_fault: false };
+    send(File::from(pipe), &SandboxReport::Failed(failure)).map_err(|error| setup_failure(&error.to_string()))?;
     std::process::exit(i32::from(exit::ERROR))
 }
 
-/// The host's own files are within reach: only those of the plan can be opened.
+/// The host's files are visible at this level; the trainer can open only those in the plan.
 fn restrict(plan: &SandboxPlan) -> Result<(), String> {
     let read: Vec<_> = plan.read.iter().cloned().chain([PathBuf::from(PROC)]).collect();
     let shared = [plan.tmp.clone(), PathBuf::from(SHARED_MEMORY)];
     let write: Vec<_> = plan.write.iter().cloned().chain(shared).collect();
     let terminals = TERMINAL_DEVICES.iter().filter(|_| plan.user.is_some());
-    let usual = DEVICE_FILES.iter().chain(terminals).map(PathBuf::from);
-    let devices: Vec<_> = usual.chain(plan.devices.iter().cloned()).collect();
+    let common = DEVICE_FILES.iter().chain(terminals).map(PathBuf::from);
+    let devices: Vec<_> = common.chain(plan.devices.iter().cloned()).collect();
     let proc = [PathBuf::from(PROC)];
     let update = if kernel_is_protected(Path::new(PROC)) { &proc[..] } else { &[] };
     let version = landlock::restrict(&LandlockRules { read: &read, write: &write, devices: &devices, update })?;
     seccomp::restrict(version < landlock::TRUNCATE_ABI)
 }
 
-/// Level `full`: makes the namespaces, starts the init process in them, and ends, which makes the supervisor its parent.
+/// Level `full`: creates the namespaces, starts the init process in them, and exits, so that the supervisor becomes its
+/// parent.
 fn start_init(dir: &AttemptDir, plan: &SandboxPlan) -> Result<u8, LaunchFailure> {
     // The init process cannot do this by itself once its memory is private.
     credentials::apply_limits(plan).map_err(|why| setup_failure(&why))?;
     let (uid, gid) = (geteuid(), getegid());
-    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    let may = caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false);
-    let flags = if may { own } else { own | CloneFlags::CLONE_NEWUSER };
-    unshare(flags).map_err(|error| setup_failure(&format!("namespaces cannot be made: {error}")))?;
-    if !may {
+    let namespaces =
+        CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    let is_privileged = caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false);
+    let flags = if is_privileged { namespaces } else { namespaces | CloneFlags::CLONE_NEWUSER };
+    unshare(flags).map_err(|error| setup_failure(&format!("cannot create namespaces: {error}")))?;
+    if !is_privileged {
         map_user("uid_map", uid.as_raw())
             .and_then(|()| map_user("gid_map", gid.as_raw()))
             .and_then(|()| credentials::keep_capabilities())
             .map_err(|why| setup_failure(&why))?;
     }
-    // By this name, as another version may have taken the program's place since.
+    // Not by its path, because another version may have replaced the program.
     let child = Command::new("/proc/self/exe")
         .args(["sandbox", "--init"])
         .arg(dir.path())
         .stdin(Stdio::null())
-        // A group of its own, so that asking the trainer to stop asks its helpers too.
+        // A separate process group, so that a stop request for the trainer also reaches its helpers.
         .process_group(0)
         .spawn()
         .map_err(|error| setup_failure(&error.to_string()))?;
@@ -117,11 +119,11 @@ fn start_init(dir: &AttemptDir, plan: &SandboxPlan) -> Result<u8, LaunchFailure>
     Ok(exit::OK)
 }
 
-/// In its own user namespace a process keeps its user, and has no other.
+/// Maps only the process's own user into its new user namespace.
 fn map_user(file: &str, id: u32) -> Result<(), String> {
     let write = |name: &str, text: &str| {
         fs::write(format!("/proc/self/{name}"), text)
-            .map_err(|error| format!("the user namespace cannot be set up ({name}): {error}"))
+            .map_err(|error| format!("cannot set up the user namespace ({name}): {error}"))
     };
     if file == "gid_map" {
         write("setgroups", "deny")?;
@@ -129,12 +131,12 @@ fn map_user(file: &str, id: u32) -> Result<(), String> {
     write(file, &format!("{id} {id} 1"))
 }
 
-/// The log, which the supervisor gave to this process as standard error; the file itself is out of the trainer's reach.
+/// The log, which this process has as standard error; the trainer cannot open the file itself.
 pub fn inherit_log() -> Result<Stdio, LaunchFailure> {
     io::stderr().as_fd().try_clone_to_owned().map(Stdio::from).map_err(|error| setup_failure(&error.to_string()))
 }
 
-/// This host cannot do it.
+/// The failure if this host cannot set up the sandbox.
 pub fn setup_failure(why: &str) -> LaunchFailure {
     LaunchFailure::host_fault(format!("the job's sandbox cannot be set up on this host: {why}"))
 }

@@ -42,8 +42,8 @@ const SESSION_VARIABLES: &[&str] = &["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRES
 /// A job's user is in no list of users of the host, and the optimizers of `PyTorch` do not start without a name.
 const USER_NAME: &str = "simpletuner-job";
 
-/// Sets the job's own user name, home and temporary directories. Caches stay where they are only if the owner gives their
-/// directory to jobs.
+/// Sets the job's own user name, home and temporary directories. Caches stay where they are only if the owner gives
+/// their directory to jobs.
 pub fn sandbox_environment(
     mut variables: BTreeMap<String, String>,
     home: &Path,

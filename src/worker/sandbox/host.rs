@@ -59,7 +59,7 @@ impl SandboxSupport {
             program_files,
         };
         let host = match exposed_program_reason(&host.program_files, &config.exposed_directories()) {
-            Some(why) => Self { limit_reason: Some(why), ..host },
+            Some(reason) => Self { limit_reason: Some(reason), ..host },
             None => host.detect_max_level(config, scratch),
         };
         let mut host = host.with_min_level(config.sandbox_min);
@@ -74,11 +74,11 @@ impl SandboxSupport {
     }
 
     fn detect_max_level(mut self, config: &AgentConfig, scratch: &Path) -> Self {
-        let as_root = geteuid().is_root();
+        let is_root = geteuid().is_root();
         let mut failure = None;
         for level in [SandboxLevel::Full, SandboxLevel::Files] {
             // Separate users matter most in a sandbox that root creates; but only root can read some trainers.
-            for has_users in [true, false].into_iter().filter(|own| as_root || !own) {
+            for has_users in [true, false].into_iter().filter(|separate| is_root || !separate) {
                 match self.try_level(config, scratch, level, has_users) {
                     Ok(()) => {
                         (self.max_level, self.isolates_users, self.limit_reason) =
@@ -87,7 +87,7 @@ impl SandboxSupport {
                     }
                     // The reason why a level is not available at all is more important than why it has no separate
                     // users.
-                    Err(why) => failure = failure.filter(|_| level < SandboxLevel::Full).or(Some(why)),
+                    Err(reason) => failure = failure.filter(|_| level < SandboxLevel::Full).or(Some(reason)),
                 }
             }
         }
@@ -96,8 +96,8 @@ impl SandboxSupport {
     }
 
     /// Without a setting, every job gets the maximum.
-    fn with_min_level(mut self, wanted: Option<SandboxLevel>) -> Self {
-        self.min_level = wanted.unwrap_or(self.max_level);
+    fn with_min_level(mut self, requested: Option<SandboxLevel>) -> Self {
+        self.min_level = requested.unwrap_or(self.max_level);
         self
     }
 
@@ -115,10 +115,10 @@ impl SandboxSupport {
 
     /// Why no jobs are accepted: the required level is not available.
     pub fn unhealthy_reason(&self) -> Option<String> {
-        let why = self.limit_reason.as_deref().unwrap_or("not tested");
+        let reason = self.limit_reason.as_deref().unwrap_or("not tested");
         (self.min_level > self.max_level).then(|| {
             format!(
-                "this host does not support sandbox level {}, which --sandbox-min requires, only {}: {why}",
+                "this host does not support sandbox level {}, which --sandbox-min requires, only {}: {reason}",
                 self.min_level.as_str(),
                 self.max_level.as_str()
             )
@@ -134,10 +134,10 @@ impl SandboxSupport {
         has_users: bool,
     ) -> Result<(), String> {
         let dir = AttemptDir::from_path(&scratch.join(TRIAL_DIR));
-        let tried = self.try_level_in(&dir, config, level, has_users);
+        let result = self.try_level_in(&dir, config, level, has_users);
         // Replaces what a killed agent has left.
         let _ = fs::remove_dir_all(dir.path());
-        tried
+        result
     }
 
     fn try_level_in(
@@ -172,13 +172,14 @@ impl SandboxSupport {
         let log = fs::File::create(dir.log_path()).map_err(describe)?;
         let (mut child, mut reports) = super::spawn(dir, None, log).map_err(describe)?;
         let started = reports.wait_until_running();
-        let because = |why| match NamespaceDiagnosis::collect().likely_cause().filter(|_| level == SandboxLevel::Full) {
-            Some(cause) => format!("{why} ({cause})"),
-            None => why,
-        };
-        let init = started.map_err(|failure| because(failure.why))?;
-        let own = child.wait().map_err(describe)?.code();
-        let code = if init.is_some() { wait_for_exit(&mut reports).map_err(describe)? } else { own };
+        let with_cause =
+            |why| match NamespaceDiagnosis::collect().likely_cause().filter(|_| level == SandboxLevel::Full) {
+                Some(cause) => format!("{why} ({cause})"),
+                None => why,
+            };
+        let init = started.map_err(|failure| with_cause(failure.why))?;
+        let child_code = child.wait().map_err(describe)?.code();
+        let code = if init.is_some() { wait_for_exit(&mut reports).map_err(describe)? } else { child_code };
         if code == Some(0) {
             return Ok(());
         }
@@ -214,8 +215,8 @@ impl SandboxSupport {
         chown_recursive(&dir.bundle_dir(), user)?;
         if user.is_some() && grant.level < SandboxLevel::Full {
             // The trainer's user must reach its own files; private files beside them are protected by their own mode.
-            for above in dir.path().ancestors().take_while(|above| above.starts_with(work_dir)) {
-                fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
+            for ancestor in dir.path().ancestors().take_while(|ancestor| ancestor.starts_with(work_dir)) {
+                fs::set_permissions(ancestor, fs::Permissions::from_mode(0o711))?;
             }
             fs::set_permissions(users::owners_dir(work_dir), fs::Permissions::from_mode(0o711))?;
         }
@@ -295,9 +296,9 @@ fn chown_recursive(path: &Path, user: Option<SandboxUser>) -> io::Result<()> {
 
 /// What a job at any level can do to others on an older kernel.
 fn missing_scopes_reason() -> Option<String> {
-    let why = "this kernel does not isolate abstract sockets, nor, at level files, signals of processes of one user \
+    let reason = "this kernel does not isolate abstract sockets, nor, at level files, signals of processes of one user \
         (Linux 6.12 with Landlock does)";
-    (!landlock::has_scopes()).then(|| why.to_owned())
+    (!landlock::has_scopes()).then(|| reason.to_owned())
 }
 
 /// Why no job can be sandboxed: a job could replace the trainer's own files by a link.
@@ -331,14 +332,14 @@ fn installation_root(path: &Path) -> Option<&Path> {
 fn program_files(command: &[String], search: &OsStr, work_dir: &Path) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let is_too_much = |path: &Path| {
-        let holds = |inner: &Path| inner.starts_with(path);
-        path == Path::new("/") || holds(work_dir) || home.as_deref().is_some_and(holds)
+        let contains_path = |inner: &Path| inner.starts_with(path);
+        path == Path::new("/") || contains_path(work_dir) || home.as_deref().is_some_and(contains_path)
     };
-    let needed = trainer_files::required_paths(command, search);
+    let required = trainer_files::required_paths(command, search);
     // Programs in `bin` or `shims` of an installation, such as a virtual environment or pyenv, need the rest of it.
-    let installations = needed.iter().filter_map(|path| installation_root(path)).filter(|path| !is_too_much(path));
-    let needed: BTreeSet<PathBuf> = installations.map(Path::to_owned).chain(needed.iter().cloned()).collect();
-    let (too_large, files): (Vec<_>, Vec<_>) = needed.into_iter().partition(|path| is_too_much(path));
+    let installations = required.iter().filter_map(|path| installation_root(path)).filter(|path| !is_too_much(path));
+    let required: BTreeSet<PathBuf> = installations.map(Path::to_owned).chain(required.iter().cloned()).collect();
+    let (too_large, files): (Vec<_>, Vec<_>) = required.into_iter().partition(|path| is_too_much(path));
     for path in too_large {
         tracing::warn!(
             path = %path.display(),

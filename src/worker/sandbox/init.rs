@@ -33,14 +33,14 @@ pub fn run(dir: &AttemptDir, job: &SandboxJob) -> Result<u8, LaunchFailure> {
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
     restrict(plan).map_err(|why| setup_failure(&why))?;
     let child = spawn_trainer(job)?;
-    let sent = send(io::stdout(), &SandboxReport::Running);
-    sent.map_err(|error| setup_failure(&error.to_string()))?;
+    let result = send(io::stdout(), &SandboxReport::Running);
+    result.map_err(|error| setup_failure(&error.to_string()))?;
     reap_until_empty(child);
     Ok(exit::OK)
 }
 
-/// Everything in this mount tree was given to the trainer, so it may read all of it. Without Landlock the mounts alone
-/// protect it; Landlock adds what they cannot: signals, abstract sockets, and a second layer.
+/// The trainer may read everything in this mount tree. Without Landlock only the mounts protect the host; Landlock also
+/// restricts signals and abstract sockets, and is a second layer.
 fn restrict(plan: &SandboxPlan) -> Result<(), String> {
     let shared = ["/tmp", "/dev/shm"].map(PathBuf::from);
     let write: Vec<_> = plan.write.iter().cloned().chain(shared).collect();
@@ -58,10 +58,10 @@ fn restrict(plan: &SandboxPlan) -> Result<(), String> {
 }
 
 fn spawn_trainer(job: &SandboxJob) -> Result<i32, LaunchFailure> {
-    let trainers = |why: String| LaunchFailure { why, host_fault: false };
-    let mut command = build_command(&job.command, &job.plan.work).map_err(trainers)?;
+    let trainer_failure = |why: String| LaunchFailure { why, host_fault: false };
+    let mut command = build_command(&job.command, &job.plan.work).map_err(trainer_failure)?;
     let child = command.stdout(inherit_log()?).stderr(inherit_log()?).spawn();
-    let child = child.map_err(|error| trainers(explain_spawn_error(&job.command, &error)))?;
+    let child = child.map_err(|error| trainer_failure(explain_spawn_error(&job.command, &error)))?;
     i32::try_from(child.id()).map_err(|error| setup_failure(&error.to_string()))
 }
 
@@ -75,7 +75,7 @@ fn reap_until_empty(trainer: i32) {
             Ok(_) | Err(_) => continue,
         };
         if pid.as_raw() == trainer {
-            // The supervisor may be gone; the next agent then finds no process and reports that.
+            // The supervisor may have died; the next agent then finds no process and reports that.
             let _ = send(io::stdout(), &SandboxReport::Ended { code, signal });
         }
     }

@@ -1,4 +1,5 @@
-//! Which files the trainer may open: Landlock, which any process may use on itself, and which all its children inherit.
+//! Restricts which files the trainer may open, with Landlock: any process may restrict itself, and its children inherit
+//! the restriction.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +8,29 @@ use landlock::{
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// The newest version that these rules were written for; older kernels enforce what they know of it.
+/// The newest version that these rules were written for; older kernels enforce the rights that they know.
 const MAX_ABI: ABI = ABI::V7;
-/// The first version that knows of truncating a file by its path (Linux 6.2).
+/// The first version that can restrict truncating a file by its path (Linux 6.2).
 pub const TRUNCATE_ABI: u32 = 3;
 
-/// What a set of paths may be used for.
+/// Paths by what the trainer may do with them.
 pub struct LandlockRules<'a> {
-    /// To be read and executed.
+    /// Read and execute.
     pub read: &'a [PathBuf],
-    /// To be read, executed and changed.
+    /// Read, execute and change.
     pub write: &'a [PathBuf],
-    /// To be read, written and controlled, but not removed.
+    /// Read, write and control, but not remove.
     pub devices: &'a [PathBuf],
-    /// To be written where it exists, besides what the others allow.
+    /// Write to existing files, in addition to what the other rules allow.
     pub update: &'a [PathBuf],
 }
 
-/// Restricts this thread and everything that it starts. Answers with the kernel's version of Landlock.
+/// Restricts this thread and everything that it starts. Returns the kernel's version of Landlock.
 ///
 /// # Errors
-/// A sentence, if the kernel has no Landlock.
+/// A message, if the kernel has no Landlock.
 pub fn restrict(rules: &LandlockRules) -> Result<u32, String> {
-    let ruleset = build_ruleset(rules).map_err(|error| format!("Landlock refuses the rules: {error}"))?;
+    let ruleset = build_ruleset(rules).map_err(|error| format!("Landlock rejects the rules: {error}"))?;
     let status = ruleset.restrict_self().map_err(|error| format!("Landlock cannot be used: {error}"))?;
     match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
@@ -42,7 +43,7 @@ pub fn restrict(rules: &LandlockRules) -> Result<u32, String> {
     }
 }
 
-/// Whether this kernel keeps signals and abstract sockets of other processes apart (Linux 6.12).
+/// Whether this kernel can block signals and abstract sockets between sandboxes (Linux 6.12).
 pub fn has_scopes() -> bool {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     ruleset.scope(Scope::from_all(ABI::V6)).and_then(Ruleset::create).is_ok()
@@ -65,7 +66,7 @@ fn add_paths(
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     paths.iter().try_fold(ruleset, |ruleset, path| {
-        // What is not there cannot be opened either.
+        // A missing path needs no rule.
         let Ok(opened) = PathFd::new(path) else { return Ok(ruleset) };
         ruleset.add_rule(PathBeneath::new(opened, access & applicable_access(path)))
     })

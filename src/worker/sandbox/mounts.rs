@@ -1,4 +1,4 @@
-//! The trainer's own view of the file system: an empty root with what it was given, each at the path it has on the host.
+//! The trainer's mount tree: an empty root with bind mounts of the allowed paths, each at its path on the host.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,13 +24,13 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 const ROOT_LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 const NONE: Option<&str> = None;
 
-/// Builds the view below `root`, an empty directory, and makes it this process's file system. The process must be the first of
-/// its PID namespace and have a mount namespace of its own.
+/// Builds the mount tree below `root`, an empty directory, and makes it this process's file system. The process must be
+/// the first of its PID namespace and have a separate mount namespace.
 ///
 /// # Errors
-/// A sentence that names what cannot be mounted.
+/// A message that names the path that cannot be mounted.
 pub fn enter_root(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
-    // What is mounted here stays here; what the host mounts later may come in, but only into what was given.
+    // Mounts made here do not reach the host. Later mounts of the host appear here only below the allowed paths.
     with_path(Path::new("/"), mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE))?;
     mount_tmpfs(root, "size=4m,mode=0755")?;
     for (path, binding) in bind_mounts(plan) {
@@ -48,17 +48,18 @@ pub fn enter_root(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
     switch_root(root)
 }
 
-/// Settings of the kernel are no namespace's own: who is root on the host could change them without any capability.
+/// Makes the kernel's settings read-only: they belong to no namespace, and root of the host could change them without
+/// any capability.
 fn protect_proc(proc: &Path) -> Result<(), String> {
-    for part in kernel_entries(proc) {
-        with_path(&part, mount(Some(&part), &part, NONE, MsFlags::MS_BIND, NONE))?;
+    for path in kernel_entries(proc) {
+        with_path(&path, mount(Some(&path), &path, NONE, MsFlags::MS_BIND, NONE))?;
         let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC | safe_flags();
-        with_path(&part, mount(NONE, &part, NONE, flags, NONE))?;
+        with_path(&path, mount(NONE, &path, NONE, flags, NONE))?;
     }
     Ok(())
 }
 
-/// What is mounted from the host, and where from.
+/// A path of the host to mount, and the access to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BindMount {
     source: PathBuf,
@@ -72,20 +73,20 @@ enum MountAccess {
     Device,
 }
 
-/// By the path that each has in the trainer's view; what holds others comes before them.
+/// The mounts by their path in the trainer's mount tree; a directory comes before the paths in it.
 fn bind_mounts(plan: &SandboxPlan) -> Vec<(PathBuf, BindMount)> {
-    let all = |paths: &[PathBuf], access| -> Vec<(PathBuf, BindMount)> {
+    let with_access = |paths: &[PathBuf], access| -> Vec<(PathBuf, BindMount)> {
         paths.iter().map(|path| (path.clone(), BindMount { source: path.clone(), access })).collect()
     };
-    let mut found = all(&plan.read, MountAccess::Read);
-    found.extend(all(&plan.write, MountAccess::Write));
-    found.push((PathBuf::from("/tmp"), BindMount { source: plan.tmp.clone(), access: MountAccess::Write }));
-    // Of two for one path the later counts: what may be changed.
-    found.reverse();
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found.dedup_by(|(a, _), (b, _)| a == b);
-    found.retain(|(_, binding)| binding.source.exists());
-    found
+    let mut mounts = with_access(&plan.read, MountAccess::Read);
+    mounts.extend(with_access(&plan.write, MountAccess::Write));
+    mounts.push((PathBuf::from("/tmp"), BindMount { source: plan.tmp.clone(), access: MountAccess::Write }));
+    // If a path is listed twice, the later entry counts: the writable one.
+    mounts.reverse();
+    mounts.sort_by(|(a, _), (b, _)| a.cmp(b));
+    mounts.dedup_by(|(a, _), (b, _)| a == b);
+    mounts.retain(|(_, binding)| binding.source.exists());
+    mounts
 }
 
 fn bind(path: &Path, binding: &BindMount, root: &Path) -> Result<(), String> {
@@ -95,40 +96,40 @@ fn bind(path: &Path, binding: &BindMount, root: &Path) -> Result<(), String> {
     with_path(path, mount(Some(&binding.source), &target, NONE, flags, NONE))
 }
 
-/// Takes from every mount what was not meant to come with it.
+/// Remounts every mount with the restrictions of its access; a bind mount has the flags of its source.
 fn remount_restricted(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
     let bindings = bind_mounts(plan);
     let mounts =
-        fs::read_to_string("/proc/self/mountinfo").map_err(|error| format!("the mounts cannot be read: {error}"))?;
+        fs::read_to_string("/proc/self/mountinfo").map_err(|error| format!("cannot read the mounts: {error}"))?;
     for (point, flags) in mounts.lines().filter_map(parse_mount) {
-        let Ok(inside) = point.strip_prefix(root) else { continue };
-        let inside = Path::new("/").join(inside);
-        let Some(access) = access_for(&inside, &bindings) else { continue };
-        let more = match access {
+        let Ok(path) = point.strip_prefix(root) else { continue };
+        let path = Path::new("/").join(path);
+        let Some(access) = access_for(&path, &bindings) else { continue };
+        let added = match access {
             MountAccess::Read => safe_flags() | MsFlags::MS_RDONLY,
             MountAccess::Write => safe_flags(),
-            // A device is written to all the same; its mode and owner are the host's.
+            // A read-only mount does not prevent writing to a device; its mode and owner on the host apply.
             MountAccess::Device => MsFlags::MS_NOSUID | MsFlags::MS_RDONLY,
         };
-        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags | more;
-        with_path(&inside, mount(NONE, &point, NONE, flags, NONE))?;
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags | added;
+        with_path(&path, mount(NONE, &point, NONE, flags, NONE))?;
     }
-    // Nothing new in the root itself.
+    // The root itself is read-only too.
     let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | safe_flags() | MsFlags::MS_RDONLY;
     with_path(Path::new("/"), mount(NONE, root, NONE, flags, NONE))
 }
 
-/// What holds for a mount: what was said of the nearest path above it. None for mounts that are made here.
-fn access_for(inside: &Path, bindings: &[(PathBuf, BindMount)]) -> Option<MountAccess> {
-    if inside.starts_with("/dev") {
-        let is_own_device = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own| inside == Path::new(own));
+/// The access to a mount: that of the nearest path above it. `None` for mounts that are created here.
+fn access_for(mount_point: &Path, bindings: &[(PathBuf, BindMount)]) -> Option<MountAccess> {
+    if mount_point.starts_with("/dev") {
+        let is_own_device = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own_path| mount_point == Path::new(own_path));
         return (!is_own_device).then_some(MountAccess::Device);
     }
-    let above = bindings.iter().filter(|(path, _)| inside.starts_with(path));
-    above.max_by_key(|(path, _)| path.components().count()).map(|(_, binding)| binding.access)
+    let parents = bindings.iter().filter(|(path, _)| mount_point.starts_with(path));
+    parents.max_by_key(|(path, _)| path.components().count()).map(|(_, binding)| binding.access)
 }
 
-/// A mount's point and its flags, from a line of `/proc/self/mountinfo` (proc(5)). Flags must be repeated when others are added.
+/// The mount point and flags in a line of `/proc/self/mountinfo` (proc(5)). A remount that adds flags must repeat them.
 fn parse_mount(line: &str) -> Option<(PathBuf, MsFlags)> {
     let mut fields = line.split(' ');
     let point = unescape(fields.nth(4)?);
@@ -145,7 +146,7 @@ fn parse_mount(line: &str) -> Option<(PathBuf, MsFlags)> {
     Some((PathBuf::from(point), flags.fold(MsFlags::empty(), MsFlags::union)))
 }
 
-/// Blanks and the like are written as `\040`.
+/// Spaces and similar characters are written as `\040`.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut unescaped = parts.next().unwrap_or_default().to_owned();
@@ -165,37 +166,37 @@ fn mount_devices(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
     let dev = root.join("dev");
     create_dir(&dev)?;
     mount_tmpfs(&dev, "size=64k,mode=0755")?;
-    let usual = DEVICES.iter().map(|name| Path::new("/dev").join(name));
-    for device in usual.chain(plan.devices.iter().cloned()).filter(|path| path.exists()) {
+    let common = DEVICES.iter().map(|name| Path::new("/dev").join(name));
+    for device in common.chain(plan.devices.iter().cloned()).filter(|path| path.exists()) {
         bind(&device, &BindMount { source: device.clone(), access: MountAccess::Device }, root)?;
     }
     for (name, target) in DEVICE_LINKS {
-        symlink(target, dev.join(name)).map_err(|error| format!("/dev/{name} cannot be made: {error}"))?;
+        symlink(target, dev.join(name)).map_err(|error| format!("cannot create /dev/{name}: {error}"))?;
     }
-    let shared = dev.join("shm");
-    create_dir(&shared)?;
-    mount_tmpfs(&shared, &format!("size={},mode=1777", plan.shared_memory_bytes))?;
-    let terminals = dev.join("pts");
-    create_dir(&terminals)?;
+    let shm_dir = dev.join("shm");
+    create_dir(&shm_dir)?;
+    mount_tmpfs(&shm_dir, &format!("size={},mode=1777", plan.shared_memory_bytes))?;
+    let pts_dir = dev.join("pts");
+    create_dir(&pts_dir)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     let options = Some("newinstance,ptmxmode=0666,mode=620");
-    with_path(&terminals, mount(Some("devpts"), &terminals, Some("devpts"), flags, options))
+    with_path(&pts_dir, mount(Some("devpts"), &pts_dir, Some("devpts"), flags, options))
 }
 
-/// `/bin` and the like, as they are on the host.
+/// Creates `/bin` and similar links, as they are on the host.
 fn link_root_dir(name: &str, root: &Path) -> Result<(), String> {
-    let host = Path::new("/").join(name);
-    let Ok(target) = fs::read_link(&host) else { return Ok(()) };
+    let host_path = Path::new("/").join(name);
+    let Ok(target) = fs::read_link(&host_path) else { return Ok(()) };
     let link = root.join(name);
     if link.symlink_metadata().is_ok() {
         return Ok(());
     }
-    symlink(target, link).map_err(|error| format!("{} cannot be made: {error}", host.display()))
+    symlink(target, link).map_err(|error| format!("cannot create {}: {error}", host_path.display()))
 }
 
 fn switch_root(root: &Path) -> Result<(), String> {
     with_path(root, chdir(root))?;
-    // The old root is put over the new one, and taken away.
+    // Mounts the old root over the new one, and unmounts it.
     with_path(root, pivot_root(".", "."))?;
     with_path(root, umount2(".", MntFlags::MNT_DETACH))?;
     with_path(root, chdir("/"))
@@ -205,7 +206,7 @@ fn mount_tmpfs(target: &Path, options: &str) -> Result<(), String> {
     with_path(target, mount(Some("tmpfs"), target, Some("tmpfs"), safe_flags(), Some(options)))
 }
 
-/// No program there gains privileges, and no device file works.
+/// Programs there gain no privileges, and device files do not work.
 fn safe_flags() -> MsFlags {
     MsFlags::MS_NOSUID | MsFlags::MS_NODEV
 }
@@ -214,7 +215,7 @@ fn join_root(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Something of the same kind to mount over.
+/// Creates a file or a directory, like the source, to mount over.
 fn create_mount_point(source: &Path, target: &Path) -> Result<(), String> {
     if source.is_dir() {
         return create_dir(target);
@@ -231,11 +232,11 @@ fn create_dir(target: &Path) -> Result<(), String> {
 }
 
 fn describe_create_error(target: &Path, error: &io::Error) -> String {
-    format!("{} cannot be made: {error}", target.display())
+    format!("cannot create {}: {error}", target.display())
 }
 
 fn with_path(path: &Path, result: nix::Result<()>) -> Result<(), String> {
-    result.map_err(|error| format!("{} cannot be mounted: {error}", path.display()))
+    result.map_err(|error| format!("cannot mount {}: {error}", path.display()))
 }
 
 #[cfg(test)]

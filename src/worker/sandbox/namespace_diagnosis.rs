@@ -85,56 +85,60 @@ mod tests {
     #[test]
     fn each_cause_has_a_description() {
         let set = |value: &str| Some(value.to_owned());
-        let well = || NamespaceDiagnosis {
+        let unrestricted = || NamespaceDiagnosis {
             max_user_namespaces: set("63000"),
             unprivileged_userns_clone: set("1"),
             apparmor_restrict: set("0"),
             apparmor_profile: set("unconfined"),
             ..NamespaceDiagnosis::default()
         };
-        for (facts, words) in [
-            (well(), None),
+        for (facts, expected) in [
+            (unrestricted(), None),
             (NamespaceDiagnosis::default(), None),
             (
-                NamespaceDiagnosis { max_user_namespaces: set("0"), is_root: true, ..well() },
+                NamespaceDiagnosis { max_user_namespaces: set("0"), is_root: true, ..unrestricted() },
                 Some("max_user_namespaces is 0"),
             ),
             (
-                NamespaceDiagnosis { unprivileged_userns_clone: set("0"), ..well() },
+                NamespaceDiagnosis { unprivileged_userns_clone: set("0"), ..unrestricted() },
                 Some("unprivileged_userns_clone is 0"),
             ),
-            (NamespaceDiagnosis { unprivileged_userns_clone: set("0"), is_root: true, ..well() }, None),
-            (NamespaceDiagnosis { apparmor_restrict: set("1"), ..well() }, Some("deploy/apparmor/simpletuner-worker")),
-            (NamespaceDiagnosis { apparmor_restrict: set("1"), is_root: true, ..well() }, None),
+            (NamespaceDiagnosis { unprivileged_userns_clone: set("0"), is_root: true, ..unrestricted() }, None),
+            (
+                NamespaceDiagnosis { apparmor_restrict: set("1"), ..unrestricted() },
+                Some("deploy/apparmor/simpletuner-worker"),
+            ),
+            (NamespaceDiagnosis { apparmor_restrict: set("1"), is_root: true, ..unrestricted() }, None),
             (
                 NamespaceDiagnosis {
                     apparmor_restrict: set("1"),
                     apparmor_profile: set("simpletuner-worker (unconfined)"),
-                    ..well()
+                    ..unrestricted()
                 },
                 None,
             ),
             (
-                NamespaceDiagnosis { apparmor_profile: set("docker-default (enforce)"), ..well() },
+                NamespaceDiagnosis { apparmor_profile: set("docker-default (enforce)"), ..unrestricted() },
                 Some("profile docker-default"),
             ),
             (
-                NamespaceDiagnosis { covered_proc_path: set("/proc/kmsg"), has_seccomp_filter: true, ..well() },
+                NamespaceDiagnosis { covered_proc_path: set("/proc/kmsg"), has_seccomp_filter: true, ..unrestricted() },
                 Some("/proc/kmsg is covered"),
             ),
-            (NamespaceDiagnosis { has_seccomp_filter: true, ..well() }, Some("as in a container")),
+            (NamespaceDiagnosis { has_seccomp_filter: true, ..unrestricted() }, Some("as in a container")),
         ] {
             let cause = facts.likely_cause();
-            assert_eq!(cause.is_some(), words.is_some(), "{facts:?}: {cause:?}");
-            assert!(cause.unwrap_or_default().contains(words.unwrap_or_default()), "{facts:?}");
+            assert_eq!(cause.is_some(), expected.is_some(), "{facts:?}: {cause:?}");
+            assert!(cause.unwrap_or_default().contains(expected.unwrap_or_default()), "{facts:?}");
         }
     }
+
     #[test]
     fn covered_part_of_proc_is_found() {
-        let mounts = |more: &str| {
+        let mounts = |extra: &str| {
             format!(
                 "21 27 0:19 / /proc rw,nosuid shared:12 - proc proc rw\n\
-                 31 21 0:27 / /proc/sys/fs/binfmt_misc rw shared:14 - autofs systemd-1 rw\n{more}"
+                 31 21 0:27 / /proc/sys/fs/binfmt_misc rw shared:14 - autofs systemd-1 rw\n{extra}"
             )
         };
         assert_eq!(find_covered_proc_path(&mounts("")), None);

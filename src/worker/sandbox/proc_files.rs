@@ -1,5 +1,5 @@
-//! The part of `/proc` that belongs to the kernel and the host. The rest belongs to processes, and a trainer may write its own:
-//! CUDA names its threads by `/proc/self/task/*/comm`, and does not start where it cannot.
+//! The part of `/proc` that belongs to the kernel and the host. The rest belongs to processes, and a trainer may write
+//! to its own entries: CUDA names its threads by `/proc/self/task/*/comm`, and does not start if it cannot.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 
-/// Writable by mode alone: writing there takes a capability, or changes nothing outside of the writer.
+/// Writable according to their mode, but writing needs a capability, or affects only the writing process.
 const HARMLESS: [&str; 2] = ["mtrr", "pressure"];
 
 /// The directories, and the writable files, that belong to no process.
 pub fn kernel_entries(proc: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    let is_kernels = |entry: &fs::DirEntry| {
+    let is_kernel_entry = |entry: &fs::DirEntry| {
         let is_process = entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
         !is_process && entry.metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file() && is_writable(&meta))
     };
-    entries.filter(is_kernels).map(|entry| entry.path()).collect()
+    entries.filter(is_kernel_entry).map(|entry| entry.path()).collect()
 }
 
-/// Whether this process, which has lost its capabilities, could change no setting of the kernel through `/proc`: root owns them,
-/// and needs none. Containers have them read-only.
+/// Whether this process, without its capabilities, can change no setting of the kernel through `/proc`: root owns them
+/// and needs no capability. In containers they are read-only.
 pub fn kernel_is_protected(proc: &Path) -> bool {
     let is_harmless = |path: &Path| HARMLESS.iter().any(|name| path.ends_with(name));
     !geteuid().is_root() || !kernel_entries(proc).iter().any(|path| !is_harmless(path) && has_writable(path))

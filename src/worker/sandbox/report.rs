@@ -79,8 +79,8 @@ impl SandboxReportReader {
             if let Some(report) = self.take_report()? {
                 return Ok(Some(report));
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(remaining).unwrap_or(PollTimeout::MAX);
             let mut ready = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
             match poll(&mut ready, timeout) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
@@ -104,23 +104,25 @@ impl SandboxReportReader {
     /// # Errors
     /// Why it does not run.
     pub fn wait_until_running(&mut self) -> Result<Option<i32>, LaunchFailure> {
-        let (mut init, mut runs, mut end) = (None, false, Vec::new());
-        while init.is_none() || !runs {
+        let (mut init, mut is_running, mut exit_report) = (None, false, Vec::new());
+        while init.is_none() || !is_running {
             match self.next(SETUP_TIMEOUT) {
                 // Two processes write to the pipe, so any of these three can be the first.
                 Ok(Some(SandboxReport::Init(pid))) => init = Some(pid),
-                Ok(Some(SandboxReport::Running)) => runs = true,
-                Ok(Some(report @ SandboxReport::Ended { .. })) => send(&mut end, &report).map_err(unreadable_report)?,
+                Ok(Some(SandboxReport::Running)) => is_running = true,
+                Ok(Some(report @ SandboxReport::Ended { .. })) => {
+                    send(&mut exit_report, &report).map_err(unreadable_report)?;
+                }
                 Ok(Some(SandboxReport::Failed(failure))) => return Err(failure),
                 // Without an init process the trainer has replaced the reporting process, and the pipe is closed.
-                Ok(None) if init.is_none() && !runs => return Ok(None),
+                Ok(None) if init.is_none() && !is_running => return Ok(None),
                 Ok(None) => return Err(LaunchFailure::host_fault("the sandbox exited before the trainer started")),
                 Err(error) => return Err(unreadable_report(error)),
             }
         }
         // An early exit report is left for the caller that waits for the exit.
-        end.append(&mut self.unread);
-        self.unread = end;
+        exit_report.append(&mut self.unread);
+        self.unread = exit_report;
         Ok(init)
     }
 
@@ -139,7 +141,7 @@ fn unreadable_report(error: io::Error) -> LaunchFailure {
     LaunchFailure::host_fault(format!("the sandbox did not start: {error}"))
 }
 
-/// Takes the first complete line off the unread bytes.
+/// Removes the first complete line from the unread bytes, and parses it.
 ///
 /// # Errors
 /// If it is no report.

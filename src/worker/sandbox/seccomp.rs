@@ -138,21 +138,21 @@ const DENIED_SOCKET_FAMILIES: [i32; 4] = [libc::AF_ALG, libc::AF_VSOCK, libc::AF
 #[cfg(target_arch = "x86_64")]
 const X32_SYSCALL_BIT: c_long = 0x4000_0000;
 
-/// Restricts this thread and all its children. `bars_truncate` is for levels where nothing else prevents truncating a
+/// Restricts this thread and all its children. `deny_truncate` is for levels where nothing else prevents truncating a
 /// read-only file.
 ///
 /// # Errors
 /// A message, if the kernel rejects the filter.
-pub fn restrict(bars_truncate: bool) -> Result<(), String> {
-    let refuse = |error: BackendError| format!("cannot build the system call filter: {error}");
-    for filter in build_filters(bars_truncate).map_err(refuse)? {
+pub fn restrict(deny_truncate: bool) -> Result<(), String> {
+    let build_error = |error: BackendError| format!("cannot build the system call filter: {error}");
+    for filter in build_filters(deny_truncate).map_err(build_error)? {
         seccompiler::apply_filter(&filter)
             .map_err(|error| format!("cannot install the system call filter: {error}"))?;
     }
     Ok(())
 }
 
-fn build_filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
+fn build_filters(deny_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NAMESPACE_FLAGS.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
@@ -162,42 +162,42 @@ fn build_filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
     let families = DENIED_SOCKET_FAMILIES.map(|family| rule_equals(0, u64::from(family.unsigned_abs())));
     denied.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
     // Simulated input to another terminal.
-    let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule_equals(1, request));
-    denied.insert(libc::SYS_ioctl, typed.into_iter().collect::<Result<_, _>>()?);
+    let terminal_input = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule_equals(1, request));
+    denied.insert(libc::SYS_ioctl, terminal_input.into_iter().collect::<Result<_, _>>()?);
     // Limits of other processes: a limit of CPU time kills them.
-    let of_another = vec![
+    let other_process = vec![
         condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?,
         condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
     ];
-    denied.insert(libc::SYS_prlimit64, vec![SeccompRule::new(of_another)?]);
+    denied.insert(libc::SYS_prlimit64, vec![SeccompRule::new(other_process)?]);
     for (call, mode) in MODE_CALLS {
         denied.insert(*call, vec![rule_for_masked_bits(&[(*mode, SETUID_MASK)])?]);
     }
     for (call, flags) in OPEN_CALLS {
-        let makes = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
+        let creation_flags = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
         let mut rules = Vec::new();
-        for flag in makes {
+        for flag in creation_flags {
             rules.push(rule_for_masked_bits(&[(*flags, (flag, flag)), (flags + 1, SETUID_MASK)])?);
         }
-        if bars_truncate {
-            let emptied =
+        if deny_truncate {
+            let truncating =
                 (u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs()), u64::from(libc::O_TRUNC.unsigned_abs()));
-            rules.push(rule_for_masked_bits(&[(*flags, emptied)])?);
+            rules.push(rule_for_masked_bits(&[(*flags, truncating)])?);
         }
         denied.insert(*call, rules);
     }
-    if bars_truncate {
+    if deny_truncate {
         denied.insert(libc::SYS_truncate, Vec::new());
     }
-    let absent = UNSUPPORTED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
-    Ok([build_program(denied, libc::EPERM)?, build_program(absent, libc::ENOSYS)?])
+    let unsupported = UNSUPPORTED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    Ok([build_program(denied, libc::EPERM)?, build_program(unsupported, libc::ENOSYS)?])
 }
 
 fn build_program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, BackendError> {
     #[cfg(target_arch = "x86_64")]
     let calls = with_x32(calls);
-    let refuse = SeccompAction::Errno(errno.unsigned_abs());
-    SeccompFilter::new(calls, SeccompAction::Allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()
+    let rejection = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(calls, SeccompAction::Allow, rejection, std::env::consts::ARCH.try_into()?)?.try_into()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -235,10 +235,10 @@ fn condition(
 
 /// Matches if the masked bits of each of these arguments have this value.
 fn rule_for_masked_bits(arguments: &[(u8, (u64, u64))]) -> Result<SeccompRule, BackendError> {
-    let has = |(index, (mask, value)): &(u8, (u64, u64))| {
+    let to_condition = |(index, (mask, value)): &(u8, (u64, u64))| {
         condition(*index, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*mask), *value)
     };
-    SeccompRule::new(arguments.iter().map(has).collect::<Result<_, _>>()?)
+    SeccompRule::new(arguments.iter().map(to_condition).collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]
@@ -254,24 +254,24 @@ mod tests {
     use super::*;
 
     /// Results of calls in a thread under the filter: `true` if the call works.
-    fn tried(dir: &Path) -> Vec<(&'static str, bool)> {
+    fn call_results(dir: &Path) -> Vec<(&'static str, bool)> {
         let file = dir.join("file");
         let set_user_id = Permissions::from_mode(0o4755);
-        let new = |mode, flags| {
+        let create = |mode, flags| {
             OpenOptions::new().write(true).create(true).mode(mode).custom_flags(flags).open(dir.join("new"))
         };
         let unnamed = |mode| OpenOptions::new().write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(dir);
-        let emptied = || OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(&file).map(drop);
+        let open_truncating = || OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(&file).map(drop);
         vec![
             ("chmod", fs::set_permissions(&file, Permissions::from_mode(0o755)).is_ok()),
             ("chmod of a directory", fs::set_permissions(dir, Permissions::from_mode(0o2755)).is_ok()),
             ("chmod set-user-id", fs::set_permissions(&file, set_user_id.clone()).is_ok()),
             ("fchmod set-user-id", File::open(&file).is_ok_and(|file| file.set_permissions(set_user_id).is_ok())),
-            ("create set-user-id", new(0o4755, 0).is_ok()),
-            ("create", new(0o755, 0).is_ok()),
+            ("create set-user-id", create(0o4755, 0).is_ok()),
+            ("create", create(0o755, 0).is_ok()),
             ("unnamed set-user-id", unnamed(0o4755).is_ok()),
             ("truncate", truncate(&file, 0).is_ok()),
-            ("open to empty", emptied().is_ok()),
+            ("open to empty", open_truncating().is_ok()),
             ("write anew", fs::write(&file, "x").is_ok()),
             ("ftruncate", OpenOptions::new().write(true).open(&file).is_ok_and(|file| file.set_len(0).is_ok())),
             (
@@ -283,30 +283,31 @@ mod tests {
         ]
     }
 
-    fn under_the_filter(bars_truncate: bool) -> io::Result<Vec<(&'static str, bool)>> {
+    fn results_under_filter(deny_truncate: bool) -> io::Result<Vec<(&'static str, bool)>> {
         let temp = tempfile::tempdir()?;
         fs::write(temp.path().join("file"), "x")?;
         std::thread::scope(|scope| {
-            let confined = scope.spawn(|| {
+            let thread = scope.spawn(|| {
                 nix::sys::prctl::set_no_new_privs().expect("no privileges");
-                restrict(bars_truncate).expect("a filter");
-                tried(temp.path())
+                restrict(deny_truncate).expect("a filter");
+                call_results(temp.path())
             });
-            Ok(confined.join().expect("no panic"))
+            Ok(thread.join().expect("no panic"))
         })
     }
 
     #[test]
     fn setuid_is_denied_and_other_modes_work() -> io::Result<()> {
-        for bars_truncate in [false, true] {
-            let denied: Vec<_> = under_the_filter(bars_truncate)?
+        for deny_truncate in [false, true] {
+            let denied: Vec<_> = results_under_filter(deny_truncate)?
                 .into_iter()
                 .filter(|(_, works)| !works)
                 .map(|(name, _)| name)
                 .collect();
-            let always = ["chmod set-user-id", "fchmod set-user-id", "create set-user-id", "unnamed set-user-id"];
-            let emptying = ["truncate", "open to empty"];
-            let expected: Vec<_> = always.into_iter().chain(emptying.into_iter().filter(|_| bars_truncate)).collect();
+            let setuid_calls = ["chmod set-user-id", "fchmod set-user-id", "create set-user-id", "unnamed set-user-id"];
+            let truncating_calls = ["truncate", "open to empty"];
+            let expected: Vec<_> =
+                setuid_calls.into_iter().chain(truncating_calls.into_iter().filter(|_| deny_truncate)).collect();
             assert_eq!(denied, expected);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What every trainer may read of its host: programs, libraries and their settings, and nothing of its owner's.
+//! What every trainer may read on its host: programs, libraries and their settings, but no files of the host's owner.
 
 use std::path::{Path, PathBuf};
 

@@ -92,8 +92,8 @@ fn query_python_paths<'a>(python: &Path, modules: impl Iterator<Item = &'a Strin
 fn interpreter(script: &Path, search: &OsStr) -> Option<(PathBuf, Vec<String>)> {
     let mut bytes = Vec::new();
     fs::File::open(script).ok()?.take(MAX_SHEBANG_BYTES as u64).read_to_end(&mut bytes).ok()?;
-    let first = bytes.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
-    let line = std::str::from_utf8(first).ok()?;
+    let first_line = bytes.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
+    let line = std::str::from_utf8(first_line).ok()?;
     let mut words = line.split_ascii_whitespace().map(str::to_owned);
     let mut program = words.next()?;
     if Path::new(&program).file_name() == Some(OsStr::new("env")) {

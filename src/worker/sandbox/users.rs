@@ -15,7 +15,7 @@ use super::plan::SandboxUser;
 use crate::clock::encode_hex;
 use crate::files::{AttemptSpec, write_atomic};
 
-/// The first ID of the range. Nothing else allocates IDs there: those of logins and containers are lower.
+/// The first ID of the range. Nothing else allocates IDs there: those of regular users and containers are lower.
 pub const FIRST_USER: SandboxUser = SandboxUser { uid: 1_879_048_192, gid: 1_879_048_192 };
 /// Max number of users on a host. The first ID is for the sandbox test.
 const USER_COUNT: u32 = 65_536;
@@ -47,12 +47,12 @@ fn owner_key(owner: &str) -> String {
     encode_hex(&Sha256::digest(owner.as_bytes())[..12])
 }
 
-/// Where both are stored.
+/// The directory of home directories and of `users.json`.
 pub fn owners_dir(work_dir: &Path) -> PathBuf {
     work_dir.join("users")
 }
 
-/// Renames the directory of an earlier version. Its old name becomes a link, because a trainer that is running has it in its
+/// Renames the directory of an earlier version. Its old name becomes a link, because a running trainer has it in its
 /// environment.
 ///
 /// # Errors
@@ -73,7 +73,7 @@ pub fn home_dir(work_dir: &Path, owner: &str) -> PathBuf {
 
 /// Runs the function while no home directory is allocated or removed.
 pub fn with_homes_lock<T>(work: impl FnOnce() -> T) -> T {
-    let _alone = HOMES_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = HOMES_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
@@ -98,8 +98,8 @@ pub fn list_homes(work_dir: &Path) -> Vec<HomeDir> {
     let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
     let home = |path: PathBuf| {
         // An older agent has recorded nothing.
-        let noted = fs::metadata(path.with_extension(LAST_USED_SUFFIX)).or_else(|_| fs::metadata(&path));
-        Some(HomeDir { last_used: noted.ok()?.modified().ok()?, path })
+        let metadata = fs::metadata(path.with_extension(LAST_USED_SUFFIX)).or_else(|_| fs::metadata(&path));
+        Some(HomeDir { last_used: metadata.ok()?.modified().ok()?, path })
     };
     dirs.filter_map(home).collect()
 }
@@ -110,7 +110,7 @@ pub fn list_homes(work_dir: &Path) -> Vec<HomeDir> {
 /// On an I/O error, or if too many users have trained here.
 pub fn allocate_user(work_dir: &Path, owner: &str) -> io::Result<SandboxUser> {
     // Jobs are prepared concurrently, and no two users may get the same ID.
-    let _alone = HOMES_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = HOMES_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let file = owners_dir(work_dir).join("users.json");
     let mut users: BTreeMap<String, u32> = match fs::read(&file) {
         Ok(bytes) => serde_json::from_slice(&bytes)?,
@@ -178,12 +178,12 @@ mod tests {
     fn concurrent_users_get_different_uids() {
         let temp = tempfile::tempdir().expect("a directory");
         let ids: Vec<u32> = std::thread::scope(|scope| {
-            let asking = (0..16).map(|number| {
+            let threads = (0..16).map(|number| {
                 let work_dir = temp.path();
                 scope.spawn(move || allocate_user(work_dir, &format!("user {number}")).map(|user| user.uid))
             });
-            let asking: Vec<_> = asking.collect();
-            asking.into_iter().map(|one| one.join().expect("no panic").expect("a user")).collect()
+            let threads: Vec<_> = threads.collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic").expect("a user")).collect()
         });
         let different: std::collections::BTreeSet<u32> = ids.iter().copied().collect();
         assert_eq!(different.len(), 16, "{ids:?}");

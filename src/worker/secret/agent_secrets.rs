@@ -32,15 +32,15 @@ impl AgentSecrets {
 }
 
 /// Masks this secret from now on.
-pub fn register(secret: &Secret) {
+pub fn add(secret: &Secret) {
     AGENT_SECRETS.write().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().add(secret);
 }
 
 /// Replaces the secrets by stars.
 pub fn mask_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    if let Some(own) = AGENT_SECRETS.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
-        own.mask.mask_bytes(&mut bytes);
+    if let Some(agent_secrets) = AGENT_SECRETS.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        agent_secrets.mask.mask_bytes(&mut bytes);
     }
     bytes
 }
@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn token_stays_masked_and_old_sessions_are_dropped() {
-        let mut own = AgentSecrets::default();
-        own.add(&Secret::new("wt_0123456789"));
+        let mut agent_secrets = AgentSecrets::default();
+        agent_secrets.add(&Secret::new("wt_0123456789"));
         for number in 0..20 {
-            own.add(&Secret::new(&format!("ws_012345678{number:02}")));
+            agent_secrets.add(&Secret::new(&format!("ws_012345678{number:02}")));
         }
-        assert_eq!(own.secrets.len(), MAX_SECRETS);
-        assert_eq!(own.mask.mask_text("wt_0123456789 ws_01234567819 x"), "************* ************** x");
-        assert_eq!(own.mask.mask_text("ws_01234567800"), "ws_01234567800");
+        assert_eq!(agent_secrets.secrets.len(), MAX_SECRETS);
+        assert_eq!(agent_secrets.mask.mask_text("wt_0123456789 ws_01234567819 x"), "************* ************** x");
+        assert_eq!(agent_secrets.mask.mask_text("ws_01234567800"), "ws_01234567800");
     }
 }

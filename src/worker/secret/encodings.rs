@@ -50,8 +50,8 @@ fn json_encodings(value: &str) -> [String; 2] {
 
 /// In a URL or a form.
 fn url_encodings(value: &str) -> impl Iterator<Item = String> {
-    let kept = UNRESERVED.into_iter().flat_map(|plain| [(plain, true), (plain, false)]);
-    kept.flat_map(move |(plain, upper)| {
+    let variants = UNRESERVED.into_iter().flat_map(|plain| [(plain, true), (plain, false)]);
+    variants.flat_map(move |(plain, upper)| {
         let escaped: String = value.bytes().map(|byte| percent_encode(byte, plain, upper)).collect();
         [escaped.replace("%20", "+"), escaped]
     })
@@ -73,14 +73,14 @@ fn hex_encodings(value: &str) -> [String; 2] {
 /// In both alphabets, and at offsets of zero, one and two bytes (`user:secret` in a header). Characters that also
 /// contain bits of adjacent bytes are unknown, so up to six bits at each end are excluded.
 fn base64_encodings(value: &str) -> impl Iterator<Item = String> {
-    let unsliced = [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)];
-    let within = (0..3_usize).flat_map(move |before| {
+    let complete = [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)];
+    let inner = (0..3_usize).flat_map(move |before| {
         let bytes = [&[0; 3][..before], value.as_bytes()].concat();
         let known = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
         [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)]
             .map(|text| text.get(known.clone()).unwrap_or_default().to_owned())
     });
-    unsliced.into_iter().chain(within)
+    complete.into_iter().chain(inner)
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         assert!(
             all_encodings("\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}\u{8}")
                 .iter()
-                .all(|one| one.len() >= MIN_VALUE_BYTES / 2)
+                .all(|encoding| encoding.len() >= MIN_VALUE_BYTES / 2)
         );
     }
 }

@@ -88,13 +88,13 @@ impl Mask {
         }
     }
 
-    /// How many bytes at the beginning may be the second half of a secret, or of an escape sequence and then of a
+    /// How many bytes at the beginning may be the rest of a secret, or of an escape sequence and then of a
     /// secret.
     pub fn partial_prefix_len(&self, bytes: &[u8]) -> usize {
-        let Some(half) = self.longest.checked_sub(1) else { return 0 };
+        let Some(max_partial) = self.longest.checked_sub(1) else { return 0 };
         let visible = VisibleText::from_raw(bytes);
-        if half + MAX_ESCAPE_RATIO < visible.text.len() {
-            visible.raw_offset(half + MAX_ESCAPE_RATIO)
+        if max_partial + MAX_ESCAPE_RATIO < visible.text.len() {
+            visible.raw_offset(max_partial + MAX_ESCAPE_RATIO)
         } else {
             bytes.len()
         }
@@ -129,11 +129,11 @@ impl Mask {
             Value::String(text) => *text = self.mask_text(text),
             Value::Array(list) => list.iter_mut().for_each(|entry| self.mask_json(entry)),
             Value::Object(fields) => {
-                let hide = |(name, mut value): (String, Value)| {
+                let mask_field = |(name, mut value): (String, Value)| {
                     self.mask_json(&mut value);
                     (self.mask_text(&name), value)
                 };
-                *fields = std::mem::take(fields).into_iter().map(hide).collect();
+                *fields = std::mem::take(fields).into_iter().map(mask_field).collect();
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -164,26 +164,26 @@ impl Mask {
 
     /// How many bytes cannot be part of a secret that is still incomplete.
     fn certain_len(&self, bytes: &[u8], tail: TailState) -> usize {
-        let uncut = || bytes.len() - self.partial_suffix_len(bytes);
-        let cut = || {
+        let uninterrupted = || bytes.len() - self.partial_suffix_len(bytes);
+        let interrupted = || {
             let visible = VisibleText::from_raw(bytes);
             let partial_len = self.partial_suffix_len(&visible.text);
             if partial_len > 0 { visible.raw_offset(visible.text.len() - partial_len) } else { bytes.len() }
         };
         match tail {
             TailState::Complete => bytes.len(),
-            TailState::Growing => uncut().min(cut()),
-            TailState::Quiet => uncut(),
+            TailState::Growing => uninterrupted().min(interrupted()),
+            TailState::Quiet => uninterrupted(),
         }
     }
 
     /// How many bytes at the end may be the beginning of a secret.
     fn partial_suffix_len(&self, text: &[u8]) -> usize {
-        let begun = |spelling: &Vec<u8>| {
+        let partial_len = |spelling: &Vec<u8>| {
             let mut lengths = (1..spelling.len().min(text.len() + 1)).rev();
             lengths.find(|length| text.ends_with(&spelling[..*length]))
         };
-        self.encodings.iter().filter_map(begun).max().unwrap_or(0)
+        self.encodings.iter().filter_map(partial_len).max().unwrap_or(0)
     }
 }
 

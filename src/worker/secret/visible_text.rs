@@ -26,26 +26,26 @@ impl VisibleText {
     /// Drops what a terminal does not show.
     pub fn from_raw(raw: &[u8]) -> Self {
         let mut visible = Self { text: Vec::with_capacity(raw.len()), runs: Vec::new() };
-        let mut at = 0;
-        while at < raw.len() {
-            let rest = &raw[at..];
-            let shown = rest.iter().position(|byte| can_be_hidden(*byte)).unwrap_or(rest.len());
-            let hidden = rest.get(shown..).map_or(0, hidden_len);
+        let mut offset = 0;
+        while offset < raw.len() {
+            let rest = &raw[offset..];
+            let visible_len = rest.iter().position(|byte| can_be_hidden(*byte)).unwrap_or(rest.len());
+            let hidden = rest.get(visible_len..).map_or(0, hidden_len);
             // The first byte of a character, which looked like that of a control character.
-            let shown = if shown < rest.len() && hidden == 0 { shown + 1 } else { shown };
-            if shown > 0 {
-                visible.runs.push(TextRun { text: visible.text.len(), raw: at });
-                visible.text.extend_from_slice(&rest[..shown]);
+            let visible_len = if visible_len < rest.len() && hidden == 0 { visible_len + 1 } else { visible_len };
+            if visible_len > 0 {
+                visible.runs.push(TextRun { text: visible.text.len(), raw: offset });
+                visible.text.extend_from_slice(&rest[..visible_len]);
             }
-            at += shown + hidden;
+            offset += visible_len + hidden;
         }
         visible
     }
 
     /// The raw offset of a byte of the text.
-    pub fn raw_offset(&self, at: usize) -> usize {
-        let after = self.runs.partition_point(|run| run.text <= at);
-        self.runs.get(after.saturating_sub(1)).map_or(at, |run| run.raw + (at - run.text))
+    pub fn raw_offset(&self, offset: usize) -> usize {
+        let after = self.runs.partition_point(|run| run.text <= offset);
+        self.runs.get(after.saturating_sub(1)).map_or(offset, |run| run.raw + (offset - run.text))
     }
 
     /// The raw ranges of a range of the text.
@@ -77,8 +77,8 @@ fn hidden_len(bytes: &[u8]) -> usize {
 
 /// The length of an escape sequence after its ESC.
 fn escape_sequence_len(rest: &[u8]) -> usize {
-    let within = &rest[..rest.len().min(MAX_SEQUENCE_BYTES)];
-    match within {
+    let limited = &rest[..rest.len().min(MAX_SEQUENCE_BYTES)];
+    match limited {
         [b'[', rest @ ..] => {
             // Parameters and intermediates are 0x20–0x3f, the final byte 0x40–0x7e (ECMA-48, 5.4).
             let codes = rest.iter().take_while(|byte| matches!(byte, b' '..=b'?')).count();
@@ -86,8 +86,8 @@ fn escape_sequence_len(rest: &[u8]) -> usize {
         }
         [b']', rest @ ..] => 1 + osc_len(rest),
         [b' '..=b'/', ..] => {
-            let codes = within.iter().take_while(|byte| matches!(byte, b' '..=b'/')).count();
-            codes + usize::from(matches!(within.get(codes), Some(b'0'..=b'~')))
+            let codes = limited.iter().take_while(|byte| matches!(byte, b' '..=b'/')).count();
+            codes + usize::from(matches!(limited.get(codes), Some(b'0'..=b'~')))
         }
         [] | [..=0x1f | 0x7f, ..] | [0xc2] | [0xc2, 0x80..=0x9f, ..] => 0,
         // Any other character, with all its bytes.
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(raw: &str) -> String {
+    fn visible_part(raw: &str) -> String {
         String::from_utf8_lossy(&VisibleText::from_raw(raw.as_bytes()).text).into_owned()
     }
 
@@ -128,17 +128,17 @@ mod tests {
             ("\u{1b}[3", ""),
             ("", ""),
         ] {
-            assert_eq!(shown(raw), expected, "{raw:?}");
+            assert_eq!(visible_part(raw), expected, "{raw:?}");
         }
         let endless = format!("\u{1b}]{}", "x".repeat(MAX_SEQUENCE_BYTES + 1));
-        assert_eq!(shown(&endless), "xx", "it ends at its limit");
+        assert_eq!(visible_part(&endless), "xx", "it ends at its limit");
     }
 
     #[test]
     fn every_visible_byte_has_its_raw_offset() {
         let raw = "a\u{1b}[mbc\nd";
         let visible = VisibleText::from_raw(raw.as_bytes());
-        assert_eq!((0..4).map(|at| visible.raw_offset(at)).collect::<Vec<_>>(), [0, 4, 5, 7]);
+        assert_eq!((0..4).map(|offset| visible.raw_offset(offset)).collect::<Vec<_>>(), [0, 4, 5, 7]);
         assert_eq!(visible.raw_ranges(0..4).collect::<Vec<_>>(), [0..1, 4..6, 7..8]);
         assert_eq!(visible.raw_ranges(2..3).next(), Some(5..6));
     }
@@ -149,7 +149,7 @@ mod tests {
         fn visible_text_equals_the_log_page(line in "[a-c \\x1b\\[\\]()\\\\m;0-9\\r\\t\\x07é\u{85}]{0,40}") {
             // Markers there stand for what is left out here.
             let page: String = plain_text(&line).chars().filter(|c| !matches!(c, '\t' | '\u{2400}'..='\u{2421}' | '\u{fffd}')).collect();
-            prop_assert_eq!(shown(&line), page);
+            prop_assert_eq!(visible_part(&line), page);
         }
     }
 }

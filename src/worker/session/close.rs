@@ -1,6 +1,6 @@
 //! Closes the session of a host that is leaving but still has something to finish: it stops listening, so it gets no
 //! offers, and sends a disconnect, so that its offers go elsewhere. It keeps its running jobs and keeps sending
-//! heartbeats, more often, because only they bring a cancel.
+//! heartbeats, more often, because only their responses contain cancels.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl AgentSession {
         let body = DisconnectRequest { worker_id: Some(worker_id), left_running };
         match self.context.api.disconnect(&body).await {
             Ok(()) => tracing::info!("accepting no more jobs, {} attempt(s) to finish", body.left_running.len()),
-            // An offer without an answer times out.
+            // An offer without a response times out.
             Err(error) => tracing::warn!("cannot report that no more jobs are accepted: {error}"),
         }
     }

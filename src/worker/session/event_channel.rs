@@ -28,32 +28,32 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
         if let Err(error) = session.register().await {
             session.record_failure();
             let is_untrusted = matches!(error, OrchestratorError::UntrustedCertificate(_));
-            let after = match error {
+            let retry_after = match error {
                 OrchestratorError::Unauthorized(sentence) => return TokenRejected(sentence),
                 OrchestratorError::Transient { retry_after, .. } => retry_after,
                 _ => None,
             };
-            let wait = backoff.next_delay_after(clock::random_u64(), after);
+            let wait = backoff.next_delay_after(clock::random_u64(), retry_after);
             let seconds = wait.as_secs_f32().round();
             if is_untrusted {
                 tracing::error!("{error}; retrying in {seconds} s");
             } else {
                 tracing::warn!("cannot register: {error}; retrying in {seconds} s");
             }
-            wait_for_retry(session, wait, after.is_none()).await;
+            wait_for_retry(session, wait, retry_after.is_none()).await;
             continue;
         }
-        let began = Instant::now();
-        let ended = tokio::select! {
+        let started_at = Instant::now();
+        let stream_end = tokio::select! {
             biased;
             Ok(()) = decline_requests.changed() => StreamEnd::Declining,
-            ended = listen(session, poll_until.filter(|until| *until > began)) => ended,
+            stream_end = listen(session, poll_until.filter(|until| *until > started_at)) => stream_end,
         };
-        if began.elapsed() > STABLE_CONNECTION {
+        if started_at.elapsed() > STABLE_CONNECTION {
             backoff.reset();
         }
         let mut is_requested = false;
-        let wait = match ended {
+        let wait = match stream_end {
             StreamEnd::TokenRejected(sentence) => return TokenRejected(sentence),
             StreamEnd::Silent => {
                 tracing::warn!("the stream is silent (a proxy may buffer it): polling instead");
@@ -83,13 +83,13 @@ async fn wait_for_retry(session: &AgentSession, wait: Duration, ends_early: bool
 
 /// Listens until the channel ends; an agent that accepts no more jobs does not listen.
 async fn listen(session: &AgentSession, poll_until: Option<Instant>) -> StreamEnd {
-    if let Some(until) = poll_until.filter(|_| !session.is_closing()) {
-        return poll(session, until).await;
+    if let Some(deadline) = poll_until.filter(|_| !session.is_closing()) {
+        return poll(session, deadline).await;
     }
     let stream =
         async { if session.is_closing() { std::future::pending().await } else { stream::listen(session).await } };
     tokio::select! {
-        ended = stream => ended,
+        stream_end = stream => stream_end,
         () = session.wait_until_unknown() => {
             StreamEnd::Lost { sentence: "the orchestrator does not know this session".to_owned(), retry: None }
         }
@@ -97,18 +97,18 @@ async fn listen(session: &AgentSession, poll_until: Option<Instant>) -> StreamEn
 }
 
 /// Long polls until a deadline or a failure.
-async fn poll(session: &AgentSession, until: Instant) -> StreamEnd {
-    while Instant::now() < until {
-        let began = Instant::now();
+async fn poll(session: &AgentSession, deadline: Instant) -> StreamEnd {
+    while Instant::now() < deadline {
+        let started_at = Instant::now();
         match session.context.api.long_poll().await {
-            Ok(answer) => {
+            Ok(response) => {
                 session.record_contact();
-                session.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
+                session.send_input(AgentInput::Desired(Box::new(response.desired))).await;
             }
             Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRejected(sentence),
             Err(error) => return StreamEnd::Lost { sentence: format!("the poll failed: {error}"), retry: None },
         }
-        tokio::time::sleep_until(began + MIN_POLL_INTERVAL).await;
+        tokio::time::sleep_until(started_at + MIN_POLL_INTERVAL).await;
     }
     StreamEnd::PollingOver
 }

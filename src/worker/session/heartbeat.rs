@@ -16,12 +16,15 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
     let mut backoff = Backoff::default();
     // The registration counts as the first one. The next is at a random time in the interval, so that a fleet that
     // reconnects together does not send heartbeats together.
-    if let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| heartbeat_interval(known.as_ref())) {
+    if let Ok(interval) =
+        registered.wait_for(Option::is_some).await.map(|registration| heartbeat_interval(registration.as_ref()))
+    {
         wait_for_next(session, interval.mul_f64(clock::random_fraction())).await;
     }
     loop {
         // Cannot fail: the session owns the sender.
-        let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| heartbeat_interval(known.as_ref()))
+        let Ok(interval) =
+            registered.wait_for(Option::is_some).await.map(|registration| heartbeat_interval(registration.as_ref()))
         else {
             return std::future::pending().await;
         };
@@ -32,8 +35,8 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
                 interval
             }
             Err(OrchestratorError::Unauthorized(sentence)) => return TokenRejected(sentence),
-            Err(OrchestratorError::Transient { sentence, retry_after }) => {
-                tracing::debug!("heartbeat: {sentence}");
+            Err(OrchestratorError::Transient { detail, retry_after }) => {
+                tracing::debug!("heartbeat: {detail}");
                 session.record_failure();
                 backoff.next_delay_after(clock::random_u64(), retry_after).min(interval)
             }
@@ -68,7 +71,7 @@ async fn wait_for_next(session: &AgentSession, wait: Duration) {
 }
 
 fn heartbeat_interval(registration: Option<&super::Registration>) -> Duration {
-    registration.map_or(Duration::from_secs(30), |known| known.interval)
+    registration.map_or(Duration::from_secs(30), |registration| registration.interval)
 }
 
 async fn send_heartbeat(session: &AgentSession) -> Result<(), OrchestratorError> {
@@ -82,11 +85,11 @@ async fn send_heartbeat(session: &AgentSession) -> Result<(), OrchestratorError>
         telemetry: telemetry.samples.clone(),
         unhealthy_reason: session.context.unhealthy_reason(),
     };
-    let sent = clock::boot_ms();
-    let answer = session.context.api.heartbeat(&body).await?;
-    session.context.api.lease.renew(sent);
+    let sent_boot_ms = clock::boot_ms();
+    let response = session.context.api.heartbeat(&body).await?;
+    session.context.api.lease.renew(sent_boot_ms);
     session.record_contact();
     session.context.gpus.acknowledge(&telemetry);
-    session.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
+    session.send_input(AgentInput::Desired(Box::new(response.desired))).await;
     Ok(())
 }

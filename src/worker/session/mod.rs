@@ -63,7 +63,7 @@ pub struct AgentSession {
     reach: Arc<watch::Sender<OrchestratorReach>>,
     /// A heartbeat was rejected since the last registration: the agent must register again.
     must_register: Arc<watch::Sender<bool>>,
-    /// Notified when a heartbeat was answered, whatever the answer. Earlier heartbeats wake no waiter.
+    /// Notified when a heartbeat was answered, whatever the response. Earlier heartbeats wake no waiter.
     heartbeat_answered: Arc<Notify>,
     /// See [`close`].
     decline_requests: watch::Receiver<u32>,
@@ -146,9 +146,9 @@ impl AgentSession {
 
     fn record_failure(&self) {
         self.reach.send_if_modified(|reach| {
-            let fresh = reach.unreachable_since.is_none();
+            let is_new = reach.unreachable_since.is_none();
             reach.unreachable_since.get_or_insert_with(|| (Instant::now(), clock::now()));
-            fresh
+            is_new
         });
     }
 
@@ -174,7 +174,7 @@ impl AgentSession {
     async fn register(&self) -> Result<(), OrchestratorError> {
         let config = &self.context.config;
         let hardware = &self.context.hardware;
-        let first = hardware.gpus.first();
+        let first_gpu = hardware.gpus.first();
         let attempts = self.attempts.borrow().clone();
         let body = RegisterRequest {
             name: Some(config.name.clone()),
@@ -182,8 +182,8 @@ impl AgentSession {
             persistent: Some(config.persistent),
             current_job_id: attempts.first().map(|running| running.job_id.clone()),
             gpu_count: u32::try_from(hardware.gpus.len()).ok(),
-            gpu_name: first.map(|gpu| gpu.name.clone()),
-            gpu_vram_gb: first.and_then(|gpu| gpu.vram_gb),
+            gpu_name: first_gpu.map(|gpu| gpu.name.clone()),
+            gpu_vram_gb: first_gpu.and_then(|gpu| gpu.vram_gb),
             accelerator_type: Some(hardware.accelerator.clone()),
             gpus: self.context.gpus.with_availability(&hardware.gpus),
             labels: config.labels.clone(),
@@ -199,32 +199,32 @@ impl AgentSession {
             paths: Some(config.host_directories.keys().cloned().collect()),
             attempts,
         };
-        let sent = crate::clock::boot_ms();
-        let answer = self.context.api.register(&body).await?;
-        self.context.api.lease.set_timeout(answer.heartbeat_timeout_seconds);
-        self.context.api.lease.renew(sent);
+        let sent_boot_ms = clock::boot_ms();
+        let response = self.context.api.register(&body).await?;
+        self.context.api.lease.set_timeout(response.heartbeat_timeout_seconds);
+        self.context.api.lease.renew(sent_boot_ms);
         self.record_contact();
         self.must_register.send_replace(false);
-        if self.worker_id().as_ref() != Some(&answer.worker_id) {
-            tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);
-            if config.has_explicit_name && config.name != answer.name {
+        if self.worker_id().as_ref() != Some(&response.worker_id) {
+            tracing::info!("registered at {} as {} ({})", config.url, response.name, response.worker_id);
+            if config.has_explicit_name && config.name != response.name {
                 tracing::warn!(
                     "--name {} has no effect: the orchestrator knows this worker as {}",
                     config.name,
-                    answer.name
+                    response.name
                 );
             }
         }
-        let interval = Duration::from_secs(answer.heartbeat_interval_seconds.clamp(1, 3_600));
-        self.registration.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));
-        let timeout = Duration::from_secs(answer.heartbeat_timeout_seconds);
+        let interval = Duration::from_secs(response.heartbeat_interval_seconds.clamp(1, 3_600));
+        self.registration.send_replace(Some(Registration { worker_id: response.worker_id, interval }));
+        let timeout = Duration::from_secs(response.heartbeat_timeout_seconds);
         self.reach.send_replace(OrchestratorReach {
             registered: true,
             unreachable_since: None,
             offline_timeout: timeout,
         });
         self.context.reconnect_signal.notify();
-        self.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
+        self.send_input(AgentInput::Desired(Box::new(response.desired))).await;
         Ok(())
     }
 

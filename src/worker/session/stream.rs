@@ -56,9 +56,10 @@ pub async fn listen(session: &AgentSession) -> StreamEnd {
         Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRejected(sentence),
         Err(error) => return lost(format!("cannot open the stream: {error}"), None),
     };
-    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.starts_with("text/event-stream") {
-        return lost(format!("the stream's address sends {kind:?}, not events"), None);
+    let content_type =
+        response.headers().get("content-type").and_then(|content_type| content_type.to_str().ok()).unwrap_or_default();
+    if !content_type.starts_with("text/event-stream") {
+        return lost(format!("the stream's address sends {content_type:?}, not events"), None);
     }
     tracing::debug!("the stream is open");
     let has_received = AtomicBool::new(false);
@@ -92,17 +93,21 @@ fn lost(sentence: String, retry: Option<Duration>) -> StreamEnd {
 fn limit_stream(
     response: Response,
     has_received: &AtomicBool,
-    patience: Duration,
-    most: usize,
+    timeout: Duration,
+    max_event: usize,
 ) -> impl Stream<Item = Result<Bytes, StreamError>> {
-    stream::try_unfold((response, EventSizeLimit::new(most)), move |(mut response, mut size)| async move {
-        match tokio::time::timeout(patience, response.chunk()).await {
+    stream::try_unfold((response, EventSizeLimit::new(max_event)), move |(mut response, mut size)| async move {
+        match tokio::time::timeout(timeout, response.chunk()).await {
             Err(_) => Err(StreamError::Silent),
             Ok(Err(error)) => Err(StreamError::Network(error.to_string())),
             Ok(Ok(None)) => Ok(None),
             Ok(Ok(Some(bytes))) => {
                 has_received.store(true, Ordering::Relaxed);
-                if size.accept(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(StreamError::TooLarge(most)) }
+                if size.accept(&bytes) {
+                    Ok(Some((bytes, (response, size))))
+                } else {
+                    Err(StreamError::TooLarge(max_event))
+                }
             }
         }
     })

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::config::{NoticeSource, ShutdownConfig};
 use crate::exit::FatalError;
 
-/// Responses have a few lines; this is the most that is read, in bytes.
+/// Maximum that is read of a response, in bytes; responses have a few lines.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 /// As often as the providers recommend.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -72,9 +72,9 @@ impl MetadataService {
         let name = self.source.display_name();
         let notice = self.wait_for_notice().await;
         let sentence = format!("the host is being terminated (spot notice of {name})");
-        let left = notice.time_left.map(|left| format!(" in {} s", left.as_secs())).unwrap_or_default();
-        tracing::warn!("{sentence}{left}: stopping jobs, so that they run elsewhere");
-        HostTermination { sentence, at: notice.time_left.map(|left| Instant::now() + left) }
+        let time_left = notice.time_left.map(|time_left| format!(" in {} s", time_left.as_secs())).unwrap_or_default();
+        tracing::warn!("{sentence}{time_left}: stopping jobs, so that they run elsewhere");
+        HostTermination { sentence, at: notice.time_left.map(|time_left| Instant::now() + time_left) }
     }
 
     async fn wait_for_notice(mut self) -> TerminationNotice {
@@ -150,8 +150,8 @@ impl MetadataService {
 }
 
 async fn send_request(request: RequestBuilder) -> Result<(u16, String), String> {
-    let words = |error: reqwest::Error| app::remote::root_cause(&error);
-    let response = request.send().await.map_err(words)?;
+    let describe = |error: reqwest::Error| app::remote::root_cause(&error);
+    let response = request.send().await.map_err(describe)?;
     let status = response.status().as_u16();
     let body = body::read_limited(response, MAX_RESPONSE_BYTES).await.map_err(|error| error.to_string())?;
     Ok((status, String::from_utf8_lossy(&body).into_owned()))

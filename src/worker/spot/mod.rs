@@ -33,10 +33,10 @@ pub struct HostTermination {
 
 impl HostTermination {
     /// The grace period of a trainer.
-    pub fn stop_grace(&self, usual: Duration, now: Instant) -> Duration {
-        let Some(at) = self.at else { return usual };
-        let left = at.saturating_duration_since(now).saturating_sub(REPORT_RESERVE).max(MIN_GRACE);
-        usual.min(left)
+    pub fn stop_grace(&self, default_grace: Duration, now: Instant) -> Duration {
+        let Some(at) = self.at else { return default_grace };
+        let remaining = at.saturating_duration_since(now).saturating_sub(REPORT_RESERVE).max(MIN_GRACE);
+        default_grace.min(remaining)
     }
 }
 
@@ -48,13 +48,13 @@ mod tests {
     fn grace_period_ends_before_the_host() {
         let now = Instant::now();
         let seconds = Duration::from_secs;
-        let grace = |left: Option<u64>| {
-            HostTermination { sentence: String::new(), at: left.map(|left| now + seconds(left)) }
+        let grace = |time_left: Option<u64>| {
+            HostTermination { sentence: String::new(), at: time_left.map(|time_left| now + seconds(time_left)) }
                 .stop_grace(seconds(30), now)
         };
         let cases = [(None, 30), (Some(120), 30), (Some(30), 20), (Some(11), 1), (Some(3), 1), (Some(0), 1)];
-        for (left, expected) in cases {
-            assert_eq!(grace(left), seconds(expected), "{left:?}");
+        for (time_left, expected) in cases {
+            assert_eq!(grace(time_left), seconds(expected), "{time_left:?}");
         }
     }
 }

@@ -25,8 +25,8 @@ pub fn parse_aws(status: u16, body: &str, now: Timestamp) -> Option<TerminationN
         time: String,
     }
     let action: InstanceAction = serde_json::from_str(body).ok().filter(|_| status == 200)?;
-    let ends = matches!(action.action.as_str(), "terminate" | "stop" | "hibernate");
-    ends.then(|| TerminationNotice { time_left: time_left(Timestamp::parse_rfc3339(&action.time), now) })
+    let is_termination = matches!(action.action.as_str(), "terminate" | "stop" | "hibernate");
+    is_termination.then(|| TerminationNotice { time_left: time_left(Timestamp::parse_rfc3339(&action.time), now) })
 }
 
 /// `instance/preempted`: a word.
@@ -34,14 +34,15 @@ pub fn parse_gcp(status: u16, body: &str) -> Option<TerminationNotice> {
     (status == 200 && body.trim() == "TRUE").then_some(TerminationNotice { time_left: Some(GCP_NOTICE) })
 }
 
-/// `scheduledevents`: lists those of all machines of a set; `own` is this one's name, if it is known.
-pub fn parse_azure(status: u16, body: &str, own: Option<&str>, now: Timestamp) -> Option<TerminationNotice> {
+/// `scheduledevents`: lists those of all machines of a set; `machine_name` is this one's name, if it is known.
+pub fn parse_azure(status: u16, body: &str, machine_name: Option<&str>, now: Timestamp) -> Option<TerminationNotice> {
     let document: Value = serde_json::from_str(body).ok().filter(|_| status == 200)?;
     let mut events = document["Events"].as_array()?.iter();
     let event = events.find(|event| {
         let resources = event["Resources"].as_array();
-        let ours = own.zip(resources).is_none_or(|(own, all)| all.iter().any(|name| name == own));
-        event["EventType"] == "Preempt" && ours
+        let is_own =
+            machine_name.zip(resources).is_none_or(|(machine_name, all)| all.iter().any(|name| name == machine_name));
+        event["EventType"] == "Preempt" && is_own
     })?;
     Some(TerminationNotice { time_left: time_left(event["NotBefore"].as_str().and_then(clock::parse_http_date), now) })
 }
@@ -53,7 +54,7 @@ mod tests {
     const NOW: &str = "2024-01-15T10:30:00Z";
 
     fn now() -> Timestamp {
-        Timestamp::parse_rfc3339(NOW).expect("a moment")
+        Timestamp::parse_rfc3339(NOW).expect("a time")
     }
 
     fn in_seconds(seconds: u64) -> TerminationNotice {
@@ -102,8 +103,8 @@ mod tests {
             (r#"{"DocumentIncarnation": 1, "Events": []}"#.to_owned(), Some("gpu-1"), None),
             ("x".to_owned(), None, None),
         ];
-        for (body, own, expected) in cases {
-            assert_eq!(parse_azure(200, &body, own, now()), expected, "{own:?} {body}");
+        for (body, machine_name, expected) in cases {
+            assert_eq!(parse_azure(200, &body, machine_name, now()), expected, "{machine_name:?} {body}");
         }
     }
 }

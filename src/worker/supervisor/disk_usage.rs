@@ -30,11 +30,11 @@ pub struct DiskUsageMonitor {
 impl DiskUsageMonitor {
     /// Starts before the trainer does. Files already in the home directory do not count.
     pub fn start(dir: &AttemptDir, disk: &JobDiskLimit) -> io::Result<Self> {
-        let (stop, ended) = channel();
+        let (stop, stopped) = channel();
         let (exceeded_bytes, home) = (Arc::<AtomicU64>::default(), disk.home.clone());
-        let own = vec![dir.output_dir(), dir.working_dir(), dir.tmp_dir(), dir.log_path()];
+        let attempt_paths = vec![dir.output_dir(), dir.working_dir(), dir.tmp_dir(), dir.log_path()];
         let (limit, exceeded) = (disk.bytes, Arc::clone(&exceeded_bytes));
-        let work = move || run(&own, &home, limit, &exceeded, &ended);
+        let work = move || run(&attempt_paths, &home, limit, &exceeded, &stopped);
         std::thread::Builder::new().name("usage".to_owned()).spawn(work)?;
         Ok(Self { limit, exceeded_bytes, _stop_on_drop: stop })
     }
@@ -53,17 +53,17 @@ impl DiskUsageMonitor {
     }
 }
 
-fn run(own: &[PathBuf], home: &Path, limit: u64, exceeded_bytes: &AtomicU64, ended: &Receiver<()>) {
-    let before = disk_usage(&[home.to_owned()]);
+fn run(attempt_paths: &[PathBuf], home: &Path, limit: u64, exceeded_bytes: &AtomicU64, stopped: &Receiver<()>) {
+    let initial_home_bytes = disk_usage(&[home.to_owned()]);
     let mut pause = MIN_CHECK_INTERVAL;
-    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-        let began = Instant::now();
-        let used = disk_usage(own) + disk_usage(&[home.to_owned()]).saturating_sub(before);
+    while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let started_at = Instant::now();
+        let used = disk_usage(attempt_paths) + disk_usage(&[home.to_owned()]).saturating_sub(initial_home_bytes);
         if used > limit {
             exceeded_bytes.store(used, Ordering::Relaxed);
             return;
         }
-        pause = MIN_CHECK_INTERVAL.max(began.elapsed() * MAX_DUTY_DIVISOR);
+        pause = MIN_CHECK_INTERVAL.max(started_at.elapsed() * MAX_DUTY_DIVISOR);
     }
 }
 
@@ -71,23 +71,23 @@ fn run(own: &[PathBuf], home: &Path, limit: u64, exceeded_bytes: &AtomicU64, end
 /// names counts once. Only directories and files with several names that use space are remembered: a trainer can create
 /// any number of empty ones.
 fn disk_usage(dirs: &[PathBuf]) -> u64 {
-    let (mut waiting, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
-    let mut count = |found: &Metadata| {
-        let is_shared = found.nlink() > 1 && !found.is_dir() && found.blocks() > 0;
-        if !is_shared || seen.insert((found.dev(), found.ino())) {
-            bytes += found.blocks() * BLOCK_BYTES;
+    let (mut pending, mut counted, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+    let mut count = |metadata: &Metadata| {
+        let is_shared = metadata.nlink() > 1 && !metadata.is_dir() && metadata.blocks() > 0;
+        if !is_shared || counted.insert((metadata.dev(), metadata.ino())) {
+            bytes += metadata.blocks() * BLOCK_BYTES;
         }
-        found.is_dir()
+        metadata.is_dir()
     };
     for dir in dirs {
-        if fs::symlink_metadata(dir).is_ok_and(|found| count(&found)) {
-            waiting.push(dir.clone());
+        if fs::symlink_metadata(dir).is_ok_and(|metadata| count(&metadata)) {
+            pending.push(dir.clone());
         }
     }
-    while let Some(dir) = waiting.pop() {
+    while let Some(dir) = pending.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            if entry.metadata().is_ok_and(|found| count(&found)) {
-                waiting.push(entry.path());
+            if entry.metadata().is_ok_and(|metadata| count(&metadata)) {
+                pending.push(entry.path());
             }
         }
     }
@@ -114,8 +114,8 @@ mod tests {
         fs::hard_link(inside.join("deep/er/big"), inside.join("again"))?;
         // Long, but it uses almost no space.
         fs::File::create(inside.join("sparse"))?.set_len(1 << 40)?;
-        let found = disk_usage(&[inside]);
-        assert!((1 << 20..1 << 20 | 1 << 18).contains(&found), "{found}");
+        let bytes = disk_usage(&[inside]);
+        assert!((1 << 20..1 << 20 | 1 << 18).contains(&bytes), "{bytes}");
         assert_eq!(disk_usage(&[temp.path().join("nothing")]), 0);
         Ok(())
     }

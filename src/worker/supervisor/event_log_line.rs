@@ -18,18 +18,18 @@ pub fn log_line(event: &Value) -> Option<String> {
         "notification" | "error" => format_notice(kind, event)?,
         _ => return None,
     };
-    Some(line.chars().map(|found| if found.is_control() { ' ' } else { found }).take(MAX_LINE_CHARS).collect())
+    Some(line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_LINE_CHARS).collect())
 }
 
 fn format_fault(fault: &Value) -> String {
-    let kind = text_of_value(&fault["type"]).unwrap_or_else(|| "unknown".to_owned());
-    let gpu = text_of_value(&fault["gpu"]).map(|gpu| format!(" on GPU {gpu}")).unwrap_or_default();
-    let action = text_of_value(&fault["action_taken"]).map(|action| format!("; action: {action}")).unwrap_or_default();
+    let kind = value_text(&fault["type"]).unwrap_or_else(|| "unknown".to_owned());
+    let gpu = value_text(&fault["gpu"]).map(|gpu| format!(" on GPU {gpu}")).unwrap_or_default();
+    let action = value_text(&fault["action_taken"]).map(|action| format!("; action: {action}")).unwrap_or_default();
     format!("{EVENT_PREFIX}ERROR GPU fault: {kind}{gpu}{action}")
 }
 
 fn format_notice(kind: &str, event: &Value) -> Option<String> {
-    let [severity, title, message] = ["severity", "title", "message"].map(|key| text_of_value(&event[key]));
+    let [severity, title, message] = ["severity", "title", "message"].map(|key| value_text(&event[key]));
     let severity = severity.unwrap_or_else(|| if kind == "error" { "error" } else { "info" }.to_owned());
     if IGNORED_SEVERITIES.contains(&severity.to_lowercase().as_str()) {
         return None;
@@ -38,11 +38,11 @@ fn format_notice(kind: &str, event: &Value) -> Option<String> {
     Some(format!("{EVENT_PREFIX}{} {body}", severity.to_uppercase()))
 }
 
-fn text_of_value(value: &Value) -> Option<String> {
+fn value_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        Value::Object(fields) => ["index", "name", "uuid"].iter().find_map(|key| text_of_value(fields.get(*key)?)),
+        Value::Object(fields) => ["index", "name", "uuid"].iter().find_map(|key| value_text(fields.get(*key)?)),
         _ => None,
     }
 }

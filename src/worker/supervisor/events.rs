@@ -11,7 +11,7 @@ use crate::clock;
 use crate::files::AttemptDir;
 use crate::progress::event_step;
 
-/// Max files per request. They are written one by one, and meanwhile nothing else is handled.
+/// Max files per request. They are written one by one, and nothing else is handled until all are written.
 const MAX_FILES_PER_REQUEST: usize = 1_000;
 
 /// Writes `events.jsonl` and the media inside events. Problems that events report also get a line in the trainer's log.
@@ -27,10 +27,10 @@ pub struct EventRecorder {
 
 impl EventRecorder {
     /// Appends to the existing file. No request may have more values than this.
-    pub fn open(dir: &AttemptDir, most_values: usize) -> io::Result<Self> {
-        let appended = |path| OpenOptions::new().append(true).create(true).open(path);
-        let (file, log) = (appended(dir.events_path())?, appended(dir.log_path())?);
-        Ok(Self { file, log, output: dir.output_dir(), count: 0, step: None, max_values: most_values })
+    pub fn open(dir: &AttemptDir, max_values: usize) -> io::Result<Self> {
+        let open_append = |path| OpenOptions::new().append(true).create(true).open(path);
+        let (file, log) = (open_append(dir.events_path())?, open_append(dir.log_path())?);
+        Ok(Self { file, log, output: dir.output_dir(), count: 0, step: None, max_values })
     }
 
     /// Records the body of one request: an event or a list of events.
@@ -44,11 +44,11 @@ impl EventRecorder {
         let parsed = serde_json::from_slice(body).or_else(|_| serde_json::from_slice(&quote_non_finite(body)));
         let parsed: Value = parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let events = if let Value::Array(list) = parsed { list } else { vec![parsed] };
-        let mut most_files = MAX_FILES_PER_REQUEST;
+        let mut files_left = MAX_FILES_PER_REQUEST;
         for mut event in events {
             self.count += 1;
             self.step = event_step(&event).or(self.step);
-            media::extract_media(&mut event, &self.output, self.count, self.step, &mut most_files)?;
+            media::extract_media(&mut event, &self.output, self.count, self.step, &mut files_left)?;
             let mut line = serde_json::to_vec(&json!({"at": clock::now(), "event": event}))?;
             line.push(b'\n');
             // One write, so that readers find complete lines.
@@ -64,27 +64,27 @@ impl EventRecorder {
 /// Python writes NaN and infinity as bare words, which are invalid JSON; they become strings.
 fn quote_non_finite(body: &[u8]) -> Vec<u8> {
     const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
-    let mut clean = Vec::with_capacity(body.len());
-    let (mut in_text, mut at) = (false, 0);
-    while at < body.len() {
-        let word = WORDS.iter().find(|word| !in_text && body[at..].starts_with(word));
+    let mut quoted = Vec::with_capacity(body.len());
+    let (mut in_text, mut position) = (false, 0);
+    while position < body.len() {
+        let word = WORDS.iter().find(|word| !in_text && body[position..].starts_with(word));
         if let Some(word) = word {
-            clean.push(b'"');
-            clean.extend_from_slice(word);
-            clean.push(b'"');
-            at += word.len();
+            quoted.push(b'"');
+            quoted.extend_from_slice(word);
+            quoted.push(b'"');
+            position += word.len();
             continue;
         }
-        clean.push(body[at]);
-        if in_text && body[at] == b'\\' {
-            clean.extend(body.get(at + 1));
-            at += 1;
-        } else if body[at] == b'"' {
+        quoted.push(body[position]);
+        if in_text && body[position] == b'\\' {
+            quoted.extend(body.get(position + 1));
+            position += 1;
+        } else if body[position] == b'"' {
             in_text = !in_text;
         }
-        at += 1;
+        position += 1;
     }
-    clean
+    quoted
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::files::{AttemptDir, AttemptSpec, LeaseRecord};
 
-/// Everything is killed this long before the expiry, because dying takes a moment.
+/// Everything is killed this long before the expiry, because processes need time to exit.
 const MARGIN_MS: u64 = 2_000;
 /// How often the clock is read. Not a timer, because it must notice that the host was suspended.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -79,10 +79,10 @@ impl LeaseWatcher {
         let grace_ms = spec.limits.stop_grace_seconds.saturating_mul(1_000);
         let cached = CachedLease { grace_ms, lease: Arc::default() };
         cached.read(dir);
-        let (reads, ended) = channel();
+        let (stop, stopped) = channel();
         let (dir, reader) = (dir.clone(), cached.clone());
-        std::thread::Builder::new().name("lease".to_owned()).spawn(move || poll_lease(&dir, &reader, &ended))?;
-        Ok(Some(Self { cached, _stop_on_drop: reads }))
+        std::thread::Builder::new().name("lease".to_owned()).spawn(move || poll_lease(&dir, &reader, &stopped))?;
+        Ok(Some(Self { cached, _stop_on_drop: stop }))
     }
 
     pub fn cached(&self) -> &CachedLease {
@@ -90,8 +90,8 @@ impl LeaseWatcher {
     }
 }
 
-fn poll_lease(dir: &AttemptDir, cached: &CachedLease, ended: &Receiver<()>) {
-    while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+fn poll_lease(dir: &AttemptDir, cached: &CachedLease, stopped: &Receiver<()>) {
+    while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         cached.read(dir);
     }
 }
@@ -101,11 +101,11 @@ mod tests {
     use super::*;
     use crate::files::VERSION;
 
-    const fn holds(left_ms: u64) -> LeaseStatus {
+    const fn active(left_ms: u64) -> LeaseStatus {
         LeaseStatus::Active { left_ms }
     }
 
-    const fn ending(grace_ms: u64) -> LeaseStatus {
+    const fn expiring(grace_ms: u64) -> LeaseStatus {
         LeaseStatus::Expiring { grace_ms }
     }
 
@@ -113,22 +113,22 @@ mod tests {
     fn stop_request_precedes_kill_and_kill_precedes_expiry() {
         // Duration of the lease, its expiry, the requested grace period, the time.
         for (timeout_ms, end_boot_ms, grace_ms, now, expected) in [
-            (120_000, 200_000, 30_000, 80_000, holds(118_000)),
-            (120_000, 200_000, 30_000, 169_999, holds(28_001)),
-            (120_000, 200_000, 30_000, 170_000, ending(28_000)),
-            (120_000, 200_000, 30_000, 197_999, ending(1)),
+            (120_000, 200_000, 30_000, 80_000, active(118_000)),
+            (120_000, 200_000, 30_000, 169_999, active(28_001)),
+            (120_000, 200_000, 30_000, 170_000, expiring(28_000)),
+            (120_000, 200_000, 30_000, 197_999, expiring(1)),
             (120_000, 200_000, 30_000, 198_000, LeaseStatus::Expired),
             // A host that resumes long after.
             (120_000, 200_000, 30_000, 9_000_000, LeaseStatus::Expired),
             // The grace period is at most half of the lease.
-            (120_000, 200_000, 600_000, 139_999, holds(58_001)),
-            (120_000, 200_000, 600_000, 140_000, ending(58_000)),
+            (120_000, 200_000, 600_000, 139_999, active(58_001)),
+            (120_000, 200_000, 600_000, 140_000, expiring(58_000)),
             // No grace period: killed immediately.
-            (120_000, 200_000, 0, 197_999, holds(1)),
+            (120_000, 200_000, 0, 197_999, active(1)),
             (120_000, 200_000, 0, 198_000, LeaseStatus::Expired),
             // A short lease has a short margin.
-            (4_000, 10_000, 30_000, 7_999, holds(1_001)),
-            (4_000, 10_000, 30_000, 8_000, ending(1_000)),
+            (4_000, 10_000, 30_000, 7_999, active(1_001)),
+            (4_000, 10_000, 30_000, 8_000, expiring(1_000)),
             (4_000, 10_000, 30_000, 9_000, LeaseStatus::Expired),
             // From a broken file.
             (0, 0, 30_000, 0, LeaseStatus::Expired),

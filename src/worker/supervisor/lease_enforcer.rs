@@ -1,5 +1,6 @@
-//! Kills an exclusive trainer when its lease expires, even if the rest of this process hangs: in a thread that accesses
-//! no file of the work directory, whose disk may hang. The supervisor's log is such a file, so it logs nothing.
+//! Kills an exclusive trainer shortly before its lease ends, even if the rest of this process hangs: in a thread that
+//! accesses no file of the work directory, whose disk may hang. The supervisor's log is such a file, so it logs
+//! nothing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,11 +43,11 @@ impl LeaseEnforcer {
 
     /// Starts before the trainer does.
     pub fn start(lease: &CachedLease) -> io::Result<Self> {
-        let (stop, ended) = channel();
+        let (stop, stopped) = channel();
         let (lease, shared) = (lease.clone(), Arc::<EnforcerState>::default());
-        let guard = Self { shared: Arc::clone(&shared), _stop_on_drop: Some(stop) };
-        std::thread::Builder::new().name("guard".to_owned()).spawn(move || shared.run(&lease, &ended))?;
-        Ok(guard)
+        let enforcer = Self { shared: Arc::clone(&shared), _stop_on_drop: Some(stop) };
+        std::thread::Builder::new().name("lease-enforcer".to_owned()).spawn(move || shared.run(&lease, &stopped))?;
+        Ok(enforcer)
     }
 
     /// Sets the trainer, or the init process that reports its exit, and the control group of all its processes, if
@@ -66,9 +67,9 @@ impl EnforcerState {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, lease: &CachedLease, ended: &Receiver<()>) {
+    fn run(&self, lease: &CachedLease, stopped: &Receiver<()>) {
         let mut is_first = true;
-        while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             if lease.status() == LeaseStatus::Expired {
                 // Repeatedly, because a process that is being forked has no PID yet.
                 self.kill_all(std::mem::take(&mut is_first));

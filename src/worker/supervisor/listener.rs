@@ -28,24 +28,20 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct WebhookListener {
     port: u16,
-    accepting: JoinHandle<()>,
+    accept_task: JoinHandle<()>,
     connections: TaskTracker,
 }
 
 impl WebhookListener {
     /// Starts it on a free port.
-    pub async fn start(bounds: WebhookLimits, secret: Secret, events: EventRecorder) -> io::Result<Self> {
+    pub async fn start(limits: WebhookLimits, secret: Secret, events: EventRecorder) -> io::Result<Self> {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
         let connections = TaskTracker::new();
-        let handler = Arc::new(WebhookHandler {
-            limits: bounds,
-            secret,
-            events: Mutex::new(events),
-            body_permit: Semaphore::new(1),
-        });
-        let accepting = tokio::spawn(accept_connections(socket, handler, connections.clone()));
-        Ok(Self { port, accepting, connections })
+        let handler =
+            Arc::new(WebhookHandler { limits, secret, events: Mutex::new(events), body_permit: Semaphore::new(1) });
+        let accept_task = tokio::spawn(accept_connections(socket, handler, connections.clone()));
+        Ok(Self { port, accept_task, connections })
     }
 
     /// The port in use.
@@ -57,7 +53,7 @@ impl WebhookListener {
     pub async fn finish(self) {
         // The trainer's last request may still wait to be accepted.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        self.accepting.abort();
+        self.accept_task.abort();
         self.connections.close();
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.connections.wait()).await;
     }
@@ -76,7 +72,7 @@ async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, c
     let mut pending = PendingConnections::default();
     loop {
         let Ok((stream, _)) = socket.accept().await else {
-            // Most likely out of file descriptors; others may be closed meanwhile.
+            // Most likely out of file descriptors; others may be closed soon.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -85,47 +81,47 @@ async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, c
         }
         // Never closed.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let is_known = Arc::new(AtomicBool::new(false));
-        let connection = serve_connection(stream, Arc::clone(&handler), Arc::clone(&is_known));
+        let is_authenticated = Arc::new(AtomicBool::new(false));
+        let connection = serve_connection(stream, Arc::clone(&handler), Arc::clone(&is_authenticated));
         let task = connections.spawn(async move {
             connection.await;
             drop(permit);
         });
-        pending.add(task, is_known);
+        pending.add(task, is_authenticated);
     }
 }
 
-/// Connections that have not sent the key, the oldest first. Every user of the host can open some, and if they took all
-/// places the trainer could not connect.
+/// Connections that have not sent the key, the oldest first. Every user of the host can open some, and if they used all
+/// permits, the trainer could not connect.
 #[derive(Default)]
 struct PendingConnections(VecDeque<(JoinHandle<()>, Arc<AtomicBool>)>);
 
 impl PendingConnections {
-    fn add(&mut self, task: JoinHandle<()>, is_known: Arc<AtomicBool>) {
-        self.0.retain(|(task, is_known)| !task.is_finished() && !is_known.load(Ordering::Relaxed));
-        self.0.push_back((task, is_known));
+    fn add(&mut self, task: JoinHandle<()>, is_authenticated: Arc<AtomicBool>) {
+        self.0.retain(|(task, is_authenticated)| !task.is_finished() && !is_authenticated.load(Ordering::Relaxed));
+        self.0.push_back((task, is_authenticated));
     }
 
     fn drop_oldest(&mut self) {
-        while let Some((task, is_known)) = self.0.pop_front() {
-            if !task.is_finished() && !is_known.load(Ordering::Relaxed) {
+        while let Some((task, is_authenticated)) = self.0.pop_front() {
+            if !task.is_finished() && !is_authenticated.load(Ordering::Relaxed) {
                 return task.abort();
             }
         }
     }
 }
 
-async fn serve_connection(stream: TcpStream, handler: Arc<WebhookHandler>, is_known: Arc<AtomicBool>) {
+async fn serve_connection(stream: TcpStream, handler: Arc<WebhookHandler>, is_authenticated: Arc<AtomicBool>) {
     let WebhookLimits { idle, head, .. } = handler.limits;
     let service = service_fn(move |request| {
-        let (hook, is_known) = (Arc::clone(&handler), Arc::clone(&is_known));
+        let (handler, is_authenticated) = (Arc::clone(&handler), Arc::clone(&is_authenticated));
         async move {
-            let mut answer = Response::new(Empty::<Bytes>::new());
-            *answer.status_mut() = hook.handle(request, &is_known).await;
-            if !is_known.load(Ordering::Relaxed) {
-                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            let mut response = Response::new(Empty::<Bytes>::new());
+            *response.status_mut() = handler.handle(request, &is_authenticated).await;
+            if !is_authenticated.load(Ordering::Relaxed) {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(response)
         }
     });
     let connection = hyper::server::conn::http1::Builder::new()
@@ -139,28 +135,28 @@ async fn serve_connection(stream: TcpStream, handler: Arc<WebhookHandler>, is_kn
 }
 
 impl WebhookHandler {
-    async fn handle(&self, request: Request<Incoming>, is_known: &AtomicBool) -> StatusCode {
+    async fn handle(&self, request: Request<Incoming>, is_authenticated: &AtomicBool) -> StatusCode {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
-        let key = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
-        if key != Some(self.secret.reveal().as_bytes()) {
+        let api_key = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
+        if api_key != Some(self.secret.reveal().as_bytes()) {
             return StatusCode::UNAUTHORIZED;
         }
-        is_known.store(true, Ordering::Relaxed);
+        is_authenticated.store(true, Ordering::Relaxed);
         if request.body().size_hint().lower() > self.limits.body as u64 {
             return StatusCode::PAYLOAD_TOO_LARGE;
         }
         // Never closed.
-        let Ok(_turn) = self.body_permit.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
+        let Ok(_permit) = self.body_permit.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
         let body = Limited::new(request.into_body(), self.limits.body).collect();
         let body = match tokio::time::timeout(self.limits.body_time, body).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
-        let recorded = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
-        match recorded {
+        let result = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
+        match result {
             Ok(()) => StatusCode::NO_CONTENT,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => StatusCode::BAD_REQUEST,
             Err(error) => {

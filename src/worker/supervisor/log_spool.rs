@@ -43,16 +43,18 @@ fn truncation_offset(length: u64, kept: u64, limit: u64, floor: u64) -> Option<u
     if kept <= limit {
         return None;
     }
-    let wanted = length.saturating_sub(limit - limit / 8) / BLOCK_BYTES * BLOCK_BYTES;
-    (wanted > floor).then_some(wanted)
+    let offset = length.saturating_sub(limit - limit / 8) / BLOCK_BYTES * BLOCK_BYTES;
+    (offset > floor).then_some(offset)
 }
 
 /// When to check next, after this many bytes arrived in this time: before a quarter of the limit arrives at this rate,
 /// and before half of the free space is filled at any rate.
-fn next_check(grew: u64, over: Duration, free: u64, limit: u64) -> Duration {
+fn next_check(added: u64, interval: Duration, free: u64, limit: u64) -> Duration {
     let (longest, shortest) = CHECK_INTERVALS;
-    let until = |bytes_left: u64, bytes: u64, micros: u128| u128::from(bytes_left) * micros / u128::from(bytes.max(1));
-    let micros = until(limit / 4, grew, over.as_micros()).min(until(free / 2, MAX_WRITE_RATE, 1_000_000));
+    let time_until =
+        |bytes_left: u64, bytes: u64, micros: u128| u128::from(bytes_left) * micros / u128::from(bytes.max(1));
+    let micros =
+        time_until(limit / 4, added, interval.as_micros()).min(time_until(free / 2, MAX_WRITE_RATE, 1_000_000));
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)).clamp(shortest, longest)
 }
 
@@ -63,9 +65,9 @@ fn next_check(grew: u64, over: Duration, free: u64, limit: u64) -> Duration {
 pub fn can_punch(dir: &Path) -> io::Result<bool> {
     let path = dir.join("punch-test");
     let file = File::create(&path)?;
-    let punched = fallocate(&file, FallocateFlags::empty(), 0, 8192).and_then(|()| punch_hole(&file, 0, 4096));
+    let result = fallocate(&file, FallocateFlags::empty(), 0, 8192).and_then(|()| punch_hole(&file, 0, 4096));
     std::fs::remove_file(path)?;
-    match punched {
+    match result {
         Ok(()) => Ok(true),
         Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(false),
         Err(error) => Err(error.into()),
@@ -93,18 +95,18 @@ impl SpooledFile {
 
     /// Whether the data after the truncation offset uses disk space, instead of being sparse.
     fn is_written(&self, floor: u64) -> io::Result<bool> {
-        let now = self.file.metadata()?;
-        Ok(now.blocks() * 512 >= now.len().saturating_sub(floor))
+        let metadata = self.file.metadata()?;
+        Ok(metadata.blocks() * 512 >= metadata.len().saturating_sub(floor))
     }
 
     /// How much was added since the last check, and the new truncation offset.
     fn check_size(&mut self, free: u64, floor: u64) -> io::Result<(u64, Option<u64>)> {
-        let now = self.file.metadata()?;
-        let grew = now.len().saturating_sub(self.length);
-        self.length = now.len();
+        let metadata = self.file.metadata()?;
+        let added = metadata.len().saturating_sub(self.length);
+        self.length = metadata.len();
         // A trainer can extend its log without writing to it, and all of it would be sent.
-        let kept = (now.blocks() * 512).max(now.len().saturating_sub(floor));
-        Ok((grew, truncation_offset(now.len(), kept, kept_bytes(self.limit, free), floor)))
+        let kept = (metadata.blocks() * 512).max(metadata.len().saturating_sub(floor));
+        Ok((added, truncation_offset(metadata.len(), kept, kept_bytes(self.limit, free), floor)))
     }
 }
 
@@ -136,10 +138,10 @@ impl LogSpool {
     }
 
     /// Checks once and truncates if necessary. Returns when to check again.
-    fn check(&mut self, since: Duration) -> io::Result<Duration> {
+    fn check(&mut self, interval: Duration) -> io::Result<Duration> {
         let free = free_bytes(self.dir.path())?;
         self.record_free(free);
-        let (log_grew, log) = self.log.check_size(free, self.floors.log)?;
+        let (log_added, log) = self.log.check_size(free, self.floors.log)?;
         let (_, events) = self.events.check_size(free, self.floors.events)?;
         if log.is_some() || events.is_some() {
             let offsets = TruncationOffsets {
@@ -152,16 +154,16 @@ impl LogSpool {
         if free >= LOW_DISK_BYTES {
             self.dir.allocate_reserve()?;
         }
-        if log_grew > 0 || self.log.length == 0 {
+        if log_added > 0 || self.log.length == 0 {
             self.preallocate();
         }
-        Ok(next_check(log_grew, since, free, kept_bytes(self.log.limit, free)))
+        Ok(next_check(log_added, interval, free, kept_bytes(self.log.limit, free)))
     }
 
     fn record_free(&mut self, free: u64) {
         let now = Instant::now();
-        let holds = self.lowest_free.is_some_and(|(at, least)| least <= free && now - at < LOW_DISK_WINDOW);
-        if !holds {
+        let is_current = self.lowest_free.is_some_and(|(at, lowest)| lowest <= free && now - at < LOW_DISK_WINDOW);
+        if !is_current {
             self.lowest_free = Some((now, free));
         }
     }
@@ -174,10 +176,11 @@ impl LogSpool {
         }
         self.dir.write_json_unsynced("log.json", &offsets)?;
         let before = std::mem::replace(&mut self.floors, offsets);
-        for (part, from, to) in [(&self.log, before.log, offsets.log), (&self.events, before.events, offsets.events)] {
+        for (spooled, from, to) in [(&self.log, before.log, offsets.log), (&self.events, before.events, offsets.events)]
+        {
             if from < to && self.can_punch {
                 // From the beginning, in case an earlier hole was not punched.
-                punch_hole(&part.file, 0, to)?;
+                punch_hole(&spooled.file, 0, to)?;
             }
         }
         Ok(())
@@ -237,15 +240,15 @@ impl LogTruncator {
 }
 
 fn run(mut log_spool: LogSpool, stopped: &Receiver<()>, first: Duration) -> LogSpool {
-    let (mut pause, mut failing) = (first, false);
+    let (mut pause, mut is_failing) = (first, false);
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         pause = match log_spool.check(pause) {
             Ok(next) => {
-                failing = false;
+                is_failing = false;
                 next
             }
             Err(error) => {
-                if !std::mem::replace(&mut failing, true) {
+                if !std::mem::replace(&mut is_failing, true) {
                     tracing::warn!("cannot limit the trainer's output: {error}");
                 }
                 CHECK_INTERVALS.1

@@ -26,16 +26,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Replaces content in an event by paths below the output directory. `number` is the event's, `step` the trainer's, and
-/// `most` is how many more files may be created.
+/// `files_left` is how many more files may be created.
 ///
 /// # Errors
-/// `InvalidData` if the trainer has put something in the way, otherwise any I/O error.
+/// `InvalidData` if the trainer has created something else at the file's path, otherwise any I/O error.
 pub fn extract_media(
     event: &mut Value,
     output: &Path,
     number: u64,
     step: Option<u64>,
-    most: &mut usize,
+    files_left: &mut usize,
 ) -> io::Result<()> {
     let is_preview = event_type(event) == Some(PREVIEW_EVENT);
     let sample = SampleName { step, prompt: sample_name::prompt_from_event(event) };
@@ -48,15 +48,17 @@ pub fn extract_media(
             } else {
                 format!("{number:06}_{list}_{index}{}", sample.suffix(entry, index, count))
             };
-            let Some(slot) = find_content(entry) else { continue };
-            let Some(bytes) = slot.as_str().and_then(decode_base64) else { continue };
-            *most = most.checked_sub(1).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "too many files"))?;
+            let Some(content) = find_content(entry) else { continue };
+            let Some(bytes) = content.as_str().and_then(decode_base64) else { continue };
+            *files_left = files_left
+                .checked_sub(1)
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "too many files"))?;
             let path = format!("{EVENT_MEDIA_PREFIX}{name}.{}", guess_extension(&bytes));
             // Written to a temporary file first, because files in the directory are sent as they are.
-            let unfinished = output.with_extension("media");
-            std::fs::write(&unfinished, bytes)?;
-            nofollow::move_into(&unfinished, output, &path).map_err(classify_error)?;
-            *slot = Value::from(path);
+            let temp_path = output.with_extension("media");
+            std::fs::write(&temp_path, bytes)?;
+            nofollow::move_into(&temp_path, output, &path).map_err(classify_error)?;
+            *content = Value::from(path);
         }
     }
     Ok(())
@@ -89,26 +91,26 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 
 /// By the first bytes, because the sender may not name the type.
 fn guess_extension(bytes: &[u8]) -> &'static str {
-    let at = |offset: usize, magic: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(magic));
-    if at(0, b"\x89PNG") {
+    let has_magic = |offset: usize, magic: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(magic));
+    if has_magic(0, b"\x89PNG") {
         "png"
-    } else if at(0, b"\xff\xd8\xff") {
+    } else if has_magic(0, b"\xff\xd8\xff") {
         "jpg"
-    } else if at(0, b"GIF8") {
+    } else if has_magic(0, b"GIF8") {
         "gif"
-    } else if at(0, b"RIFF") && at(8, b"WEBP") {
+    } else if has_magic(0, b"RIFF") && has_magic(8, b"WEBP") {
         "webp"
-    } else if at(0, b"RIFF") && at(8, b"WAVE") {
+    } else if has_magic(0, b"RIFF") && has_magic(8, b"WAVE") {
         "wav"
-    } else if at(4, b"ftyp") {
+    } else if has_magic(4, b"ftyp") {
         "mp4"
-    } else if at(0, b"\x1aE\xdf\xa3") {
+    } else if has_magic(0, b"\x1aE\xdf\xa3") {
         "webm"
-    } else if at(0, b"OggS") {
+    } else if has_magic(0, b"OggS") {
         "ogg"
-    } else if at(0, b"fLaC") {
+    } else if has_magic(0, b"fLaC") {
         "flac"
-    } else if at(0, b"ID3") || at(0, b"\xff\xfb") {
+    } else if has_magic(0, b"ID3") || has_magic(0, b"\xff\xfb") {
         "mp3"
     } else {
         "bin"
@@ -131,7 +133,7 @@ mod tests {
             "images": [encoded, {"data": format!("data:image/png;base64,{encoded}"), "prompt": "a cat"}, "a/path.png"],
             "videos": "none",
         });
-        assert!(extract_media(&mut event.clone(), &output, 2, None, &mut 1).is_err(), "it brings two files");
+        assert!(extract_media(&mut event.clone(), &output, 2, None, &mut 1).is_err(), "the event has two files");
         extract_media(&mut event, &output, 3, None, &mut 2)?;
         let expected = json!({
             "images": ["validation_images/event_000003_images_0.png",

@@ -1,7 +1,7 @@
 //! The supervisor: a small separate process, one per attempt, that outlives the agent.
 //!
-//! It starts the trainer with a plain file as its output, so that no reader can block it and no other process's death
-//! can cut it off, and limits that file. It reaps all orphans below it, runs the webhook listener (whose port is part
+//! It starts the trainer with a plain file as its output, so that no reader can block it and no other process's exit
+//! can interrupt it, and limits that file. It reaps all orphans below it, runs the webhook listener (whose port is part
 //! of the job's configuration), handles stop requests, stops an exclusive job in time when its lease is not renewed,
 //! and records how everything ended, once no process of the attempt is left. It never connects to the orchestrator, and
 //! knows no token except the webhook's.
@@ -75,23 +75,23 @@ pub fn main(path: &Path) -> Result<u8, FatalError> {
         .enable_all()
         .build()
         .map_err(|error| FatalError::error(error.to_string()))?;
-    let ended = runtime.block_on(supervise(&dir)).unwrap_or_else(|never_ran| never_ran);
-    write_exit(&dir, &ended).map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
+    let attempt_exit = runtime.block_on(supervise(&dir)).unwrap_or_else(|attempt_exit| attempt_exit);
+    write_exit(&dir, &attempt_exit).map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
     Ok(exit::OK)
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
-fn write_exit(dir: &AttemptDir, ended: &AttemptExit) -> io::Result<()> {
+fn write_exit(dir: &AttemptDir, exit: &AttemptExit) -> io::Result<()> {
     let tries = EXIT_WRITE_TIMEOUT.as_secs() / EXIT_WRITE_INTERVAL.as_secs();
-    for left in (0..tries).rev() {
-        match dir.write_json("exit.json", ended) {
-            Err(error) if left > 0 => {
-                if left + 1 == tries {
+    for tries_left in (0..tries).rev() {
+        match dir.write_json("exit.json", exit) {
+            Err(error) if tries_left > 0 => {
+                if tries_left + 1 == tries {
                     tracing::error!("cannot write exit.json, retrying for {} s: {error}", EXIT_WRITE_TIMEOUT.as_secs());
                 }
                 std::thread::sleep(EXIT_WRITE_INTERVAL);
             }
-            done => return done,
+            result => return result,
         }
     }
     Ok(())
@@ -101,19 +101,19 @@ fn write_exit(dir: &AttemptDir, ended: &AttemptExit) -> io::Result<()> {
 fn lock_as_only_supervisor(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
     let file = File::create(dir.join("supervisor.lock"))?;
     let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return Ok(None) };
-    let used = dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
-    Ok((!used).then_some(lock))
+    let was_used = dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
+    Ok((!was_used).then_some(lock))
 }
 
 /// A supervisor that was killed before it recorded its trainer has left it running: there must not be two.
 fn kill_unrecorded_trainer(dir: &AttemptDir) {
     let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
     loop {
-        let left = process::find_by_environment(&marker);
-        if left.is_empty() {
+        let remaining = process::find_by_environment(&marker);
+        if remaining.is_empty() {
             return;
         }
-        for process in left {
+        for process in remaining {
             tracing::warn!("killing process {}, left by an earlier supervisor", process.pid);
             process.signal(Signal::SIGKILL);
         }
@@ -133,49 +133,49 @@ fn disk_error(error: io::Error) -> AttemptExit {
 }
 
 async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
-    let disk = disk_error;
     let spec: AttemptSpec =
-        dir.read_json("spec.json").map_err(disk)?.ok_or_else(|| disk(io::ErrorKind::NotFound.into()))?;
-    let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk)?.unwrap_or_default();
-    let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk)?;
-    let guard = stop_requests.lease_enforcer().map_err(disk)?;
+        dir.read_json("spec.json").map_err(disk_error)?.ok_or_else(|| disk_error(io::ErrorKind::NotFound.into()))?;
+    let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk_error)?.unwrap_or_default();
+    let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk_error)?;
+    let lease_enforcer = stop_requests.lease_enforcer().map_err(disk_error)?;
     if let Some(cause) = stop_requests.start_forbidden_by() {
-        return Ok(AttemptExit { stopped: Some(cause), ..not_started_by_order() });
+        return Ok(AttemptExit { stopped: Some(cause), ..stopped_before_start() });
     }
-    for own in [dir.output_dir(), dir.control_dir(), dir.working_dir()] {
-        std::fs::create_dir_all(own).map_err(disk)?;
+    for created in [dir.output_dir(), dir.control_dir(), dir.working_dir()] {
+        std::fs::create_dir_all(created).map_err(disk_error)?;
     }
-    dir.allocate_reserve().map_err(disk)?;
-    let events = events::EventRecorder::open(dir, spec.limits.webhook.values).map_err(disk)?;
-    let listener =
-        listener::WebhookListener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
+    dir.allocate_reserve().map_err(disk_error)?;
+    let events = events::EventRecorder::open(dir, spec.limits.webhook.values).map_err(disk_error)?;
+    let listener = listener::WebhookListener::start(spec.limits.webhook, secrets.webhook.clone(), events)
+        .await
+        .map_err(disk_error)?;
     write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_started(sentence, false))?;
-    let truncator = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk)?;
+    let truncator = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk_error)?;
 
-    let mut reaper = Reaper::new().map_err(disk)?;
-    let memory = match start_trainer(dir, &spec, &mut reaper, &guard, listener.port()) {
-        Ok(memory) => memory,
-        Err(never_ran) => {
+    let mut reaper = Reaper::new().map_err(disk_error)?;
+    let oom_detector = match start_trainer(dir, &spec, &mut reaper, &lease_enforcer, listener.port()) {
+        Ok(oom_detector) => oom_detector,
+        Err(attempt_exit) => {
             // It may have started without being recorded.
             let group = reaper.terminate_all(Duration::ZERO).await;
             group.inspect(Cgroup::remove);
-            return Err(never_ran);
+            return Err(attempt_exit);
         }
     };
     let stopped = trainer_monitor::run_until_exit(dir, &mut stop_requests, &mut reaper).await;
-    let rest = if stopped.is_some() { Duration::ZERO } else { stop_requests.limit_grace(REMAINING_GRACE) };
-    let group = reaper.terminate_all(rest).await;
-    let (out_of_memory, memory_limit) = (memory.has_killed(), memory.limit_reached());
+    let grace = if stopped.is_some() { Duration::ZERO } else { stop_requests.limit_grace(REMAINING_GRACE) };
+    let group = reaper.terminate_all(grace).await;
+    let (out_of_memory, memory_limit) = (oom_detector.has_killed(), oom_detector.limit_reached());
     group.inspect(Cgroup::remove);
-    let stopped = stopped.or_else(|| guard.stop().then_some(StopCause::Lease));
+    let stopped = stopped.or_else(|| lease_enforcer.stop().then_some(StopCause::Lease));
     // Not earlier: a busy disk may block it for seconds.
     let disk = truncator.stop(dir);
     listener.finish().await;
     let (code, signal) = reaper.trainer_exit();
     let error = stop_requests.disk_limit_exceeded().filter(|_| stopped == Some(StopCause::Disk));
     let ended_at = clock::now();
-    let end = AttemptExit { version: VERSION, code, signal, stopped, error, ..AttemptExit::default() };
-    Ok(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..end })
+    let exit = AttemptExit { version: VERSION, code, signal, stopped, error, ..AttemptExit::default() };
+    Ok(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..exit })
 }
 
 /// Starts the trainer, and records that it runs.
@@ -189,13 +189,13 @@ fn start_trainer(
     let group = Cgroup::create(&spec.key, spec.cgroup.as_ref())
         .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
         .ok();
-    let memory = OomDetector::start(group.as_ref());
+    let oom_detector = OomDetector::start(group.as_ref());
     let (started, group) = match group {
         None => (trainer::start(dir, spec), None),
         Some(group) => match group.spawn_inside(|| trainer::start(dir, spec)) {
             (started @ Ok(_), Ok(())) => (started, Some(group)),
-            (started, moved) => {
-                tracing::debug!("without a cgroup: {moved:?}");
+            (started, entered) => {
+                tracing::debug!("without a cgroup: {entered:?}");
                 group.remove();
                 (started, None)
             }
@@ -210,10 +210,10 @@ fn start_trainer(
     let reports = reports.map(ReportedExit::from_reports).transpose().map_err(disk_error)?;
     lease_enforcer.set_target(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
     reaper.set_trainer(pid, group, reports);
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
     let record = SupervisorRecord {
         version: VERSION,
-        supervisor: ProcId::from_pid(own)
+        supervisor: ProcId::from_pid(own_pid)
             .ok_or_else(|| not_started("/proc does not show this process".to_owned(), true))?,
         trainer,
         port,
@@ -221,10 +221,10 @@ fn start_trainer(
         cgroup,
     };
     dir.write_json("supervisor.json", &record).map_err(disk_error)?;
-    Ok(memory)
+    Ok(oom_detector)
 }
 
-fn not_started_by_order() -> AttemptExit {
+fn stopped_before_start() -> AttemptExit {
     AttemptExit { version: VERSION, ended_at: clock::now(), ..AttemptExit::default() }
 }
 
@@ -248,9 +248,9 @@ fn write_config(dir: &AttemptDir, spec: &AttemptSpec, secrets: &AttemptSecrets, 
 /// A trainer with its own user can only read that user's files.
 fn chown_like_parent(path: &Path) -> io::Result<()> {
     let Some(directory) = path.parent() else { return Ok(()) };
-    let (own, owner) = (std::fs::metadata(path)?, std::fs::metadata(directory)?);
-    if own.uid() == owner.uid() {
+    let (file, parent) = (std::fs::metadata(path)?, std::fs::metadata(directory)?);
+    if file.uid() == parent.uid() {
         return Ok(());
     }
-    lchown(path, Some(owner.uid()), Some(owner.gid()))
+    lchown(path, Some(parent.uid()), Some(parent.gid()))
 }

@@ -17,13 +17,13 @@ impl OomDetector {
     /// process, of either version, counts events of all its processes.
     pub fn start(group: Option<&Cgroup>) -> Self {
         let files = group.map(|group| group.path().join("memory.events")).into_iter();
-        let files = files.chain(own_cgroup(None).map(|own| own.join("memory.events")));
-        let files = files.chain(own_cgroup(Some("memory")).map(|own| own.join("memory.oom_control")));
+        let files = files.chain(own_cgroup(None).map(|own_group| own_group.join("memory.events")));
+        let files = files.chain(own_cgroup(Some("memory")).map(|own_group| own_group.join("memory.oom_control")));
         let counts = files.filter_map(|file| Some((file.clone(), read_count(&file, "oom_kill")?))).collect();
         Self { counts, limited: group.and_then(|group| Some((group.path().to_owned(), memory_limit(group.path())?))) }
     }
 
-    /// Whether it happened since. The trainer's own group must still exist.
+    /// Whether the kernel has killed a process since the start. The trainer's own group must still exist.
     pub fn has_killed(&self) -> bool {
         self.counts.iter().any(|(file, before)| read_count(file, "oom_kill").is_some_and(|now| now > *before))
     }
@@ -32,7 +32,7 @@ impl OomDetector {
     /// must still exist.
     pub fn limit_reached(&self) -> Option<u64> {
         let (group, limit) = self.limited.as_ref()?;
-        read_count(&group.join("memory.events"), "oom").is_some_and(|times| times > 0).then_some(*limit)
+        read_count(&group.join("memory.events"), "oom").is_some_and(|count| count > 0).then_some(*limit)
     }
 }
 

@@ -112,25 +112,25 @@ impl Reaper {
         }
     }
 
-    /// Terminates all processes below: asks, and after the grace period kills, until none is left. Processes that left
-    /// the trainer's group or session are found too, because their orphans become this process's children; a control
-    /// group contains all of them and is killed at once. Returns that group, which is empty and can be removed.
+    /// Terminates all processes below this one: asks, and after the grace period kills, until none is left. Processes
+    /// that left the trainer's group or session are found too, because their orphans become this process's children; a
+    /// control group contains all of them and is killed at once. Returns that group, which is empty and can be removed.
     pub async fn terminate_all(&mut self, grace: Duration) -> Option<Cgroup> {
-        let own = i32::try_from(std::process::id()).unwrap_or_default();
-        let began = Instant::now();
+        let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
+        let started_at = Instant::now();
         let mut terminated = false;
         loop {
-            let others = self.reap();
-            if !others && self.group.as_ref().is_none_or(Cgroup::is_empty) {
+            let has_children = self.reap();
+            if !has_children && self.group.as_ref().is_none_or(Cgroup::is_empty) {
                 break;
             }
-            let left = descendants(own);
-            let over = began.elapsed() >= grace;
-            if over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
+            let remaining = descendants(own_pid);
+            let is_grace_over = started_at.elapsed() >= grace;
+            if is_grace_over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
                 tracing::debug!("cannot kill the trainer's cgroup: {error}");
             }
-            for process in left.iter().filter(|_| over || !terminated) {
-                process.signal(if over { Signal::SIGKILL } else { Signal::SIGTERM });
+            for process in remaining.iter().filter(|_| is_grace_over || !terminated) {
+                process.signal(if is_grace_over { Signal::SIGKILL } else { Signal::SIGTERM });
             }
             terminated = true;
             let _ = tokio::time::timeout(POLL_INTERVAL, self.children.recv()).await;

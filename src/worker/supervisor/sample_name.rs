@@ -42,23 +42,23 @@ fn prompt_from_image(image: &Value) -> Option<String> {
 
 fn first_quoted(text: &str) -> Option<&str> {
     ['`', '"'].into_iter().find_map(|mark| {
-        let (_, behind) = text.split_once(mark)?;
-        let (inside, _) = behind.split_once(mark)?;
-        Some(inside).filter(|inside| !inside.trim().is_empty())
+        let (_, rest) = text.split_once(mark)?;
+        let (quoted, _) = rest.split_once(mark)?;
+        Some(quoted).filter(|quoted| !quoted.trim().is_empty())
     })
 }
 
 fn sanitize(text: &str) -> Option<String> {
     let mut name = String::new();
-    for found in text.chars() {
-        let kept = if found.is_alphanumeric() || found == '-' { found } else { '_' };
-        if kept == '_' && (name.is_empty() || name.ends_with('_')) {
+    for c in text.chars() {
+        let replacement = if c.is_alphanumeric() || c == '-' { c } else { '_' };
+        if replacement == '_' && (name.is_empty() || name.ends_with('_')) {
             continue;
         }
-        if name.len() + kept.len_utf8() > MAX_PROMPT_BYTES {
+        if name.len() + replacement.len_utf8() > MAX_PROMPT_BYTES {
             break;
         }
-        name.push(kept);
+        name.push(replacement);
     }
     let name = name.trim_end_matches('_');
     (!name.is_empty()).then(|| name.to_owned())

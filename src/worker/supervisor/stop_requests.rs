@@ -13,7 +13,7 @@ use crate::files::{AttemptDir, AttemptSpec, StopCause, StopOrder};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the trainer must be told.
+/// A request that the trainer must stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopRequest {
     pub cause: StopCause,
@@ -60,29 +60,29 @@ impl StopRequests {
         if let Some(order) = self.read_order() {
             return Some(order.cause);
         }
-        let holds = self.lease_status().is_none_or(|verdict| matches!(verdict, LeaseStatus::Active { .. }));
-        (!holds).then_some(StopCause::Lease)
+        let is_active = self.lease_status().is_none_or(|status| matches!(status, LeaseStatus::Active { .. }));
+        (!is_active).then_some(StopCause::Lease)
     }
 
     /// The thread that kills the trainer when its lease expires, even if the rest of this process hangs.
     pub fn lease_enforcer(&self) -> io::Result<LeaseEnforcer> {
-        self.lease.as_ref().map_or(Ok(LeaseEnforcer::disabled()), |watch| LeaseEnforcer::start(watch.cached()))
+        self.lease.as_ref().map_or(Ok(LeaseEnforcer::disabled()), |watcher| LeaseEnforcer::start(watcher.cached()))
     }
 
     fn lease_status(&self) -> Option<LeaseStatus> {
-        self.lease.as_ref().map(|watch| watch.cached().status())
+        self.lease.as_ref().map(|watcher| watcher.cached().status())
     }
 
     fn read_order(&self) -> Option<StopOrder> {
         self.dir.read_json("stop.json").ok().flatten()
     }
 
-    /// The grace period of remaining processes, at most `wanted`.
-    pub fn limit_grace(&self, wanted: Duration) -> Duration {
+    /// The grace period of remaining processes, at most `max_grace`.
+    pub fn limit_grace(&self, max_grace: Duration) -> Duration {
         match self.lease_status() {
-            None => wanted,
-            Some(LeaseStatus::Active { left_ms: left } | LeaseStatus::Expiring { grace_ms: left }) => {
-                wanted.min(Duration::from_millis(left))
+            None => max_grace,
+            Some(LeaseStatus::Active { left_ms: remaining_ms } | LeaseStatus::Expiring { grace_ms: remaining_ms }) => {
+                max_grace.min(Duration::from_millis(remaining_ms))
             }
             Some(LeaseStatus::Expired) => Duration::ZERO,
         }
@@ -91,13 +91,13 @@ impl StopRequests {
     /// The next one that changes anything.
     pub async fn next(&mut self) -> StopRequest {
         loop {
-            let fresh = self
+            let new_order = self
                 .read_order()
                 .filter(|order| self.last_order.replace(*order) != Some(*order))
                 .map(StopRequest::from);
-            if let Some(notice) = fresh.or_else(|| self.lease_request()).or_else(|| self.disk_request()) {
-                self.last_request = Some(notice);
-                return notice;
+            if let Some(request) = new_order.or_else(|| self.lease_request()).or_else(|| self.disk_request()) {
+                self.last_request = Some(request);
+                return request;
             }
             let poll_interval = if self.lease.is_some() { lease::POLL_INTERVAL } else { POLL_INTERVAL };
             tokio::select! {
@@ -119,8 +119,8 @@ impl StopRequests {
     }
 
     fn disk_request(&self) -> Option<StopRequest> {
-        let first = self.last_request.is_none() && self.disk_limit_exceeded().is_some();
-        first.then_some(StopRequest { cause: StopCause::Disk, grace: self.grace })
+        let is_first = self.last_request.is_none() && self.disk_limit_exceeded().is_some();
+        is_first.then_some(StopRequest { cause: StopCause::Disk, grace: self.grace })
     }
 
     fn lease_request(&self) -> Option<StopRequest> {
@@ -131,14 +131,14 @@ impl StopRequests {
 /// Merges the lease's requirement with the current stop request. It ends the grace period, but does not change an
 /// earlier cause.
 fn merge_lease_request(status: LeaseStatus, current: Option<StopRequest>) -> Option<StopRequest> {
-    let cause = current.map_or(StopCause::Lease, |notice| notice.cause);
-    let notice = match status {
+    let cause = current.map_or(StopCause::Lease, |request| request.cause);
+    let request = match status {
         LeaseStatus::Active { .. } => return None,
         LeaseStatus::Expiring { .. } if current.is_some() => return None,
         LeaseStatus::Expiring { grace_ms } => StopRequest { cause, grace: Duration::from_millis(grace_ms) },
         LeaseStatus::Expired => StopRequest { cause, grace: Duration::ZERO },
     };
-    (current != Some(notice)).then_some(notice)
+    (current != Some(request)).then_some(request)
 }
 
 #[cfg(test)]
@@ -150,19 +150,19 @@ mod tests {
         let seconds = Duration::from_secs;
         let request = |cause, grace| Some(StopRequest { cause, grace });
         let (cancelled, lease) = (StopCause::Cancelled, StopCause::Lease);
-        let (holds, ending) = (LeaseStatus::Active { left_ms: 9_000 }, LeaseStatus::Expiring { grace_ms: 5_000 });
-        for (verdict, current, expected) in [
-            (holds, None, None),
-            (holds, request(cancelled, seconds(30)), None),
-            (ending, None, request(lease, seconds(5))),
-            (ending, request(cancelled, seconds(30)), None),
-            (ending, request(lease, seconds(6)), None),
+        let (active, expiring) = (LeaseStatus::Active { left_ms: 9_000 }, LeaseStatus::Expiring { grace_ms: 5_000 });
+        for (status, current, expected) in [
+            (active, None, None),
+            (active, request(cancelled, seconds(30)), None),
+            (expiring, None, request(lease, seconds(5))),
+            (expiring, request(cancelled, seconds(30)), None),
+            (expiring, request(lease, seconds(6)), None),
             (LeaseStatus::Expired, None, request(lease, Duration::ZERO)),
             (LeaseStatus::Expired, request(lease, seconds(5)), request(lease, Duration::ZERO)),
             (LeaseStatus::Expired, request(cancelled, seconds(30)), request(cancelled, Duration::ZERO)),
             (LeaseStatus::Expired, request(lease, Duration::ZERO), None),
         ] {
-            assert_eq!(merge_lease_request(verdict, current), expected, "{verdict:?} after {current:?}");
+            assert_eq!(merge_lease_request(status, current), expected, "{status:?} after {current:?}");
         }
     }
 }

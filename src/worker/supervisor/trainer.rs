@@ -43,9 +43,9 @@ fn start_unconfined(dir: &AttemptDir, spec: &AttemptSpec) -> Result<StartedTrain
 }
 
 fn start_confined(dir: &AttemptDir, spec: &AttemptSpec) -> Result<StartedTrainer, LaunchFailure> {
-    let host = |error: io::Error| LaunchFailure::host_fault(format!("cannot start the job's sandbox: {error}"));
-    let log = open_log(dir).map_err(host)?;
-    let (child, mut reports) = sandbox::spawn(dir, limit_variables(spec), log).map_err(host)?;
+    let host_fault = |error: io::Error| LaunchFailure::host_fault(format!("cannot start the job's sandbox: {error}"));
+    let log = open_log(dir).map_err(host_fault)?;
+    let (child, mut reports) = sandbox::spawn(dir, limit_variables(spec), log).map_err(host_fault)?;
     match reports.wait_until_running()? {
         Some(init) => Ok(StartedTrainer { pid: init, reports: Some(reports) }),
         None => Ok(StartedTrainer { pid: child_pid(&child).map_err(LaunchFailure::host_fault)?, reports: None }),
@@ -59,8 +59,8 @@ fn child_pid(child: &Child) -> Result<i32, String> {
 /// Variables with the trainer's grace period and its deadline.
 fn limit_variables(spec: &AttemptSpec) -> impl Iterator<Item = (&'static str, String)> {
     let grace = ("SIMPLETUNER_STOP_GRACE_SECONDS", spec.limits.stop_grace_seconds.to_string());
-    let end = spec.offer.max_runtime_seconds.map(|limit| deadline_seconds(clock::now(), limit));
-    [grace].into_iter().chain(end.map(|end| ("SIMPLETUNER_DEADLINE", end.to_string())))
+    let deadline = spec.offer.max_runtime_seconds.map(|limit| deadline_seconds(clock::now(), limit));
+    [grace].into_iter().chain(deadline.map(|deadline| ("SIMPLETUNER_DEADLINE", deadline.to_string())))
 }
 
 /// In Unix seconds.

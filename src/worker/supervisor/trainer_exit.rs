@@ -32,23 +32,23 @@ impl ReportedExit {
     pub fn from_reports(reports: SandboxReportReader) -> io::Result<(Self, Receiver)> {
         let (pipe, unread) = reports.into_pipe();
         let receiver = Receiver::from_owned_fd(pipe.try_clone()?)?;
-        let inbox = ReportPipe { pipe: Some(File::from(pipe)), unread, ended: None };
-        Ok((Self(Arc::new(Mutex::new(inbox))), receiver))
+        let report_pipe = ReportPipe { pipe: Some(File::from(pipe)), unread, ended: None };
+        Ok((Self(Arc::new(Mutex::new(report_pipe))), receiver))
     }
 
     /// The trainer's exit, if it was reported by now. No report means nothing while the init process is alive.
     pub fn trainer_exit(&self) -> Option<TrainerExit> {
-        let mut inbox = self.pipe();
+        let mut report_pipe = self.pipe();
         // Not through the receiver: it has no notifications while its thread hangs.
-        inbox.read(|mut pipe, bytes| pipe.read(bytes));
-        inbox.ended
+        report_pipe.read(|mut pipe, bytes| pipe.read(bytes));
+        report_pipe.ended
     }
 
     /// Reads after a notification. Returns whether more reports are possible.
     pub fn read_reports(&self, receiver: &Receiver) -> bool {
-        let mut inbox = self.pipe();
-        inbox.read(|_, bytes| receiver.try_read(bytes));
-        inbox.pipe.is_some()
+        let mut report_pipe = self.pipe();
+        report_pipe.read(|_, bytes| receiver.try_read(bytes));
+        report_pipe.pipe.is_some()
     }
 
     fn pipe(&self) -> MutexGuard<'_, ReportPipe> {
@@ -96,15 +96,15 @@ mod tests {
     #[tokio::test]
     async fn reported_exit_is_visible_to_all_readers() -> io::Result<()> {
         let (reaper, receiver, pipe) = reported()?;
-        let guard = reaper.clone();
-        assert_eq!((guard.trainer_exit(), reaper.read_reports(&receiver)), (None, true));
+        let enforcer = reaper.clone();
+        assert_eq!((enforcer.trainer_exit(), reaper.read_reports(&receiver)), (None, true));
         send(&pipe, &SandboxReport::Ended { code: Some(3), signal: None })?;
         // The receiver was not polled.
-        assert_eq!((guard.trainer_exit(), reaper.trainer_exit()), (END, END));
+        assert_eq!((enforcer.trainer_exit(), reaper.trainer_exit()), (END, END));
         drop(pipe);
         receiver.readable().await?;
         assert!(!reaper.read_reports(&receiver));
-        assert_eq!(guard.trainer_exit(), END);
+        assert_eq!(enforcer.trainer_exit(), END);
         Ok(())
     }
 
@@ -114,8 +114,8 @@ mod tests {
         send(&pipe, &SandboxReport::Running)?;
         receiver.readable().await?;
         assert!(reaper.read_reports(&receiver));
-        let again = pin!(receiver.readable()).poll(&mut Context::from_waker(Waker::noop()));
-        assert!(again.is_pending(), "it is woken for what was taken");
+        let next_poll = pin!(receiver.readable()).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(next_poll.is_pending(), "it is woken again for a report that was read");
         send(&pipe, &SandboxReport::Ended { code: Some(3), signal: None })?;
         receiver.readable().await?;
         assert!(reaper.read_reports(&receiver));

@@ -32,38 +32,38 @@ pub async fn run_until_exit(
     stop_requests: &mut StopRequests,
     reaper: &mut Reaper,
 ) -> Option<StopCause> {
-    let mut notice = tokio::select! {
+    let mut request = tokio::select! {
         biased;
         () = reaper.wait_for_trainer() => return stop_cause_after_sigterm(stop_requests, reaper).await,
-        notice = stop_requests.next() => notice,
+        request = stop_requests.next() => request,
     };
     // A hung disk may have delayed the request.
     if reaper.has_trainer_ended() {
-        return died_of_sigterm(reaper).then_some(notice.cause);
+        return died_of_sigterm(reaper).then_some(request.cause);
     }
-    let began = Instant::now();
-    write_stop_file(dir, &notice, Duration::ZERO);
+    let started_at = Instant::now();
+    write_stop_file(dir, &request, Duration::ZERO);
     reaper.send_sigterm();
     loop {
-        let before = notice;
+        let previous = request;
         tokio::select! {
             biased;
             () = reaper.wait_for_trainer() => break,
-            () = tokio::time::sleep_until(began + notice.grace) => break,
+            () = tokio::time::sleep_until(started_at + request.grace) => break,
             // A later request may shorten the grace period or change the cause.
-            newer = stop_requests.next() => notice = newer,
+            newer = stop_requests.next() => request = newer,
         }
-        if notice != before && !notice.grace.is_zero() {
-            write_stop_file(dir, &notice, began.elapsed());
+        if request != previous && !request.grace.is_zero() {
+            write_stop_file(dir, &request, started_at.elapsed());
         }
     }
-    Some(notice.cause)
+    Some(request.cause)
 }
 
 /// The trainer may look for the file between two steps; it is written atomically.
-fn write_stop_file(dir: &AttemptDir, request: &StopRequest, passed: Duration) {
+fn write_stop_file(dir: &AttemptDir, request: &StopRequest, elapsed: Duration) {
     tracing::info!("stopping: {:?}, grace {} s", request.cause, request.grace.as_secs_f32());
-    let left = request.grace.saturating_sub(passed);
+    let left = request.grace.saturating_sub(elapsed);
     let deadline = (clock::now().0 + i64::try_from(left.as_millis()).unwrap_or(i64::MAX / 2)) / 1_000;
     let content = StopFile { reason: request.cause, deadline, grace_seconds: request.grace.as_secs() };
     let text = serde_json::to_vec(&content).unwrap_or_default();
@@ -80,7 +80,7 @@ async fn stop_cause_after_sigterm(stop_requests: &mut StopRequests, reaper: &mut
     if !died_of_sigterm(reaper) {
         return None;
     }
-    tokio::time::timeout(SERVICE_STOP_WINDOW, stop_requests.next()).await.ok().map(|notice| notice.cause)
+    tokio::time::timeout(SERVICE_STOP_WINDOW, stop_requests.next()).await.ok().map(|request| request.cause)
 }
 
 fn died_of_sigterm(reaper: &mut Reaper) -> bool {

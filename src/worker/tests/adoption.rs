@@ -10,7 +10,7 @@ use super::test_host::{TestHost, wait_until};
 
 /// Prints a few lines, waits for a file beside the bundle, then prints a few more.
 const TWO_PARTS: &str = "for i in 1 2 3; do echo before $i; done\nwhile [ ! -e ../control/go ]; do sleep 0.02; done\nfor i in 1 2 3; do echo after $i; done";
-const WHOLE: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\nafter 3\n";
+const FULL_LOG: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\nafter 3\n";
 
 fn config() -> serde_json::Value {
     json!({"config.json": "{}"})
@@ -34,7 +34,7 @@ async fn killed_agents_successor_adopts_its_jobs() -> io::Result<()> {
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
-    assert_eq!(String::from_utf8_lossy(&fake.state().log), WHOLE);
+    assert_eq!(String::from_utf8_lossy(&fake.state().log), FULL_LOG);
     agent.kill().await
 }
 
@@ -52,7 +52,7 @@ async fn job_that_ended_without_an_agent_is_reported_once() -> io::Result<()> {
 
     let agent = host.start(&fake)?;
     fake.wait_for_status("completed").await;
-    assert_eq!(String::from_utf8_lossy(&fake.state().log), WHOLE);
+    assert_eq!(String::from_utf8_lossy(&fake.state().log), FULL_LOG);
     // A third agent knows that nothing is left to report, even if the orchestrator still expects the attempt.
     wait_until("the recorded exit", || {
         dir.read_json::<crate::files::AttemptState>("state.json").ok()??.delivered.then_some(())
@@ -60,9 +60,9 @@ async fn job_that_ended_without_an_agent_is_reported_once() -> io::Result<()> {
     .await;
     agent.kill().await?;
     fake.state().running = vec![json!({"job_id": "j_1", "attempt": 1})];
-    let beats = fake.state().heartbeats.len();
+    let heartbeat_count = fake.state().heartbeats.len();
     let agent = host.start(&fake)?;
-    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 1).then_some(())).await;
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     agent.kill().await
 }
@@ -89,11 +89,11 @@ async fn killed_supervisor_fails_the_attempt_and_leaves_no_process() -> io::Resu
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let running = host.supervisor("j_1", 1).await;
-    running.supervisor.signal(Signal::SIGKILL);
+    let record = host.supervisor("j_1", 1).await;
+    record.supervisor.signal(Signal::SIGKILL);
     let report = fake.wait_for_status("failed").await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("supervisor")), "{report}");
-    assert!(!running.trainer.is_alive());
+    assert!(!record.trainer.is_alive());
     let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
     assert_eq!(crate::process::find_by_environment(&marker), []);
     agent.kill().await
@@ -106,14 +106,12 @@ async fn host_restart_requeues_the_job() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let running = host.supervisor("j_1", 1).await;
+    let record = host.supervisor("j_1", 1).await;
     agent.kill().await?;
-    running.supervisor.signal(Signal::SIGKILL);
-    running.trainer.signal(Signal::SIGKILL);
-    wait_until("the processes to exit", || {
-        (!running.supervisor.is_alive() && !running.trainer.is_alive()).then_some(())
-    })
-    .await;
+    record.supervisor.signal(Signal::SIGKILL);
+    record.trainer.signal(Signal::SIGKILL);
+    wait_until("the processes to exit", || (!record.supervisor.is_alive() && !record.trainer.is_alive()).then_some(()))
+        .await;
     let dir = host.attempt("j_1", 1);
     let mut spec: crate::files::AttemptSpec = dir.read_json("spec.json")?.ok_or_else(|| io::Error::other("no spec"))?;
     "another boot".clone_into(&mut spec.host_boot);
@@ -147,9 +145,9 @@ async fn superseded_attempt_is_stopped_without_a_report() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let running = host.supervisor("j_1", 1).await;
+    let record = host.supervisor("j_1", 1).await;
     fake.state().rejects_reports = true;
-    wait_until("the trainer's end", || (!running.trainer.is_alive()).then_some(())).await;
+    wait_until("the trainer's end", || (!record.trainer.is_alive()).then_some(())).await;
     fake.state().rejects_reports = false;
     fake.wait_until("an idle worker", |shared| (shared.heartbeats.last()?["status"] == "idle").then_some(())).await;
     assert_eq!(fake.reported_statuses(), ["starting", "running"]);
@@ -180,11 +178,11 @@ async fn no_output_is_lost_when_agents_are_killed() -> io::Result<()> {
         if round == 0 {
             fake.offer("j_1", 1, &config());
         }
-        let more = |shared: &mut super::fake_orchestrator::FakeState| {
+        let has_more_log = |shared: &mut super::fake_orchestrator::FakeState| {
             let ended = shared.statuses.iter().any(|report| report["status"] == "completed");
             (shared.log.len() > before || ended).then_some(())
         };
-        fake.wait_until("more log", more).await;
+        fake.wait_until("more log", has_more_log).await;
         agent.kill().await?;
     }
     let agent = host.start(&fake)?;
@@ -206,7 +204,7 @@ async fn log_bytes_lost_by_the_orchestrator_are_sent_again() -> io::Result<()> {
     fake.state().log.truncate(3);
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
-    assert_eq!(String::from_utf8_lossy(&fake.state().log), WHOLE);
+    assert_eq!(String::from_utf8_lossy(&fake.state().log), FULL_LOG);
     assert_eq!(fake.state().gaps, 1);
     agent.kill().await
 }

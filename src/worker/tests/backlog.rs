@@ -25,15 +25,15 @@ async fn agent_registers_before_delivering_its_backlog() -> io::Result<()> {
     }
     for number in 1..6 {
         let dir = host.attempt(&format!("j_{number}"), 1);
-        let ended = || dir.read_json::<AttemptState>("state.json").ok()??.terminal;
-        super::test_host::wait_until("an end that is rejected", ended).await;
+        let final_report = || dir.read_json::<AttemptState>("state.json").ok()??.terminal;
+        super::test_host::wait_until("an end that is rejected", final_report).await;
     }
     host.supervisor("j_0", 1).await;
     agent.kill().await?;
     OpenOptions::new().write(true).open(host.attempt("j_0", 1).log_path())?.set_len(BACKLOG)?;
 
     let before = fake.state().registrations.len();
-    let began = Instant::now();
+    let started_at = Instant::now();
     let agent = host.start(&fake)?;
     let (register, delivered) = fake
         .wait_until("a registration", |shared| {
@@ -42,10 +42,10 @@ async fn agent_registers_before_delivering_its_backlog() -> io::Result<()> {
         .await;
     println!(
         "registered {} ms after the start, with {delivered} of {BACKLOG} bytes delivered",
-        began.elapsed().as_millis()
+        started_at.elapsed().as_millis()
     );
     assert_eq!(register["attempts"].as_array().map(Vec::len), Some(6));
-    assert!(delivered < BACKLOG, "it told all of it first");
+    assert!(delivered < BACKLOG, "it delivered everything before it registered");
     fake.wait_until("the first output", |shared| (!shared.log.is_empty()).then_some(())).await;
     agent.kill().await
 }

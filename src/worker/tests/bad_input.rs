@@ -126,25 +126,28 @@ async fn flooding_trainer_is_cancelled() -> io::Result<()> {
     // 200 MB/s for a second, and then silence.
     let program = "
 import os, time
-piece, began = b'%0255d\\n' % 7 * 4096, time.monotonic()
+chunk, start = b'%0255d\\n' % 7 * 4096, time.monotonic()
 for number in range(200):
-    os.write(2, piece)
-    time.sleep(max(0, began + number / 200 - time.monotonic()))
+    os.write(2, chunk)
+    time.sleep(max(0, start + number / 200 - time.monotonic()))
 time.sleep(1000)
 ";
     let host = TestHost::with_python(program)?.flags(&["--persistent", "--spool-limit", "64MiB"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_until("the first output", |shared| (shared.log.len() > 1 << 20).then_some(())).await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats during the job", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats during the job", |shared| {
+        (shared.heartbeats.len() > heartbeat_count + 1).then_some(())
+    })
+    .await;
     let dir = host.attempt("j_1", 1);
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let began = Instant::now();
+    let cancelled_at = Instant::now();
     fake.stop("j_1", 1, "cancelled");
     wait_until("the exit", || (!trainer.is_alive()).then_some(())).await;
     let written = std::fs::metadata(dir.log_path())?.len() / 1_000_000;
-    println!("dead {:?} after its cancel, with {written} MB written", began.elapsed());
+    println!("dead {:?} after its cancel, with {written} MB written", cancelled_at.elapsed());
     fake.wait_for_status("cancelled").await;
     agent.kill().await
 }
@@ -169,14 +172,14 @@ async fn last_lines_of_a_crash_are_in_report_and_agent_log() -> io::Result<()> {
         fake.offer("j_1", 1, &config());
         let (_, output) = agent.wait_for_exit().await?;
         let report = fake.wait_for_status("failed").await;
-        let last = if end.starts_with("raise") { "ValueError: no images" } else { "about to die" };
-        assert!(error(&report).contains(status_words) && error(&report).ends_with(last), "{report}");
-        assert!(String::from_utf8_lossy(&fake.state().log).contains(last));
+        let last_line = if end.starts_with("raise") { "ValueError: no images" } else { "about to die" };
+        assert!(error(&report).contains(status_words) && error(&report).ends_with(last_line), "{report}");
+        assert!(String::from_utf8_lossy(&fake.state().log).contains(last_line));
         // The agent's log also has the last forty lines, without secrets.
         let lines: Vec<&str> =
             output.lines().filter_map(|line| line.split_once(" ERROR | ")).map(|(_, line)| line).collect();
         assert!(output.contains("the trainer failed; its last lines:") && lines.len() == 40, "{output}");
-        assert!(lines[39].starts_with(last), "{output}");
+        assert!(lines[39].starts_with(last_line), "{output}");
         assert!(output.contains("token is ************* ") && !output.contains("hf_0123456789"), "{output}");
     }
     Ok(())
@@ -184,23 +187,23 @@ async fn last_lines_of_a_crash_are_in_report_and_agent_log() -> io::Result<()> {
 
 #[tokio::test]
 async fn out_of_memory_is_reported() -> io::Result<()> {
-    let Some(own) = cgroup::own_cgroup(Some("memory")) else {
+    let Some(memory_group) = cgroup::own_cgroup(Some("memory")) else {
         println!("skipped, because cgroup v1 does not account memory here");
         return Ok(());
     };
-    let group = own.join(format!("st-test-{}", std::process::id()));
+    let group = memory_group.join(format!("st-test-{}", std::process::id()));
     if let Err(error) =
         std::fs::create_dir(&group).and_then(|()| std::fs::write(group.join("memory.limit_in_bytes"), "160M"))
     {
         println!("skipped, because no cgroup can be created here: {error}");
         return Ok(());
     }
-    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", group.display());
+    let enter_group = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", group.display());
     let program = "print('step 1', flush=True)\nall = [bytearray(1 << 20) for _ in range(1000)]\n";
-    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
-    let ended = run(host).await;
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &enter_group, "sh"]);
+    let result = run(host).await;
     wait_until("the group to be empty", || std::fs::remove_dir(&group).ok()).await;
-    let (report, ..) = ended?;
+    let (report, ..) = result?;
     assert_eq!((&report["status"], &report["exit_code"]), (&json!("failed"), &json!(137)), "{report}");
     assert!(error(&report).contains("this host's memory was full"), "{report}");
     Ok(())

@@ -57,7 +57,7 @@ fn create_real_cgroup() -> Option<Cgroup> {
 }
 
 /// Starts a shell in this group, whose child, in its own session, prints its PID. (The test itself does not enter the
-/// group, because other tests start processes meanwhile.)
+/// group, because other tests start processes at the same time.)
 fn spawn_parent_and_child(group: &Cgroup) -> io::Result<(Child, ProcId)> {
     use std::io::{BufRead, BufReader, Write};
     let script = "read go; setsid -f sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
@@ -95,12 +95,12 @@ fn limits_are_set_before_processes_start() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
     let group = || Cgroup::from_path(temp.path());
     let limits = JobCgroup { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
-    let written = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
+    let file_text = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
     group().apply_limits(&limits)?;
-    assert_eq!((written("memory.max"), written("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
-    assert_eq!(written("pids.max"), "");
+    assert_eq!((file_text("memory.max"), file_text("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
+    assert_eq!(file_text("pids.max"), "");
     group().apply_limits(&JobCgroup { memory: None, processes: Some(9), ..limits })?;
-    assert_eq!(written("pids.max"), "9");
+    assert_eq!(file_text("pids.max"), "9");
     Ok(())
 }
 

@@ -12,13 +12,13 @@ const TRAINER: &str = r#"
 import json, os, time, urllib.request
 config = json.load(open(os.environ["CONFIG_PATH"]))
 hook, out = config["webhook_config"][-1], config["output_dir"]
-def checkpoint(step, say=True):
+def checkpoint(step, notify=True):
     os.makedirs(f"{out}/checkpoint-{step}/sub")
     for name in ["model.bin", "sub/state.json"]:
         open(f"{out}/checkpoint-{step}/{name}", "w").write(f"{step} {name}")
     event = {"type": "training.checkpoint", "checkpoint": {"path": f"{out}/checkpoint-{step}"}}
     headers = {"X-API-Key": hook["auth_token"], "Content-Type": "application/json"}
-    if say:
+    if notify:
         urllib.request.urlopen(urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), headers), timeout=5)
 checkpoint(5, False), checkpoint(10)
 while not os.path.exists("../control/go"): time.sleep(0.02)
@@ -30,7 +30,7 @@ fn config() -> Value {
 }
 
 fn complete_checkpoints(shared: &FakeState) -> Vec<&str> {
-    shared.files.complete_checkpoints.iter().filter_map(|mark| mark["name"].as_str()).collect()
+    shared.files.complete_checkpoints.iter().filter_map(|checkpoint| checkpoint["name"].as_str()).collect()
 }
 
 /// Returns which checkpoints were complete before the end and in total, and the uploaded paths.
@@ -87,7 +87,7 @@ async fn checkpoint_deleted_during_upload_is_skipped() -> io::Result<()> {
     let host = TestHost::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.wait_until("a piece", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
+    fake.wait_until("a chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.state().files.max_chunks = None;
     let (code, output) = agent.wait_for_exit().await?;
@@ -95,8 +95,8 @@ async fn checkpoint_deleted_during_upload_is_skipped() -> io::Result<()> {
     let shared = fake.state();
     assert_eq!(complete_checkpoints(&shared), ["checkpoint-6"]);
     assert_eq!(shared.artifacts.keys().collect::<Vec<_>>(), ["checkpoint-6/x"]);
-    let end = shared.statuses.last().cloned().unwrap_or_default();
-    assert_eq!((&end["status"], &end["error"]), (&json!("completed"), &Value::Null));
+    let report = shared.statuses.last().cloned().unwrap_or_default();
+    assert_eq!((&report["status"], &report["error"]), (&json!("completed"), &Value::Null));
     Ok(())
 }
 
@@ -124,9 +124,9 @@ async fn leaving_host_uploads_the_last_checkpoint_before_requeue() -> io::Result
 }
 
 /// Prints what it resumes from.
-const SHOW: &str = "grep resume \"$CONFIG_PATH\"; cat ../output/checkpoint-*/* 2>/dev/null; true";
+const PRINT_RESUME: &str = "grep resume \"$CONFIG_PATH\"; cat ../output/checkpoint-*/* 2>/dev/null; true";
 
-fn leave_behind(fake: &FakeOrchestrator, name: &str) {
+fn add_uploaded_checkpoint(fake: &FakeOrchestrator, name: &str) {
     let mut shared = fake.state();
     shared.files.checkpoint_name = name.to_owned();
     for (file, bytes) in [("big", "0123456789\n".repeat(10_000)), ("small", "the state\n".to_owned())] {
@@ -144,46 +144,50 @@ async fn next_attempt_resumes_from_a_rolling_checkpoint() -> io::Result<()> {
     let agent = first.start(&fake)?;
     fake.offer("j_1", 1, &config());
     agent.wait_for_exit().await?;
-    let sent: Vec<_> = fake.state().artifacts.iter().map(|(path, it)| (path.clone(), it.kind.clone())).collect();
+    let sent: Vec<_> =
+        fake.state().artifacts.iter().map(|(path, artifact)| (path.clone(), artifact.kind.clone())).collect();
     assert_eq!(sent, [("checkpoint-10-rolling/model".to_owned(), "checkpoint".to_owned())]);
     assert_eq!(complete_checkpoints(&fake.state()), ["checkpoint-10-rolling"]);
     drop(first);
-    leave_behind(&fake, "checkpoint-10-rolling");
-    let second = TestHost::with_script(SHOW)?;
+    add_uploaded_checkpoint(&fake, "checkpoint-10-rolling");
+    let second = TestHost::with_script(PRINT_RESUME)?;
     let agent = second.start(&fake)?;
     fake.offer("j_1", 2, &config());
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("resumes at step 10, with checkpoint-10-rolling from the orchestrator"), "{output}");
-    assert_eq!(resumed(&fake.state()), Some(10));
+    assert_eq!(resumed_step(&fake.state()), Some(10));
     assert!(String::from_utf8_lossy(&fake.state().log).contains("\"resume_from_checkpoint\": \"latest\""));
     Ok(())
 }
 
-fn resumed(shared: &FakeState) -> Option<u64> {
+fn resumed_step(shared: &FakeState) -> Option<u64> {
     shared.statuses.iter().rfind(|report| report["status"] == "running")?["resumed_from_step"].as_u64()
 }
 
 #[tokio::test]
 async fn retry_on_another_host_resumes_from_the_uploaded_checkpoint() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    leave_behind(&fake, "checkpoint-500");
+    add_uploaded_checkpoint(&fake, "checkpoint-500");
     fake.state().files.truncated_downloads = 1;
-    let host = TestHost::with_script(SHOW)?;
+    let host = TestHost::with_script(PRINT_RESUME)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("resumes at step 500, with checkpoint-500 from the orchestrator"), "{output}");
     let shared = fake.state();
-    assert_eq!(resumed(&shared), Some(500));
+    assert_eq!(resumed_step(&shared), Some(500));
     let log = String::from_utf8_lossy(&shared.log);
     assert!(log.contains("\"resume_from_checkpoint\": \"latest\"") && log.ends_with("the state\n"), "{log}");
     assert_eq!(log.matches("0123456789\n").count(), 10_000);
     let fetched = ["checkpoint-500/big", "checkpoint-500/big", "checkpoint-500/small"].map(str::to_owned);
     let offsets = [0, 55_000, 0];
     assert_eq!(shared.files.fetched, fetched.into_iter().zip(offsets).collect::<Vec<_>>());
-    assert!(shared.artifacts.is_empty() && shared.files.complete_checkpoints.is_empty(), "it is there already");
+    assert!(
+        shared.artifacts.is_empty() && shared.files.complete_checkpoints.is_empty(),
+        "the orchestrator already has it"
+    );
     assert!(!host.attempt("j_1", 2).join("incoming").exists());
     Ok(())
 }
@@ -191,16 +195,16 @@ async fn retry_on_another_host_resumes_from_the_uploaded_checkpoint() -> io::Res
 #[tokio::test]
 async fn checkpoint_replaced_during_download_is_followed_by_its_successor() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    leave_behind(&fake, "checkpoint-500");
+    add_uploaded_checkpoint(&fake, "checkpoint-500");
     fake.state().files.superseded_by = Some("checkpoint-600".to_owned());
-    let host = TestHost::with_script(SHOW)?;
+    let host = TestHost::with_script(PRINT_RESUME)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("resumes at step 600, with checkpoint-600 from the orchestrator"), "{output}");
     let shared = fake.state();
-    assert_eq!(resumed(&shared), Some(600));
+    assert_eq!(resumed_step(&shared), Some(600));
     let fetched = ["checkpoint-500/big", "checkpoint-600/big", "checkpoint-600/small"].map(|path| (path.to_owned(), 0));
     assert_eq!(shared.files.fetched, fetched);
     assert_eq!(String::from_utf8_lossy(&shared.log).matches("0123456789\n").count(), 10_000, "once");
@@ -210,9 +214,9 @@ async fn checkpoint_replaced_during_download_is_followed_by_its_successor() -> i
 #[tokio::test]
 async fn missing_checkpoint_is_requested_once() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    leave_behind(&fake, "checkpoint-500");
+    add_uploaded_checkpoint(&fake, "checkpoint-500");
     fake.state().files.reject_downloads = true;
-    let host = TestHost::with_script(SHOW)?;
+    let host = TestHost::with_script(PRINT_RESUME)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
     let (code, output) = agent.wait_for_exit().await?;
@@ -226,9 +230,9 @@ async fn missing_checkpoint_is_requested_once() -> io::Result<()> {
 #[tokio::test]
 async fn damaged_checkpoint_does_not_prevent_the_start() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    leave_behind(&fake, "checkpoint-500");
+    add_uploaded_checkpoint(&fake, "checkpoint-500");
     fake.state().files.is_damaged = true;
-    let host = TestHost::with_script(SHOW)?;
+    let host = TestHost::with_script(PRINT_RESUME)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
     let (code, output) = agent.wait_for_exit().await?;
@@ -238,8 +242,8 @@ async fn damaged_checkpoint_does_not_prevent_the_start() -> io::Result<()> {
         "{output}"
     );
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
-    assert_eq!(resumed(&fake.state()), None);
-    assert!(fake.state().log.is_empty(), "no part of it is left");
+    assert_eq!(resumed_step(&fake.state()), None);
+    assert!(fake.state().log.is_empty(), "an incomplete download was left");
     Ok(())
 }
 
@@ -247,16 +251,17 @@ async fn damaged_checkpoint_does_not_prevent_the_start() -> io::Result<()> {
 async fn newer_of_local_and_uploaded_checkpoint_is_used() -> io::Result<()> {
     for (name, expected, fetched) in [("checkpoint-6", 7, 0), ("checkpoint-8", 8, 2)] {
         let fake = FakeOrchestrator::start().await?;
-        let script = format!("{SHOW}; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75");
+        let script =
+            format!("{PRINT_RESUME}; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75");
         let host = TestHost::with_script(&script)?.flags(&["--persistent"]);
         let agent = host.start(&fake)?;
         fake.offer_with("j_1", 1, &config(), json!({"checkpoints": "none"}));
         fake.wait_for_status("requeue").await;
-        leave_behind(&fake, name);
+        add_uploaded_checkpoint(&fake, name);
         fake.state().log.clear();
         fake.offer_with("j_1", 2, &config(), json!({"checkpoints": "none"}));
         fake.wait_until("the second attempt", |shared| (shared.statuses.len() == 6).then_some(())).await;
-        assert_eq!(resumed(&fake.state()), Some(expected), "{name}");
+        assert_eq!(resumed_step(&fake.state()), Some(expected), "{name}");
         assert_eq!(fake.state().files.fetched.len(), fetched, "{name}");
         agent.kill().await?;
     }
@@ -272,11 +277,11 @@ async fn stalled_checkpoint_upload_does_not_delay_a_cancel() -> io::Result<()> {
     let host = TestHost::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.wait_until("a piece", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
-    let began = std::time::Instant::now();
+    fake.wait_until("a chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
+    let cancelled_at = std::time::Instant::now();
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
-    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(cancelled_at.elapsed() < std::time::Duration::from_secs(5), "{:?}", cancelled_at.elapsed());
     assert_eq!(complete_checkpoints(&fake.state()), [""; 0]);
     agent.kill().await
 }

@@ -57,7 +57,7 @@ async fn configuration_with_code_is_rejected() -> io::Result<()> {
         fake.offer(&job, 1, &files);
         let report = fake
             .wait_until("a rejection", |shared| {
-                shared.statuses.iter().find(|one| one["job_id"] == job && one["status"] == "failed").cloned()
+                shared.statuses.iter().find(|report| report["job_id"] == job && report["status"] == "failed").cloned()
             })
             .await;
         let error = report["error"].as_str().unwrap_or_default();
@@ -77,17 +77,20 @@ async fn allowed_code_does_not_replace_trainer_modules() -> io::Result<()> {
             host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
             let agent = host.start(&fake)?;
             fake.offer("j_1", 1, &files);
-            let ended = |shared: &mut super::fake_orchestrator::FakeState| {
+            let has_ended = |shared: &mut super::fake_orchestrator::FakeState| {
                 shared
                     .statuses
                     .iter()
-                    .any(|one| one["status"] == "completed" || one["status"] == "failed")
+                    .any(|report| report["status"] == "completed" || report["status"] == "failed")
                     .then_some(())
             };
-            fake.wait_until("the end", ended).await;
+            fake.wait_until("the end", has_ended).await;
             let log = String::from_utf8_lossy(&fake.state().log).into_owned();
             assert_eq!(log, "the host its own []\n", "{name}");
-            assert!(Path::new(&host.attempt("j_1", 1).bundle_dir().join(name)).exists(), "{name} is the job's to use");
+            assert!(
+                Path::new(&host.attempt("j_1", 1).bundle_dir().join(name)).exists(),
+                "{name} is not available to the job"
+            );
             agent.kill().await?;
         }
     }
@@ -100,12 +103,12 @@ async fn only_the_hosts_accelerate_is_used() -> io::Result<()> {
     const LAUNCH: &str = "import os, subprocess, sys\ndef main():\n    print('HOST', os.listdir('.'), flush=True)\n    \
                           sys.exit(subprocess.call([sys.executable, *sys.argv[2 if sys.argv[1] == 'launch' else 1:]]))\n\
                           if __name__ == '__main__': main()\n";
-    let brings: Vec<(&str, Value)> =
+    let hostile_files: Vec<(&str, Value)> =
         ["accelerate/__init__.py", "accelerate/commands/__init__.py", "accelerate/commands/launch.py"]
             .map(|name| (name, Value::from(INTRUDER)))
             .into();
     let mut files: serde_json::Map<String, Value> =
-        brings.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+        hostile_files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     files.insert("config.json".to_owned(), "{}".into());
     files.insert("accelerate.py".to_owned(), INTRUDER.into());
     let files = Value::from(files);
@@ -132,7 +135,7 @@ async fn only_the_hosts_accelerate_is_used() -> io::Result<()> {
                 shared
                     .statuses
                     .iter()
-                    .any(|one| one["status"] == "completed" || one["status"] == "failed")
+                    .any(|report| report["status"] == "completed" || report["status"] == "failed")
                     .then_some(())
             })
             .await;

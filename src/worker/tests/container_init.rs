@@ -18,11 +18,11 @@ fn container() -> Command {
 }
 
 /// The processes with this host's work directory in their environment, by a part of their command line.
-fn found(host: &TestHost, part: &str) -> Vec<process::ProcId> {
+fn find_processes(host: &TestHost, text: &str) -> Vec<process::ProcId> {
     let marker = format!("SIMPLETUNER_WORK_DIR={}", host.path().join("state").display());
     let line = |pid: i32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let all = process::find_by_environment(&marker).into_iter();
-    all.filter(|found| String::from_utf8_lossy(&line(found.pid)).contains(part)).collect()
+    let processes = process::find_by_environment(&marker).into_iter();
+    processes.filter(|process| String::from_utf8_lossy(&line(process.pid)).contains(text)).collect()
 }
 
 /// Counts the zombies in the container.
@@ -45,15 +45,18 @@ async fn stopped_container_requeues_its_job_and_leaves_no_zombie() -> io::Result
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
     // `unshare` itself, process 1, and the agent.
-    let mut all =
-        wait_until("three processes", || Some(found(&host, "--persistent")).filter(|all| all.len() == 3)).await;
-    all.sort_by_key(|process| (process.start, process.pid));
-    let first = all[1];
+    let mut processes = wait_until("three processes", || {
+        Some(find_processes(&host, "--persistent")).filter(|processes| processes.len() == 3)
+    })
+    .await;
+    processes.sort_by_key(|process| (process.start, process.pid));
+    let init = processes[1];
     // A killed supervisor leaves its trainer to process 1.
     let supervisors =
-        wait_until("a supervisor", || Some(process::descendants(first.pid)).filter(|all| all.len() >= 3)).await;
+        wait_until("a supervisor", || Some(process::descendants(init.pid)).filter(|processes| processes.len() >= 3))
+            .await;
     assert!(supervisors.len() >= 3, "the agent, a supervisor and a trainer: {supervisors:?}");
-    first.signal(Signal::SIGTERM);
+    init.signal(Signal::SIGTERM);
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(143), "{output}");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{output}");
@@ -69,11 +72,13 @@ async fn killed_agent_is_restarted_and_adopts() -> io::Result<()> {
     let _container = host.start_with(container(), &fake.url)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
-    let mut all =
-        wait_until("three processes", || Some(found(&host, "--persistent")).filter(|all| all.len() == 3)).await;
-    all.sort_by_key(|process| (process.start, process.pid));
+    let mut processes = wait_until("three processes", || {
+        Some(find_processes(&host, "--persistent")).filter(|processes| processes.len() == 3)
+    })
+    .await;
+    processes.sort_by_key(|process| (process.start, process.pid));
     // The agent is the first child of process 1.
-    let agent = process::descendants(all[1].pid).into_iter().find(|found| all.contains(found));
+    let agent = process::descendants(processes[1].pid).into_iter().find(|found| processes.contains(found));
     agent.expect("the agent").signal(Signal::SIGKILL);
     fake.wait_until("another registration", |shared| shared.registrations.get(1).cloned()).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("gate"), "")?;
@@ -91,12 +96,14 @@ async fn orphans_are_reaped() -> io::Result<()> {
     let _agent = host.start_with(container(), &fake.url)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
-    let mut all =
-        wait_until("three processes", || Some(found(&host, "--persistent")).filter(|all| all.len() == 3)).await;
-    all.sort_by_key(|process| (process.start, process.pid));
-    let first = all[1];
+    let mut processes = wait_until("three processes", || {
+        Some(find_processes(&host, "--persistent")).filter(|processes| processes.len() == 3)
+    })
+    .await;
+    processes.sort_by_key(|process| (process.start, process.pid));
+    let init = processes[1];
     let supervisor = wait_until("the supervisor", || {
-        process::descendants(first.pid).into_iter().find(|found| {
+        process::descendants(init.pid).into_iter().find(|found| {
             let line = std::fs::read(format!("/proc/{}/cmdline", found.pid)).unwrap_or_default();
             String::from_utf8_lossy(&line).contains("supervise")
         })
@@ -104,7 +111,7 @@ async fn orphans_are_reaped() -> io::Result<()> {
     .await;
     supervisor.signal(Signal::SIGKILL);
     fake.wait_for_status("failed").await;
-    wait_until("no zombie", || (zombies_below(first.pid) == 0).then_some(())).await;
-    assert!(first.is_alive());
+    wait_until("no zombie", || (zombies_below(init.pid) == 0).then_some(())).await;
+    assert!(init.is_alive());
     Ok(())
 }

@@ -12,8 +12,8 @@ const UNIT: &str = include_str!("../../../deploy/systemd/simpletuner-worker.serv
 /// Flags and their variables, from the command line's definition.
 fn flags() -> Vec<(String, Option<String>)> {
     let command = Cli::command();
-    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
-    let named = shown.filter_map(|argument| {
+    let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let named = visible.filter_map(|argument| {
         let variable = argument.get_env().map(|name| name.to_string_lossy().into_owned());
         Some((format!("--{}", argument.get_long()?), variable))
     });
@@ -30,27 +30,28 @@ fn guide_lists_exactly_the_flags() {
         assert!(GUIDE.contains(&row), "docs/WORKER.md has no row for {row}");
     }
     let rows = GUIDE.lines().filter(|line| line.starts_with("| `--") && !line.contains("| asks |"));
-    let headed = rows.filter(|line| line.matches(" |").count() == 3).count();
-    assert_eq!(headed, flags.len(), "docs/WORKER.md has rows for flags that do not exist");
+    let row_count = rows.filter(|line| line.matches(" |").count() == 3).count();
+    assert_eq!(row_count, flags.len(), "docs/WORKER.md has rows for flags that do not exist");
 }
 
 #[test]
 fn guide_lists_every_default() {
     let command = Cli::command();
     let settings = command.get_arguments().filter(|flag| !flag.is_hide_set() && !flag.is_hide_default_value_set());
-    let mut checked = 0;
+    let mut count = 0;
     for flag in settings {
         let (name, default) = (flag.get_long().unwrap_or_default(), flag.get_default_values().first());
         let Some(default) = default.map(|value| value.to_string_lossy()) else { continue };
         let is_setting = |line: &&str| line.starts_with(&format!("| `--{name}` | ")) && !line.contains("| asks |");
         let row = GUIDE.lines().find(is_setting);
-        let of_text = |c: char| c.is_whitespace() || "`;,|".contains(c);
-        let is_documented = row
-            .is_some_and(|row| row.contains(&format!("`{default}`")) || row.split(of_text).any(|word| word == default));
+        let is_separator = |c: char| c.is_whitespace() || "`;,|".contains(c);
+        let is_documented = row.is_some_and(|row| {
+            row.contains(&format!("`{default}`")) || row.split(is_separator).any(|word| word == default)
+        });
         assert!(is_documented, "docs/WORKER.md does not give the default {default} of --{name}: {row:?}");
-        checked += 1;
+        count += 1;
     }
-    assert!(checked > 15, "{checked}");
+    assert!(count > 15, "{count}");
 }
 
 #[test]
@@ -105,19 +106,19 @@ fn systemd_unit_matches_the_program() {
     assert_eq!(unit("DelegateSubgroup"), crate::limits::cgroups::AGENT_CGROUP);
     let mut command = unit("ExecStart").split_ascii_whitespace();
     assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
-    let read = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));
-    assert!(read.is_ok_and(|cli| cli.agent.worker_token_file.is_some_and(|file| file.ends_with("worker-token"))));
-    let known = flags();
+    let parsed = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));
+    assert!(parsed.is_ok_and(|cli| cli.agent.worker_token_file.is_some_and(|file| file.ends_with("worker-token"))));
+    let known_flags = flags();
     for line in UNIT.lines().filter_map(|line| line.strip_prefix("Environment=SIMPLETUNER_")) {
         let name = format!("SIMPLETUNER_{}", line.split('=').next().unwrap_or_default());
-        assert!(known.iter().any(|(_, variable)| variable.as_ref() == Some(&name)), "{name}");
+        assert!(known_flags.iter().any(|(_, variable)| variable.as_ref() == Some(&name)), "{name}");
     }
 }
 
 #[test]
 fn systemd_unit_allows_the_full_sandbox() {
-    let covering = ["ProtectHostname", "ProtectKernelLogs", "ProtectKernelTunables", "ProtectProc", "ProcSubset"];
-    let barred = [&covering[..], &["RestrictNamespaces"]].concat();
-    let set = UNIT.lines().find(|line| barred.iter().any(|name| line.starts_with(&format!("{name}="))));
-    assert_eq!(set, None, "no job could mount a /proc of its own");
+    let mount_settings = ["ProtectHostname", "ProtectKernelLogs", "ProtectKernelTunables", "ProtectProc", "ProcSubset"];
+    let forbidden = [&mount_settings[..], &["RestrictNamespaces"]].concat();
+    let setting = UNIT.lines().find(|line| forbidden.iter().any(|name| line.starts_with(&format!("{name}="))));
+    assert_eq!(setting, None, "no job could mount a /proc of its own");
 }

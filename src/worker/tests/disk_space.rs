@@ -24,20 +24,25 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
     // No disk has so much.
     let host = TestHost::with_script("exit 0")?.flags(&["--persistent", "--keep-free", "1000000TiB"]);
     let agent = host.start(&fake)?;
-    let why = fake
+    let reason = fake
         .wait_until("a registration", |shared| Some(shared.registrations.first()?["unhealthy_reason"].clone()))
         .await;
     let sentence_end = format!("is free on the disk of {}/state", host.path().display());
-    assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&sentence_end)), "{why}");
+    assert!(
+        reason.as_str().is_some_and(|reason| reason.starts_with("less than ") && reason.ends_with(&sentence_end)),
+        "{reason}"
+    );
     fake.offer("j_1", 1, &config());
     let report = fake.wait_for_status("requeue").await;
     assert_eq!(
         report["error"],
-        format!("the worker has no disk space for a job: {}", why.as_str().unwrap_or_default())
+        format!("the worker has no disk space for a job: {}", reason.as_str().unwrap_or_default())
     );
     assert_eq!(fake.reported_statuses(), ["starting", "requeue"]);
-    fake.wait_until("a heartbeat with the reason", |shared| (unhealthy_reason(shared) == why.as_str()).then_some(()))
-        .await;
+    fake.wait_until("a heartbeat with the reason", |shared| {
+        (unhealthy_reason(shared) == reason.as_str()).then_some(())
+    })
+    .await;
     agent.signal(Signal::SIGTERM)?;
     let (_, output) = agent.wait_for_exit().await?;
     let (_, report) = host.command(&["doctor", "--keep-free", "1000000TiB"]).await?;
@@ -69,10 +74,10 @@ async fn finished_job_is_pruned_for_the_next() -> io::Result<()> {
     let error = report["error"].as_str().unwrap_or_default();
     assert!(error.contains("no disk space for a job: less than 48 MiB is free on the disk of "), "{error}");
     fake.wait_until("a heartbeat with the reason", |shared| unhealthy_reason(shared).map(drop)).await;
-    assert!(dir.exists(), "it runs");
+    assert!(dir.exists(), "a running job was pruned");
     std::fs::write(dir.join("control/go"), "")?;
     fake.wait_for_status("completed").await;
-    wait_until("room", || (!dir.exists()).then_some(())).await;
+    wait_until("disk space", || (!dir.exists()).then_some(())).await;
     fake.wait_until("a heartbeat without a reason", |shared| unhealthy_reason(shared).is_none().then_some(())).await;
     fake.offer("j_3", 1, &config());
     fake.wait_until("the next job", |shared| {

@@ -16,7 +16,7 @@ fn healthy_host() -> io::Result<TestHost> {
     TestHost::with_script("")
 }
 
-/// Runs it by another program, whose arguments end with the doctor's.
+/// Runs the doctor through another program, such as `sh`; the doctor's flags come last.
 async fn run_doctor_with(host: &TestHost, mut command: Command, url: &str) -> io::Result<Output> {
     command.args(&host.flags).kill_on_drop(true);
     let mut command = host.with_agent_env(command, url);
@@ -50,11 +50,11 @@ async fn healthy_host_passes_without_side_effects() -> io::Result<()> {
     }
     assert_eq!(report.0, Some(0), "{}", report.1);
     assert!(report.1.contains("  disk: ") && report.1.contains("  cgroup: "), "{}", report.1);
-    assert!(!report.1.contains('\u{1b}'), "colours are for terminals: {}", report.1);
-    assert!(!host.path().join("state").exists(), "nothing was made");
-    let shared = fake.state();
+    assert!(!report.1.contains('\u{1b}'), "colors are for terminals: {}", report.1);
+    assert!(!host.path().join("state").exists(), "nothing was created");
+    let state = fake.state();
     assert_eq!(
-        (shared.registrations.len(), shared.heartbeats.len(), shared.streams, shared.disconnects.len()),
+        (state.registrations.len(), state.heartbeats.len(), state.streams, state.disconnects.len()),
         (0, 0, 0, 0)
     );
     Ok(())
@@ -130,33 +130,42 @@ async fn token_is_moved_off_the_command_line() -> io::Result<()> {
 
 #[tokio::test]
 async fn untrusted_certificates_fail_tls() -> io::Result<()> {
-    let (known, other) = (orchestrator("localhost").await?, orchestrator("localhost").await?);
-    let shown = "the server sent a certificate for localhost, issued by authority of the tests, valid until 2100-01-01";
+    let (trusted, other) = (orchestrator("localhost").await?, orchestrator("localhost").await?);
+    let certificate_text =
+        "the server sent a certificate for localhost, issued by authority of the tests, valid until 2100-01-01";
     let rejected = "SSL certificate verify failed";
-    let examined_with = async |flags: &[&str], url: &str| run_doctor(&healthy_host()?.flags(flags), url).await;
+    let report_with = async |flags: &[&str], url: &str| run_doctor(&healthy_host()?.flags(flags), url).await;
 
-    let report = examined_with(&[], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[rejected, "has an untrusted certificate", shown]);
+    let report = report_with(&[], &trusted.fake.url).await?;
+    assert_line(&report, "fail  tls: ", &[rejected, "has an untrusted certificate", certificate_text]);
     let files = tempfile::tempdir()?;
-    let (own, wrong) = (files.path().join("own.pem"), files.path().join("wrong.pem"));
-    std::fs::write(&own, &known.authority)?;
-    std::fs::write(&wrong, &other.authority)?;
-    let ca = |file: &std::path::Path| ["--ca-file".to_owned(), file.display().to_string()];
-    let examined_ca = async |file: &std::path::Path, url: &str| {
-        let flags = ca(file);
+    let (own_ca, other_ca) = (files.path().join("own.pem"), files.path().join("wrong.pem"));
+    std::fs::write(&own_ca, &trusted.authority)?;
+    std::fs::write(&other_ca, &other.authority)?;
+    let ca_flags = |file: &std::path::Path| ["--ca-file".to_owned(), file.display().to_string()];
+    let report_with_ca = async |file: &std::path::Path, url: &str| {
+        let flags = ca_flags(file);
         run_doctor(&healthy_host()?.flags(&[&flags[0], &flags[1]]), url).await
     };
-    assert_line(&examined_ca(&wrong, &known.fake.url).await?, "fail  tls: ", &[rejected, "untrusted certificate"]);
-    assert_line(&examined_ca(&own, &known.fake.url).await?, "ok    tls: ", &["for localhost", "until 2100-01-01"]);
-    assert_line(&examined_ca(&files.path().join("none"), &known.fake.url).await?, "fail  tls: ", &["--ca-file"]);
+    assert_line(
+        &report_with_ca(&other_ca, &trusted.fake.url).await?,
+        "fail  tls: ",
+        &[rejected, "untrusted certificate"],
+    );
+    assert_line(
+        &report_with_ca(&own_ca, &trusted.fake.url).await?,
+        "ok    tls: ",
+        &["for localhost", "until 2100-01-01"],
+    );
+    assert_line(&report_with_ca(&files.path().join("none"), &trusted.fake.url).await?, "fail  tls: ", &["--ca-file"]);
 
-    let (pin, another) = (known.fingerprint.to_string(), other.fingerprint.to_string());
-    let report = examined_with(&["--orchestrator-fingerprint", &pin], &known.fake.url).await?;
+    let (own_pin, other_pin) = (trusted.fingerprint.to_string(), other.fingerprint.to_string());
+    let report = report_with(&["--orchestrator-fingerprint", &own_pin], &trusted.fake.url).await?;
     assert_line(&report, "ok    tls: ", &["its key matches the fingerprint"]);
-    let report = examined_with(&["--orchestrator-fingerprint", &another], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[rejected, "has a different key", &pin]);
-    assert_line(&examined_with(&["--ssl-no-verify"], &known.fake.url).await?, "warn  tls: ", &["not verified"]);
-    assert!(known.fake.state().registrations.is_empty());
+    let report = report_with(&["--orchestrator-fingerprint", &other_pin], &trusted.fake.url).await?;
+    assert_line(&report, "fail  tls: ", &[rejected, "has a different key", &own_pin]);
+    assert_line(&report_with(&["--ssl-no-verify"], &trusted.fake.url).await?, "warn  tls: ", &["not verified"]);
+    assert!(trusted.fake.state().registrations.is_empty());
     Ok(())
 }
 
@@ -187,8 +196,8 @@ async fn other_server_fails_the_orchestrator_check() -> io::Result<()> {
         while let Ok((mut stream, _)) = socket.accept().await {
             let mut request = [0; 4096];
             if stream.read(&mut request).await.is_ok_and(|length| length > 0) {
-                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
-                let _ = stream.write_all(answer).await;
+                let response = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+                let _ = stream.write_all(response).await;
             }
         }
     });
@@ -231,9 +240,9 @@ async fn full_disk_fails() -> io::Result<()> {
     // A full disk that only this process sees.
     let script =
         "mount -t tmpfs -o size=64k tmpfs \"$1\" && { cat /dev/zero >\"$1/fill\" 2>/dev/null; exec \"$2\" doctor; }";
-    let mut full = Command::new("unshare");
-    full.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(&state).arg(binary());
-    let output = run_doctor_with(&host, full, &fake.url).await?;
+    let mut doctor = Command::new("unshare");
+    doctor.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(&state).arg(binary());
+    let output = run_doctor_with(&host, doctor, &fake.url).await?;
     let report = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{report}{}", String::from_utf8_lossy(&output.stderr));
     assert!(report.contains("fail  work directory: ") && report.contains("No space left on device"), "{report}");
@@ -246,12 +255,13 @@ async fn running_agent_is_a_warning() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = healthy_host()?.flags(&["--persistent"]);
     let _agent = host.start(&fake)?;
-    fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
+    fake.wait_until("a registration", |state| (!state.registrations.is_empty()).then_some(())).await;
     assert_line(&run_doctor(&host, &fake.url).await?, "warn  lock: ", &["an agent uses this work directory"]);
-    let left: Vec<_> = std::fs::read_dir(host.path().join("state"))?.flatten().map(|entry| entry.file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".doctor")), "{left:?}");
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
+    let file_names: Vec<_> =
+        std::fs::read_dir(host.path().join("state"))?.flatten().map(|entry| entry.file_name()).collect();
+    assert!(file_names.iter().all(|name| !name.to_string_lossy().starts_with(".doctor")), "{file_names:?}");
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("further heartbeats", |state| (state.heartbeats.len() > heartbeat_count).then_some(())).await;
     assert_eq!(fake.state().registrations.len(), 1);
     Ok(())
 }
@@ -273,9 +283,9 @@ async fn missing_trainers_fail() -> io::Result<()> {
 async fn low_open_file_limit_is_a_warning() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = healthy_host()?;
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -n 256; exec \"$1\" doctor", "sh"]).arg(binary());
-    let output = run_doctor_with(&host, limited, &fake.url).await?;
+    let mut doctor = Command::new("sh");
+    doctor.args(["-c", "ulimit -n 256; exec \"$1\" doctor", "sh"]).arg(binary());
+    let output = run_doctor_with(&host, doctor, &fake.url).await?;
     let report = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
     assert_line(&report, "warn  open files: ", &["256", "LimitNOFILE"]);
     Ok(())

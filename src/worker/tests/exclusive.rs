@@ -44,16 +44,16 @@ async fn start_exclusive_job_with(fake: FakeOrchestrator) -> io::Result<(FakeOrc
 /// alive, in ms.
 async fn wait_until_dead(host: &TestHost) -> io::Result<u64> {
     let dir = host.attempt("j_1", 1);
-    let running = host.supervisor("j_1", 1).await;
-    wait_until("the trainer's exit", || (!running.trainer.is_alive()).then_some(())).await;
-    let noticed = clock::boot_ms();
+    let record = host.supervisor("j_1", 1).await;
+    wait_until("the trainer's exit", || (!record.trainer.is_alive()).then_some(())).await;
+    let dead_at = clock::boot_ms();
     let lease: LeaseRecord = dir.read_json("lease.json")?.ok_or(io::ErrorKind::NotFound)?;
-    let beat: u64 = std::fs::read_to_string(dir.working_dir().join("beat"))?.parse().map_err(io::Error::other)?;
-    assert!(beat < lease.end_boot_ms, "alive {} ms after its lease", beat - lease.end_boot_ms);
-    assert!(lease.end_boot_ms - beat < 2_500, "stopped {} ms before its lease", lease.end_boot_ms - beat);
-    println!("last alive {} ms before the lease expired; noticed at {noticed}", lease.end_boot_ms - beat);
+    let last_alive: u64 = std::fs::read_to_string(dir.working_dir().join("beat"))?.parse().map_err(io::Error::other)?;
+    assert!(last_alive < lease.end_boot_ms, "alive {} ms after its lease", last_alive - lease.end_boot_ms);
+    assert!(lease.end_boot_ms - last_alive < 2_500, "stopped {} ms before its lease", lease.end_boot_ms - last_alive);
+    println!("last alive {} ms before the lease expired; noticed at {dead_at}", lease.end_boot_ms - last_alive);
     wait_until("the end", || dir.join("exit.json").exists().then_some(())).await;
-    Ok(lease.end_boot_ms - beat)
+    Ok(lease.end_boot_ms - last_alive)
 }
 
 #[tokio::test]
@@ -97,16 +97,16 @@ async fn reconnect_in_time_keeps_the_trainer_running() -> io::Result<()> {
     // Long enough that even a busy machine does not miss it.
     fake.state().heartbeat_timeout = Some(15);
     let (fake, host, agent) = start_exclusive_job_with(fake).await?;
-    let running = host.supervisor("j_1", 1).await;
+    let record = host.supervisor("j_1", 1).await;
     let dir = host.attempt("j_1", 1);
     let end = || dir.read_json::<LeaseRecord>("lease.json").ok().flatten().map_or(0, |lease| lease.end_boot_ms);
     fake.state().is_unavailable = true;
-    let first = end();
-    fake.wait_until("some seconds without contact", |shared| (shared.unavailable_answers > 2).then_some(())).await;
+    let first_end = end();
+    fake.wait_until("some seconds without contact", |shared| (shared.unavailable_responses > 2).then_some(())).await;
     fake.state().is_unavailable = false;
-    wait_until("a longer lease", || (end() > first).then_some(())).await;
-    wait_until("the end of the first lease", || (clock::boot_ms() > first + 500).then_some(())).await;
-    assert!(running.trainer.is_alive());
+    wait_until("a longer lease", || (end() > first_end).then_some(())).await;
+    wait_until("the end of the first lease", || (clock::boot_ms() > first_end + 500).then_some(())).await;
+    assert!(record.trainer.is_alive());
     assert_eq!(fake.reported_statuses(), ["starting", "running"]);
     assert!(!dir.stop_file().exists());
     fake.stop("j_1", 1, "cancelled");
@@ -158,9 +158,9 @@ async fn other_jobs_outlive_the_lease() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     fake.wait_until("the trainer", |shared| shared.log.ends_with(b"beating\n").then_some(())).await;
     fake.state().is_unavailable = true;
-    let began = clock::boot_ms();
-    wait_until("more time than a lease", || (clock::boot_ms() > began + 5_000).then_some(())).await;
-    let running = host.supervisor("j_1", 1).await;
-    assert!(running.trainer.is_alive() && !host.attempt("j_1", 1).join("lease.json").exists());
+    let start = clock::boot_ms();
+    wait_until("more time than a lease", || (clock::boot_ms() > start + 5_000).then_some(())).await;
+    let record = host.supervisor("j_1", 1).await;
+    assert!(record.trainer.is_alive() && !host.attempt("j_1", 1).join("lease.json").exists());
     agent.kill().await
 }

@@ -33,8 +33,8 @@ async fn rotated_token_lets_the_running_job_finish() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("a heartbeat", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("a heartbeat", |shared| (shared.heartbeats.len() > heartbeat_count).then_some(())).await;
     fake.state().reject_token = true;
     fake.state().close_streams();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
@@ -178,9 +178,9 @@ async fn drain_exits_with_0_and_unknown_job_is_reported() -> io::Result<()> {
     let report = fake.wait_for_status("requeue").await;
     assert_eq!((&report["job_id"], &report["attempt"]), (&json!("j_9"), &json!(4)));
     fake.offer("j_1", 1, &config());
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
-    assert_eq!(fake.reported_statuses(), ["requeue"], "a draining worker takes nothing new");
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 1).then_some(())).await;
+    assert_eq!(fake.reported_statuses(), ["requeue"], "a draining worker accepts no new job");
     fake.state().drain = false;
     fake.wait_for_status("completed").await;
     agent.kill().await
@@ -198,8 +198,8 @@ async fn finish_waits_for_jobs_and_second_signal_exits_immediately() -> io::Resu
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
     agent.signal(Signal::SIGTERM)?;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 1).then_some(())).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     assert_eq!(agent.wait_for_exit().await?.0, Some(143));
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
@@ -207,13 +207,13 @@ async fn finish_waits_for_jobs_and_second_signal_exits_immediately() -> io::Resu
     let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent", "--on-stop", "finish"]);
     let agent = host.start(&fake)?;
     fake.offer("j_2", 1, &config());
-    let second = host.supervisor("j_2", 1).await;
+    let record = host.supervisor("j_2", 1).await;
     agent.signal(Signal::SIGTERM)?;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 1).then_some(())).await;
     agent.signal(Signal::SIGINT)?;
     assert_eq!(agent.wait_for_exit().await?.0, Some(130));
-    assert!(second.trainer.is_alive());
+    assert!(record.trainer.is_alive());
     Ok(())
 }
 
@@ -224,9 +224,9 @@ async fn stopping_the_whole_service_requeues_the_job() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let running = host.supervisor("j_1", 1).await;
-    running.trainer.signal(Signal::SIGTERM);
-    running.supervisor.signal(Signal::SIGTERM);
+    let record = host.supervisor("j_1", 1).await;
+    record.trainer.signal(Signal::SIGTERM);
+    record.supervisor.signal(Signal::SIGTERM);
     fake.wait_for_status("requeue").await;
     agent.kill().await
 }

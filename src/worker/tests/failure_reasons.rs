@@ -13,8 +13,11 @@ const TORCHRUN: &str = include_str!("../../../app/domain/exit_diagnosis/recorded
 /// Runs a trainer that prints this after other output and exits with code 1. Returns the report and the log.
 async fn failure_report(host: &TestHost, before: &str, output: &str) -> io::Result<(Value, String)> {
     let fake = FakeOrchestrator::start().await?;
-    std::fs::write(host.path().join("trainer/trainer.sh"), format!("{before}\ncat \"${{0%/*}}/said\" >&2\nexit 1\n"))?;
-    std::fs::write(host.path().join("trainer/said"), output)?;
+    std::fs::write(
+        host.path().join("trainer/trainer.sh"),
+        format!("{before}\ncat \"${{0%/*}}/output\" >&2\nexit 1\n"),
+    )?;
+    std::fs::write(host.path().join("trainer/output"), output)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let report = fake.wait_for_status("failed").await;
@@ -54,7 +57,7 @@ async fn last_lines_are_reported_without_another_cause() -> io::Result<()> {
 
 #[tokio::test]
 async fn error_event_is_reported() -> io::Result<()> {
-    const TELLS: &str = r#"
+    const ERROR_EVENT_TRAINER: &str = r#"
 import json, os, sys, urllib.request
 hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
 event = {"type": "error", "title": "Training failed", "message": "no data set is left to train on"}
@@ -64,7 +67,7 @@ urllib.request.urlopen(urllib.request.Request(hook["callback_url"], json.dumps(e
 sys.exit(1)
 "#;
     let fake = FakeOrchestrator::start().await?;
-    let host = TestHost::with_python(TELLS)?;
+    let host = TestHost::with_python(ERROR_EVENT_TRAINER)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let report = fake.wait_for_status("failed").await;

@@ -43,7 +43,7 @@ pub struct ArtifactUpload {
 
 /// What was received, and how to respond.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that tests turn")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch for tests")]
 pub struct FakeState {
     pub registrations: Vec<Value>,
     pub heartbeats: Vec<Value>,
@@ -63,14 +63,14 @@ pub struct FakeState {
     pub dropped: Vec<(usize, usize)>,
     /// Reject gaps, as before they existed.
     pub rejects_gaps: bool,
-    /// Answer 503 to log bytes.
+    /// Respond with 503 to log bytes.
     pub rejects_logs: bool,
     /// Accept no more of a log than this.
     pub max_log_bytes: Option<usize>,
-    /// Answer 503 to everything, like an unavailable server.
+    /// Respond with 503 to everything, like an unavailable server.
     pub is_unavailable: bool,
-    /// How many requests were answered so.
-    pub unavailable_answers: usize,
+    /// How many requests got that response.
+    pub unavailable_responses: usize,
     /// Heartbeat timeout in seconds, if not 4.
     pub heartbeat_timeout: Option<u64>,
     /// Additional fields of offers.
@@ -85,23 +85,23 @@ pub struct FakeState {
     /// The secrets of every job, or the code of an error.
     pub secrets: BTreeMap<String, String>,
     pub secrets_error: Option<&'static str>,
-    /// Answer 503 to this many reports of an end.
+    /// Respond with 503 to this many reports of an end.
     pub failing_ends: u32,
-    /// Answer 409 to every report.
+    /// Respond with 409 to every report.
     pub rejects_reports: bool,
     pub reject_token: bool,
-    /// Answer 503 to everything.
+    /// Respond with 503 to everything except jobs.
     pub busy: bool,
-    /// Answer 503 to registrations.
+    /// Respond with 503 to registrations.
     pub rejects_registrations: bool,
-    /// Answer 409 to heartbeats until the next registration.
+    /// Respond with 409 to heartbeats until the next registration.
     pub is_unknown: bool,
     /// Registrations and heartbeats that were rejected for one of these.
     pub rejected: Vec<&'static str>,
     /// Open streams, but send nothing through them, as some proxies do.
     pub hold_streams: bool,
     pub polls: usize,
-    /// Answer paths with this suffix with this status and an endless body.
+    /// Respond to paths with this suffix with this status and an endless body.
     pub flood: Option<(&'static str, u16)>,
     /// How much of such bodies was read, in bytes.
     pub flooded: Arc<std::sync::atomic::AtomicU64>,
@@ -139,7 +139,7 @@ impl FakeOrchestrator {
         tokio::spawn(async move {
             while let Ok((connection, _)) = socket.accept().await {
                 let (shared, changed) = (Arc::clone(&shared), Arc::clone(&changed));
-                let service = service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&changed)));
+                let service = service_fn(move |request| respond(request, Arc::clone(&shared), Arc::clone(&changed)));
                 let tls = tls.clone();
                 tokio::spawn(async move {
                     let http = hyper::server::conn::http1::Builder::new();
@@ -172,7 +172,7 @@ impl FakeOrchestrator {
     }
 
     /// Offers a job with additional fields.
-    pub fn offer_with(&self, job: &str, attempt: u32, files: &Value, more: Value) {
+    pub fn offer_with(&self, job: &str, attempt: u32, files: &Value, extra: Value) {
         let mut shared = self.state();
         shared.bundle = json!({ "files": files }).to_string();
         let mut offer = json!({
@@ -185,7 +185,7 @@ impl FakeOrchestrator {
             "gpus": [], "hf_token": "hf_job", "traceparent": TRACE,
         });
         merge(&mut offer, shared.offer_extra.clone());
-        merge(&mut offer, more);
+        merge(&mut offer, extra);
         shared.offers.push(offer.clone());
         shared.push(&offer);
     }
@@ -197,7 +197,7 @@ impl FakeOrchestrator {
         shared.push(&json!({"type": "job_cancel", "job_id": job, "attempt": attempt, "reason": reason}));
     }
 
-    /// Waits until the state satisfies `check`; fails with `what` after a minute.
+    /// Waits until the state satisfies `check`; fails with `condition` after a minute.
     pub async fn wait_until<T>(&self, condition: &str, mut check: impl FnMut(&mut FakeState) -> Option<T>) -> T {
         let mut changes = self.changed.subscribe();
         let wait = async {
@@ -222,10 +222,10 @@ impl FakeOrchestrator {
     /// response.
     pub fn reported_statuses(&self) -> Vec<String> {
         let shared = self.state();
-        let mut words: Vec<String> =
+        let mut statuses: Vec<String> =
             shared.statuses.iter().filter_map(|report| Some(report["status"].as_str()?.to_owned())).collect();
-        words.dedup_by(|next, before| next == before && next == "running");
-        words
+        statuses.dedup_by(|report, previous| report == previous && report == "running");
+        statuses
     }
 }
 
@@ -247,43 +247,43 @@ impl FakeState {
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     shared: Arc<Mutex<FakeState>>,
     changed: Arc<watch::Sender<u64>>,
 ) -> Result<Response<Body>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes);
-    let answer = {
+    let response = {
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         match body {
-            Ok(body) => shared.answer(&parts, &body),
-            // The sender died in the middle: nothing of it counts.
+            Ok(body) => shared.respond(&parts, &body),
+            // The sender died: its incomplete body is ignored.
             Err(_) => problem_response(400, "cut_short", json!({})),
         }
     };
-    changed.send_modify(|times| *times += 1);
-    Ok(with_date(answer, shared.lock().unwrap_or_else(PoisonError::into_inner).date))
+    changed.send_modify(|count| *count += 1);
+    Ok(with_date(response, shared.lock().unwrap_or_else(PoisonError::into_inner).date))
 }
 
 impl FakeState {
-    fn answer(&mut self, parts: &Parts, body: &Bytes) -> Response<Body> {
+    fn respond(&mut self, parts: &Parts, body: &Bytes) -> Response<Body> {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let path = parts.uri.path();
-        let session = header("x-worker-token") == SESSION && !self.reject_token;
+        let has_session = header("x-worker-token") == SESSION && !self.reject_token;
         if self.is_unavailable {
-            self.unavailable_answers += 1;
+            self.unavailable_responses += 1;
             return problem_response(503, "away", json!({}));
         }
-        if let Some((_, status)) = self.flood.filter(|(end, _)| path.ends_with(end)) {
+        if let Some((_, status)) = self.flood.filter(|(suffix, _)| path.ends_with(suffix)) {
             return responses::endless_response(status, path.ends_with("/stream"), Arc::clone(&self.flooded));
         }
         if let Some(rest) = path.strip_prefix("/api/workers/job/") {
             let Some((job, rest)) = rest.split_once('/') else {
                 return problem_response(404, "no_such_route", json!({}));
             };
-            if !(header("x-upload-token").starts_with(JOB_TOKEN) || session && rest == "status") {
+            if !(header("x-upload-token").starts_with(JOB_TOKEN) || has_session && rest == "status") {
                 return problem_response(401, "token_rejected", json!({}));
             }
             self.traces.push(format!("{rest} {}", header("traceparent")));
@@ -296,13 +296,13 @@ impl FakeState {
             return ok_response(&json!({"status": "ok"}));
         }
         let route = path.strip_prefix("/api/workers/").unwrap_or_default();
-        let token = header("x-worker-token") == TOKEN && !self.reject_token;
-        let opens = match route {
-            "register" => token,
-            "queue" => token || session,
-            _ => session,
+        let has_token = header("x-worker-token") == TOKEN && !self.reject_token;
+        let is_authorized = match route {
+            "register" => has_token,
+            "queue" => has_token || has_session,
+            _ => has_session,
         };
-        if !opens {
+        if !is_authorized {
             return problem_response(401, "token_rejected", json!({}));
         }
         match route {

@@ -1,4 +1,5 @@
-//! A host with several places that exits once its running jobs have ended: it accepts no more jobs, and reports that.
+//! A host for several concurrent jobs that exits once its running jobs have ended: it accepts no more jobs, and reports
+//! that.
 
 use std::io;
 
@@ -13,12 +14,12 @@ fn config() -> Value {
 }
 
 /// Returns whether it has reported this many times that it is leaving, with its running jobs.
-fn declined_times(shared: &FakeState, times: usize) -> Option<()> {
+fn declined_times(shared: &FakeState, count: usize) -> Option<()> {
     let running = json!([{"job_id": "j_1", "attempt": 1}]);
     let disconnected = shared.disconnects.iter().filter(|disconnect| disconnect["left_running"] == running).count();
-    let known = shared.registrations.iter().skip(1).filter(|register| register["attempts"] == running).count();
-    assert!(disconnected <= times && known <= times, "{:?}", shared.disconnects);
-    (disconnected == times && known == times).then_some(())
+    let registered = shared.registrations.iter().skip(1).filter(|register| register["attempts"] == running).count();
+    assert!(disconnected <= count && registered <= count, "{:?}", shared.disconnects);
+    (disconnected == count && registered == count).then_some(())
 }
 
 #[tokio::test]
@@ -31,17 +32,17 @@ async fn finishing_host_gets_no_offers_but_gets_cancels() -> io::Result<()> {
     fake.wait_for_status("running").await;
     agent.signal(Signal::SIGTERM)?;
     fake.wait_until("a disconnect", |shared| declined_times(shared, 1)).await;
-    assert_eq!(fake.state().streams, 1, "it listens");
+    assert_eq!(fake.state().streams, 1, "it has opened another stream");
 
     // A later offer is declined once.
     fake.offer("j_2", 1, &config());
     fake.wait_until("the offer to be declined", |shared| declined_times(shared, 2)).await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > beats + 2).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 2).then_some(())).await;
     {
         let shared = fake.state();
         declined_times(&shared, 2).ok_or(io::ErrorKind::Other)?;
-        assert_eq!((shared.streams, shared.polls), (1, 0), "it listens");
+        assert_eq!((shared.streams, shared.polls), (1, 0), "it has opened another stream");
     }
     assert!(!host.attempt("j_2", 1).path().exists());
 

@@ -67,7 +67,7 @@ async fn exit_is_recorded_on_a_full_disk() -> io::Result<()> {
     }
     let fake = FakeOrchestrator::start().await?;
     let script = "dd if=/dev/zero of=../output/a bs=1M 2>/dev/null; dd if=/dev/zero of=../output/b bs=512 2>/dev/null; \
-                  dd if=/dev/zero of=../output/c bs=1 count=1 2>/dev/null && echo there was room; echo done; exit 3";
+                  dd if=/dev/zero of=../output/c bs=1 count=1 2>/dev/null && echo space was left; echo done; exit 3";
     let host = TestHost::with_script(script)?.with_disk_size("96m").flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
@@ -103,8 +103,8 @@ print('saved', flush=True)
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let dir = host.attempt("j_1", 1);
-    let seen = agent.path_seen_by_agent(&dir.join("exit.json"))?;
-    wait_until("the end", || seen.exists().then_some(())).await;
+    let exit_file = agent.path_seen_by_agent(&dir.join("exit.json"))?;
+    wait_until("the end", || exit_file.exists().then_some(())).await;
     fake.state().rejects_logs = false;
     fake.wait_for_status("completed").await;
     {

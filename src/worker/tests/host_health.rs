@@ -21,7 +21,7 @@ async fn wait_for_heartbeat(fake: &FakeOrchestrator, condition: &str, is_expecte
 }
 
 /// Offers a job with this configuration and returns its final report.
-async fn end_of(fake: &FakeOrchestrator, job: &str, config_name: &str) -> Value {
+async fn run_job(fake: &FakeOrchestrator, job: &str, config_name: &str) -> Value {
     fake.offer_with(job, 1, &config(), json!({"config_name": config_name}));
     let is_end =
         |report: &&Value| report["job_id"] == job && !["starting", "running"].contains(&text(&report["status"]));
@@ -41,21 +41,22 @@ async fn host_without_trainer_accepts_no_jobs_until_it_is_installed() -> io::Res
     let agent = host.start(&fake)?;
     let register = fake.wait_until("a registration", |shared| shared.registrations.first().cloned()).await;
     let advice = "install it on this host, or set another with --trainer";
-    let why = format!("the trainer is missing: the program {program:?} does not exist or cannot be started ({advice})");
-    assert_eq!(register["unhealthy_reason"], why);
-    let report = end_of(&fake, "j_1", "a").await;
-    assert_eq!((text(&report["status"]), text(&report["unhealthy_reason"])), ("requeue", why.as_str()));
+    let reason =
+        format!("the trainer is missing: the program {program:?} does not exist or cannot be started ({advice})");
+    assert_eq!(register["unhealthy_reason"], reason);
+    let report = run_job(&fake, "j_1", "a").await;
+    assert_eq!((text(&report["status"]), text(&report["unhealthy_reason"])), ("requeue", reason.as_str()));
     std::fs::write(&program, "#!/bin/sh\nexit 0\n")?;
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
-    let is_fit = |register: &Value| register["unhealthy_reason"].is_null();
-    fake.wait_until("a healthy host", |shared| shared.registrations.iter().any(is_fit).then_some(())).await;
-    assert_eq!(end_of(&fake, "j_2", "a").await["status"], "completed");
+    let is_healthy = |register: &Value| register["unhealthy_reason"].is_null();
+    fake.wait_until("a healthy host", |shared| shared.registrations.iter().any(is_healthy).then_some(())).await;
+    assert_eq!(run_job(&fake, "j_2", "a").await["status"], "completed");
     std::fs::remove_file(&program)?;
-    let report = end_of(&fake, "j_3", "a").await;
+    let report = run_job(&fake, "j_3", "a").await;
     assert_eq!(
         (text(&report["status"]), text(&report["unhealthy_reason"])),
-        ("requeue", why.as_str()),
-        "it was removed meanwhile"
+        ("requeue", reason.as_str()),
+        "the trainer was removed"
     );
     agent.kill().await
 }
@@ -73,10 +74,10 @@ async fn third_immediate_failure_in_a_row_requeues_the_job() -> io::Result<()> {
         ("j_5", "c", "requeue"),
         ("j_6", "d", "requeue"),
     ] {
-        let report = end_of(&fake, job, config).await;
+        let report = run_job(&fake, job, config).await;
         assert_eq!(report["status"], status, "{report}");
-        let why = text(&report["unhealthy_reason"]);
-        assert_eq!(why.contains("3 configurations in a row failed within 10 s"), status == "requeue", "{report}");
+        let reason = text(&report["unhealthy_reason"]);
+        assert_eq!(reason.contains("3 configurations in a row failed within 10 s"), status == "requeue", "{report}");
     }
     wait_for_heartbeat(&fake, "unhealthy_reason", |unhealthy_reason| unhealthy_reason.is_some()).await;
     assert_eq!(fake.state().statuses.iter().filter(|report| report["job_id"] == "j_6").count(), 2, "it never ran");
@@ -85,6 +86,6 @@ async fn third_immediate_failure_in_a_row_requeues_the_job() -> io::Result<()> {
     fake.wait_until("the drain", |shared| (shared.heartbeats.len() >= drained_at).then_some(())).await;
     fake.state().drain = false;
     wait_for_heartbeat(&fake, "a healthy host", |unhealthy_reason| unhealthy_reason.is_none()).await;
-    assert_eq!(end_of(&fake, "j_7", "e").await["status"], "failed");
+    assert_eq!(run_job(&fake, "j_7", "e").await["status"], "failed");
     agent.kill().await
 }

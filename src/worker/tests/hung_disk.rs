@@ -32,9 +32,9 @@ async fn wait_until_hanging(dir: &AttemptDir, name: &str) -> File {
 
 /// Unblocks the reader, without a file.
 async fn unhang(dir: &AttemptDir, name: &str) -> io::Result<()> {
-    let held = wait_until_hanging(dir, name).await;
+    let blocked = wait_until_hanging(dir, name).await;
     fs::remove_file(dir.join(name))?;
-    drop(held);
+    drop(blocked);
     Ok(())
 }
 
@@ -42,17 +42,17 @@ fn lease(dir: &AttemptDir) -> io::Result<LeaseRecord> {
     dir.read_json("lease.json")?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// From here on the supervisor cannot read, and its lease is not renewed. Waits until the trainer is dead, in time.
-async fn dead_on_a_hung_disk(dir: &AttemptDir, running: &SupervisorRecord) -> io::Result<()> {
+/// Lets the supervisor's reads hang, so that the lease is not renewed. Waits until the trainer is dead, in time.
+async fn hang_and_wait_until_dead(dir: &AttemptDir, record: &SupervisorRecord) -> io::Result<()> {
     let end = lease(dir)?.end_boot_ms;
     for name in ["lease.json", "stop.json"] {
         hang(dir, name)?;
     }
-    wait_until("the trainer's exit", || (!running.trainer.is_alive()).then_some(())).await;
-    let beat: u64 = fs::read_to_string(dir.working_dir().join("beat"))?.parse().map_err(io::Error::other)?;
-    assert!(beat < end, "alive {} ms after its lease", beat.saturating_sub(end));
-    println!("last alive {} ms before the lease expired", end - beat);
-    assert!(running.supervisor.is_alive() && !dir.join("exit.json").exists(), "nothing hung");
+    wait_until("the trainer's exit", || (!record.trainer.is_alive()).then_some(())).await;
+    let last_alive: u64 = fs::read_to_string(dir.working_dir().join("beat"))?.parse().map_err(io::Error::other)?;
+    assert!(last_alive < end, "alive {} ms after its lease", last_alive.saturating_sub(end));
+    println!("last alive {} ms before the lease expired", end - last_alive);
+    assert!(record.supervisor.is_alive() && !dir.join("exit.json").exists(), "nothing hung");
     for name in ["lease.json", "stop.json"] {
         unhang(dir, name).await?;
     }
@@ -66,9 +66,9 @@ async fn exit(dir: &AttemptDir) -> AttemptExit {
 #[tokio::test]
 async fn lease_expiry_is_enforced_and_reported() -> io::Result<()> {
     let (fake, host, agent) = start_exclusive_job().await?;
-    let (dir, running) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
+    let (dir, record) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
     agent.kill().await?;
-    dead_on_a_hung_disk(&dir, &running).await?;
+    hang_and_wait_until_dead(&dir, &record).await?;
     let exit = exit(&dir).await;
     assert_eq!((exit.stopped, exit.signal), (Some(StopCause::Lease), Some(9)), "{exit:?}");
     let agent = host.start(&fake)?;
@@ -81,11 +81,11 @@ async fn lease_expiry_is_enforced_and_reported() -> io::Result<()> {
 #[tokio::test]
 async fn earlier_stop_cause_is_kept() -> io::Result<()> {
     let (fake, host, agent) = start_exclusive_job().await?;
-    let (dir, running) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
+    let (dir, record) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
     fake.stop("j_1", 1, "cancelled");
     wait_until("the stop file", || dir.stop_file().exists().then_some(())).await;
     agent.kill().await?;
-    dead_on_a_hung_disk(&dir, &running).await?;
+    hang_and_wait_until_dead(&dir, &record).await?;
     let exit = exit(&dir).await;
     assert_eq!((exit.stopped, exit.signal), (Some(StopCause::Cancelled), Some(9)), "{exit:?}");
     Ok(())
@@ -95,22 +95,22 @@ async fn earlier_stop_cause_is_kept() -> io::Result<()> {
 #[tokio::test]
 async fn renewed_lease_is_seen_while_other_reads_hang() -> io::Result<()> {
     let (fake, host, agent) = start_exclusive_job().await?;
-    let (dir, running) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
+    let (dir, record) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
     hang(&dir, "stop.json")?;
-    let held = wait_until_hanging(&dir, "stop.json").await;
+    let blocked = wait_until_hanging(&dir, "stop.json").await;
     let first = lease(&dir)?.end_boot_ms;
     wait_until("the end of that lease", || (clock::boot_ms() > first + 1_000).then_some(())).await;
-    assert!(running.trainer.is_alive());
+    assert!(record.trainer.is_alive());
     fs::remove_file(dir.join("stop.json"))?;
-    drop(held);
+    drop(blocked);
     fake.stop("j_1", 1, "cancelled");
     agent.kill().await
 }
 
 /// The process whose PID the trainer wrote into a file.
-fn trainer_process(dir: &AttemptDir, running: &SupervisorRecord, name: &str) -> io::Result<ProcId> {
+fn trainer_process(dir: &AttemptDir, record: &SupervisorRecord, name: &str) -> io::Result<ProcId> {
     let number = fs::read_to_string(dir.working_dir().join(name))?.trim().parse().map_err(io::Error::other)?;
-    process_by_inner_pid(running.trainer, number).ok_or_else(|| io::ErrorKind::NotFound.into())
+    process_by_inner_pid(record.trainer, number).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Processes that the trainer left behind are killed with the lease too, but its own exit is reported.
@@ -124,22 +124,22 @@ async fn own_exit_is_reported_despite_the_lease() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_until("the trainer", |shared| shared.log.ends_with(b"beating\n").then_some(())).await;
-    let (dir, running) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
-    let [trainer, left] = ["self", "left"].map(|name| trainer_process(&dir, &running, name));
-    let (trainer, left) = (trainer?, left?);
+    let (dir, record) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
+    let [trainer, orphan] = ["self", "left"].map(|name| trainer_process(&dir, &record, name));
+    let (trainer, orphan) = (trainer?, orphan?);
     agent.kill().await?;
     for name in ["lease.json", "stop.json"] {
         hang(&dir, name)?;
     }
-    let held = (wait_until_hanging(&dir, "stop.json").await, wait_until_hanging(&dir, "lease.json").await);
+    let blocked = (wait_until_hanging(&dir, "stop.json").await, wait_until_hanging(&dir, "lease.json").await);
     fs::write(dir.control_dir().join("go"), "")?;
     wait_until("the trainer's end", || (!trainer.is_alive()).then_some(())).await;
-    assert!(left.is_alive(), "the remaining process has exited");
-    wait_until("the exit of the remaining process", || (!left.is_alive()).then_some(())).await;
+    assert!(orphan.is_alive(), "the remaining process has exited");
+    wait_until("the exit of the remaining process", || (!orphan.is_alive()).then_some(())).await;
     for name in ["lease.json", "stop.json"] {
         fs::remove_file(dir.join(name))?;
     }
-    drop(held);
+    drop(blocked);
     let exit = exit(&dir).await;
     assert_eq!((exit.stopped, exit.code), (None, Some(3)), "{exit:?}");
     Ok(())
@@ -151,22 +151,22 @@ async fn agent_continues_with_other_jobs() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent", "--max-jobs", "2"]);
     let agent = host.start(&fake)?;
-    let has = |shared: &FakeState, job: &str, status: &str| {
+    let has_status = |shared: &FakeState, job: &str, status: &str| {
         shared.statuses.iter().any(|report| report["job_id"] == job && report["status"] == status).then_some(())
     };
     for job in ["j_1", "j_2"] {
         fake.offer(job, 1, &json!({"config.json": "{}"}));
-        fake.wait_until("it runs", |shared| has(shared, job, "running")).await;
+        fake.wait_until("it runs", |shared| has_status(shared, job, "running")).await;
     }
     hang(&host.attempt("j_1", 1), "exit.json")?;
-    let held = wait_until_hanging(&host.attempt("j_1", 1), "exit.json").await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > beats + 2).then_some(())).await;
+    let blocked = wait_until_hanging(&host.attempt("j_1", 1), "exit.json").await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 2).then_some(())).await;
     fake.stop("j_1", 1, "cancelled");
     fake.stop("j_2", 1, "cancelled");
-    fake.wait_until("the end of the other job", |shared| has(shared, "j_2", "cancelled")).await;
-    assert_eq!(has(&fake.state(), "j_1", "cancelled"), None, "nothing hung");
-    drop(held);
-    fake.wait_until("its end", |shared| has(shared, "j_1", "cancelled")).await;
+    fake.wait_until("the end of the other job", |shared| has_status(shared, "j_2", "cancelled")).await;
+    assert_eq!(has_status(&fake.state(), "j_1", "cancelled"), None, "nothing hung");
+    drop(blocked);
+    fake.wait_until("its end", |shared| has_status(shared, "j_1", "cancelled")).await;
     agent.kill().await
 }

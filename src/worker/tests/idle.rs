@@ -28,8 +28,9 @@ async fn job_counts_until_its_end_is_delivered() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("completed").await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("it is still there", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("a heartbeat after the job", |shared| (shared.heartbeats.len() > heartbeat_count).then_some(()))
+        .await;
     fake.offer("j_2", 1, &json!({"config.json": "{}"}));
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");

@@ -13,34 +13,34 @@ use crate::clock;
 use crate::limits::cgroups::AGENT_CGROUP;
 
 /// A group as systemd creates it for the service, or why not.
-fn delegated() -> Result<PathBuf, String> {
-    let own = cgroup::own_cgroup(None).ok_or("cgroup v2 is not available")?;
-    let hands_on = |group: &&std::path::Path| {
+fn create_delegated_cgroup() -> Result<PathBuf, String> {
+    let own_group = cgroup::own_cgroup(None).ok_or("cgroup v2 is not available")?;
+    let delegates_limits = |group: &&std::path::Path| {
         let words = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         ["memory", "pids"].iter().all(|name| words.split_ascii_whitespace().any(|word| word == *name))
     };
-    let above = own
+    let parent = own_group
         .ancestors()
-        .find(hands_on)
+        .find(delegates_limits)
         .ok_or("no parent cgroup delegates memory and pids (does cgroup v1 have them?)")?;
     let unique = clock::random_secret().map_err(|error| error.to_string())?;
-    let base = above.join(format!("simpletuner-test-{}", &unique[..8]));
+    let base = parent.join(format!("simpletuner-test-{}", &unique[..8]));
     fs::create_dir(&base).and_then(|()| fs::create_dir(base.join(AGENT_CGROUP))).map_err(|error| error.to_string())?;
     Ok(base)
 }
 
 #[tokio::test]
 async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
-    let base = match delegated() {
+    let base = match create_delegated_cgroup() {
         Ok(base) => base,
-        Err(why) => {
-            println!("skipped: {why}");
+        Err(reason) => {
+            println!("skipped: {reason}");
             return Ok(());
         }
     };
-    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
+    let enter_group = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
     let program = "print('on', flush=True)\nall = [bytearray(1 << 20) for _ in range(4000)]\n";
-    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &enter_group, "sh"]);
     let host = host.flags(&["--persistent", "--job-memory", "256MiB", "--job-pids", "777"]);
     let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
@@ -51,8 +51,8 @@ async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
         "{registration}"
     );
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let running = host.supervisor("j_1", 1).await;
-    let group = running.cgroup.unwrap_or_default();
+    let record = host.supervisor("j_1", 1).await;
+    let group = record.cgroup.unwrap_or_default();
     assert_eq!(group.parent(), Some(base.as_path()));
     let report = fake.wait_for_status("failed").await;
     assert!(
@@ -78,17 +78,17 @@ async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
 
 #[tokio::test]
 async fn fork_bomb_is_limited() -> io::Result<()> {
-    let base = match delegated() {
+    let base = match create_delegated_cgroup() {
         Ok(base) => base,
-        Err(why) => {
-            println!("skipped: {why}");
+        Err(reason) => {
+            println!("skipped: {reason}");
             return Ok(());
         }
     };
-    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
-    let program = "import os, time\nmade = 0\ntry:\n    while made < 1000:\n        if os.fork() == 0: time.sleep(1000)\n        \
-                   made += 1\nexcept OSError as error: print(made, error.errno, flush=True)\n";
-    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
+    let enter_group = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
+    let program = "import os, time\ncount = 0\ntry:\n    while count < 1000:\n        if os.fork() == 0: time.sleep(1000)\n        \
+                   count += 1\nexcept OSError as error: print(count, error.errno, flush=True)\n";
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &enter_group, "sh"]);
     let host = host.flags(&["--persistent", "--job-pids", "64"]);
     let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;

@@ -94,14 +94,16 @@ async fn silent_job_is_cancelled_immediately() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats during a silent job", |shared| (shared.heartbeats.len() > beats + 1).then_some(()))
-        .await;
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats during a silent job", |shared| {
+        (shared.heartbeats.len() > heartbeat_count + 1).then_some(())
+    })
+    .await;
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let began = Instant::now();
+    let cancelled_at = Instant::now();
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(cancelled_at.elapsed() < Duration::from_secs(5), "{:?}", cancelled_at.elapsed());
     assert!(!trainer.is_alive());
     assert_eq!(fake.reported_statuses(), ["starting", "running", "cancelled"]);
     agent.kill().await
@@ -231,10 +233,10 @@ async fn persistent_worker_accepts_the_next_job_and_resumes() -> io::Result<()> 
     assert!(!String::from_utf8_lossy(&fake.state().log).contains("latest"));
     fake.state().log.clear();
     fake.offer("j_1", 2, &config());
-    let second = |shared: &mut super::fake_orchestrator::FakeState| {
+    let is_second_attempt = |shared: &mut super::fake_orchestrator::FakeState| {
         shared.statuses.iter().any(|report| report["status"] == "requeue" && report["attempt"] == 2).then_some(())
     };
-    fake.wait_until("the second attempt", second).await;
+    fake.wait_until("the second attempt", is_second_attempt).await;
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert!(log.contains("\"--resume_from_checkpoint\": \"latest\"") && log.contains("checkpoint-7"), "{log}");
     agent.kill().await
@@ -249,10 +251,10 @@ async fn damaged_or_hostile_bundle_fails_with_a_reason() -> io::Result<()> {
     let report = fake.wait_for_status("failed").await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("../../evil")), "{report}");
     fake.offer("j_2", 1, &json!({"config.json": "not json"}));
-    let second = |shared: &mut super::fake_orchestrator::FakeState| {
+    let second_failure = |shared: &mut super::fake_orchestrator::FakeState| {
         shared.statuses.iter().find(|report| report["job_id"] == "j_2" && report["status"] == "failed").cloned()
     };
-    let report = fake.wait_until("the second failure", second).await;
+    let report = fake.wait_until("the second failure", second_failure).await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("config.json")), "{report}");
     assert!(fake.state().log.is_empty());
     let dir = host.attempt("j_2", 1);
@@ -269,7 +271,7 @@ async fn remaining_processes_are_killed_before_the_report() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("completed").await;
     let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
-    let left: Vec<_> = crate::process::find_by_environment(&marker);
-    assert_eq!(left, [], "alive after the end");
+    let remaining: Vec<_> = crate::process::find_by_environment(&marker);
+    assert_eq!(remaining, [], "alive after the end");
     agent.kill().await
 }

@@ -19,7 +19,7 @@ async fn non_object_configuration_fails_with_a_reason() -> io::Result<()> {
         let report = fake.wait_for_status("failed").await;
         let error = report["error"].as_str().unwrap_or_default();
         assert!(error.contains("config.json must contain one JSON object"), "{config}: {error}");
-        assert!(!String::from_utf8_lossy(&fake.state().log).contains("ran"), "the trainer was begun");
+        assert!(!String::from_utf8_lossy(&fake.state().log).contains("ran"), "the trainer was started");
     }
     Ok(())
 }

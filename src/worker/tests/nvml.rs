@@ -41,15 +41,15 @@ impl FakeNvml {
 }
 
 /// The newest sample of a GPU from this heartbeat on.
-fn newest(shared: &FakeState, from: usize, gpu: usize) -> Option<Value> {
+fn newest_reading(shared: &FakeState, from: usize, gpu: usize) -> Option<Value> {
     let mut beats = shared.heartbeats.get(from..)?.iter().rev();
-    let moment = beats.find_map(|beat| beat["telemetry"].as_array()?.last().cloned())?;
-    Some(moment["gpus"][gpu].clone())
+    let sample = beats.find_map(|beat| beat["telemetry"].as_array()?.last().cloned())?;
+    Some(sample["gpus"][gpu].clone())
 }
 
 async fn wait_until_unavailable(fake: &FakeOrchestrator, detail: &str) {
     let is_unavailable = |shared: &mut FakeState| {
-        let current = newest(shared, 0, 0)?["unavailable"]["detail"].as_str()?.to_owned();
+        let current = newest_reading(shared, 0, 0)?["unavailable"]["detail"].as_str()?.to_owned();
         current.contains(detail).then_some(())
     };
     fake.wait_until(detail, is_unavailable).await;
@@ -58,7 +58,7 @@ async fn wait_until_unavailable(fake: &FakeOrchestrator, detail: &str) {
 /// Waits for the next sample of the whole GPU.
 async fn next_heartbeat(fake: &FakeOrchestrator) -> Value {
     let from = fake.state().heartbeats.len();
-    fake.wait_until("telemetry", |shared| newest(shared, from, 0)).await
+    fake.wait_until("telemetry", |shared| newest_reading(shared, from, 0)).await
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn gpus_are_read_independently() -> io::Result<()> {
         json!({"uuid": "GPU-whole", "utilization_percent": 97.0, "memory_used_gb": 1.5, "temperature_celsius": 41.0,
             "power_watts": 412.5, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619, "ecc_errors": 2})
     );
-    let other = |gpu| newest(&fake.state(), 0, gpu);
+    let other = |gpu| newest_reading(&fake.state(), 0, gpu);
     assert_eq!(other(1), Some(json!({"uuid": "GPU-shared", "temperature_celsius": 41.0})));
     assert_eq!(other(2), Some(json!({"uuid": "MIG-part", "memory_used_gb": 1.5, "temperature_celsius": 41.0})));
     driver.write("processes", &std::process::id().to_string())?;
@@ -97,7 +97,7 @@ async fn gpus_are_read_independently() -> io::Result<()> {
 }
 
 /// Output of `nvidia-smi`, which lists what the library does not report.
-const PARTS: &str = "#!/bin/sh
+const NVIDIA_SMI: &str = "#!/bin/sh
 echo '<gpu id=\"1\"><mig_devices><mig_device><index>2</index><gpu_instance_id>5</gpu_instance_id>'
 echo '<compute_instance_id>1</compute_instance_id></mig_device></mig_devices><uuid>GPU-parted</uuid></gpu>'
 ";
@@ -107,12 +107,12 @@ async fn mig_instances_are_known() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let mut host = TestHost::with_script("")?.flags(&["--persistent"]);
     let driver = FakeNvml::install(&mut host)?;
-    driver.write("nvidia-smi", PARTS)?;
+    driver.write("nvidia-smi", NVIDIA_SMI)?;
     std::fs::set_permissions(driver.0.join("nvidia-smi"), std::fs::Permissions::from_mode(0o755))?;
     let agent = host.start(&fake)?;
     fake.wait_until("a registration", |shared| shared.registrations.first().map(drop)).await;
-    let known: Value = serde_json::from_slice(&std::fs::read(host.path().join("state/gpus.json"))?)?;
-    assert_eq!(known["parts"], json!({"MIG-part": {"gpu": 5, "compute": 1}}));
+    let cached: Value = serde_json::from_slice(&std::fs::read(host.path().join("state/gpus.json"))?)?;
+    assert_eq!(cached["parts"], json!({"MIG-part": {"gpu": 5, "compute": 1}}));
     agent.kill().await
 }
 
@@ -131,7 +131,7 @@ async fn replaced_driver_is_reloaded_and_lost_gpu_stays_known() -> io::Result<()
     // Errors are also received from the new one.
     driver.write("xid", "48")?;
     wait_until_unavailable(&fake, "XID 48: an uncorrectable memory error").await;
-    assert!(newest(&fake.state(), 0, 1).is_some_and(|other| other["unavailable"].is_null()));
+    assert!(newest_reading(&fake.state(), 0, 1).is_some_and(|other| other["unavailable"].is_null()));
     let (code, output) = host.command(&["gpus", "release", "GPU-whole"]).await?;
     assert_eq!(code, Some(0), "{output}");
     driver.write("lost", "")?;

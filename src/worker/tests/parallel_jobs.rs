@@ -18,8 +18,8 @@ fn has_reported(shared: &FakeState, job: &str, status: &str) -> bool {
     shared.statuses.iter().any(|report| report["job_id"] == job && report["status"] == status)
 }
 
-/// An agent with two GPUs; also returns their IDs.
-async fn two_gpus(
+/// Starts an agent with two GPUs; also returns their IDs.
+async fn start_two_gpu_agent(
     fake: &FakeOrchestrator,
     max_jobs: &str,
 ) -> io::Result<(TestHost, super::test_host::AgentProcess, Vec<String>)> {
@@ -35,10 +35,10 @@ async fn two_gpus(
 #[tokio::test]
 async fn cancel_stops_one_of_two_running_trainers() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let (host, agent, gpus) = two_gpus(&fake, "per-gpu").await?;
+    let (host, agent, gpus) = start_two_gpu_agent(&fake, "per-gpu").await?;
     for (index, job) in ["j_1", "j_2"].into_iter().enumerate() {
-        let more = json!({"gpus": [gpus[index]], "upload_token": format!("jt_test_{index}")});
-        fake.offer_with(job, 1, &config(), more);
+        let extra = json!({"gpus": [gpus[index]], "upload_token": format!("jt_test_{index}")});
+        fake.offer_with(job, 1, &config(), extra);
         fake.wait_until("it runs", |shared| has_reported(shared, job, "running").then_some(())).await;
     }
     let mut environments = Vec::new();
@@ -66,7 +66,7 @@ async fn cancel_stops_one_of_two_running_trainers() -> io::Result<()> {
 #[tokio::test]
 async fn third_offer_waits_and_next_agent_adopts_both() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let (host, agent, gpus) = two_gpus(&fake, "2").await?;
+    let (host, agent, gpus) = start_two_gpu_agent(&fake, "2").await?;
     for (index, job) in ["j_1", "j_2"].into_iter().enumerate() {
         fake.offer_with(job, 1, &config(), json!({"gpus": [gpus[index]]}));
         fake.wait_until("it runs", |shared| has_reported(shared, job, "running").then_some(())).await;
@@ -74,11 +74,11 @@ async fn third_offer_waits_and_next_agent_adopts_both() -> io::Result<()> {
     fake.offer_with("j_3", 1, &config(), json!({"gpus": [gpus[0]]}));
     agent.kill().await?;
     let agent = host.start(&fake)?;
-    let again = fake.wait_until("the second registration", |shared| shared.registrations.get(1).cloned()).await;
-    assert_eq!(again["attempts"].as_array().map(Vec::len), Some(2));
-    let beats = fake.state().heartbeats.len();
-    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
-    assert!(!host.attempt("j_3", 1).path().exists(), "it has no place yet");
+    let registration = fake.wait_until("the second registration", |shared| shared.registrations.get(1).cloned()).await;
+    assert_eq!(registration["attempts"].as_array().map(Vec::len), Some(2));
+    let heartbeat_count = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 1).then_some(())).await;
+    assert!(!host.attempt("j_3", 1).path().exists(), "no slot is free yet");
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_until("the third runs", |shared| has_reported(shared, "j_3", "running").then_some(())).await;
     assert!(has_reported(&fake.state(), "j_1", "completed") && !has_reported(&fake.state(), "j_2", "completed"));

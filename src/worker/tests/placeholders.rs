@@ -31,7 +31,11 @@ async fn placeholders_become_this_hosts_directories() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     agent.wait_for_exit().await?;
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
-    assert_eq!(fake.state().registrations[0]["paths"], json!(["data_root", "w"]), "which it has, it says");
+    assert_eq!(
+        fake.state().registrations[0]["paths"],
+        json!(["data_root", "w"]),
+        "it reports the names of its directories"
+    );
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     let cache = format!("{}/j_1", host.attempt("j_1", 1).output_dir().display());
     for part in ["\"/mnt/data/cats\"", "\"/flag/a\"", &cache, "\"{subject}\"", "{data_root}"] {
@@ -86,6 +90,6 @@ async fn unknown_placeholder_is_reported_with_its_flag() -> io::Result<()> {
     for part in ["multidatabackend.json", "{data_root}/cats", "--data-root", "SIMPLETUNER_DATA_ROOT"] {
         assert!(error.contains(part), "{part} is not in {error}");
     }
-    assert!(fake.state().log.is_empty(), "the trainer was not begun");
+    assert!(fake.state().log.is_empty(), "the trainer must not start");
     Ok(())
 }

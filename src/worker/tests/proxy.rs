@@ -1,4 +1,4 @@
-//! HTTP proxies from the usual variables: a small real one, which forwards plain requests and opens tunnels.
+//! HTTP proxies from the usual variables, tested with a small proxy that forwards plain requests and opens tunnels.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::tls::orchestrator;
 /// A name that only the proxy can resolve.
 const NAME: &str = "orchestrator.test";
 
-/// It resolves every name to one server.
+/// A proxy that resolves every name to one server.
 struct TestProxy {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -58,7 +58,7 @@ async fn forward(mut client: TcpStream, server: &str, log: &Mutex<Vec<String>>) 
     } else {
         // One request per connection, so that each is recorded.
         let (method, rest) = line.split_once(" http://").ok_or_else(|| io::Error::other(line.clone()))?;
-        let path = rest.find('/').map_or("/", |at| &rest[at..]);
+        let path = rest.find('/').map_or("/", |index| &rest[index..]);
         let headers = head.split_once("\r\n").map_or("", |(_, headers)| headers);
         upstream.write_all(format!("{method} {path}\r\nConnection: close\r\n{headers}").as_bytes()).await?;
     }
@@ -77,7 +77,7 @@ fn address(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
-/// Its job writes a file.
+/// A host whose job writes a file.
 fn host(variables: &[(&str, &str)]) -> io::Result<TestHost> {
     let mut host = TestHost::with_script("mkdir -p ../output; echo weights >../output/model.safetensors; echo done")?;
     host.variables.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -110,19 +110,19 @@ async fn http_requests_use_the_proxy() -> io::Result<()> {
 
 #[tokio::test]
 async fn https_uses_a_tunnel() -> io::Result<()> {
-    let known = orchestrator(NAME).await?;
-    let port = known.fake.url.rsplit_once(':').map(|(_, port)| port.to_owned()).unwrap_or_default();
+    let server = orchestrator(NAME).await?;
+    let port = server.fake.url.rsplit_once(':').map(|(_, port)| port.to_owned()).unwrap_or_default();
     let proxy = TestProxy::start(&format!("127.0.0.1:{port}")).await?;
     let host = host(&[("https_proxy", &proxy.url), ("HTTP_PROXY", "http://127.0.0.1:1")])?;
     let ca = host.path().join("ca.pem");
-    std::fs::write(&ca, &known.authority)?;
+    std::fs::write(&ca, &server.authority)?;
     let host = host.flags(&["--ca-file", &ca.to_string_lossy()]);
     let agent = host.start_at(&format!("https://{NAME}"))?;
-    known.fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    server.fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
-    assert_eq!(known.fake.reported_statuses(), ["starting", "running", "completed"]);
-    assert!(known.fake.state().artifacts.contains_key("model.safetensors"));
+    assert_eq!(server.fake.reported_statuses(), ["starting", "running", "completed"]);
+    assert!(server.fake.state().artifacts.contains_key("model.safetensors"));
     let requests = proxy.requests();
     assert!(requests.iter().all(|line| line.starts_with("CONNECT orchestrator.test:443 ")), "{requests:?}");
     Ok(())
@@ -157,11 +157,12 @@ async fn no_proxy_exceptions_apply() -> io::Result<()> {
     let proxy = TestProxy::start(address(&fake.url)).await?;
     // Another address of this machine, which does not bypass proxies by default.
     let url = fake.url.replace("127.0.0.1", "[::ffff:127.0.0.1]");
-    let with = [("HTTP_PROXY", proxy.url.as_str())];
-    let except = [("HTTP_PROXY", proxy.url.as_str()), ("NO_PROXY", "example.com,::ffff:127.0.0.1,::ffff:7f00:1")];
-    assert!(bypasses_proxy(&url, &fake, &proxy, &except).await?, "{:?}", proxy.requests());
+    let with_proxy = [("HTTP_PROXY", proxy.url.as_str())];
+    let with_exception =
+        [("HTTP_PROXY", proxy.url.as_str()), ("NO_PROXY", "example.com,::ffff:127.0.0.1,::ffff:7f00:1")];
+    assert!(bypasses_proxy(&url, &fake, &proxy, &with_exception).await?, "{:?}", proxy.requests());
     fake.state().registrations.clear();
-    assert!(!bypasses_proxy(&url, &fake, &proxy, &with).await?, "without the exception it is asked");
+    assert!(!bypasses_proxy(&url, &fake, &proxy, &with_proxy).await?, "without the exception the proxy is used");
     Ok(())
 }
 
@@ -180,7 +181,7 @@ async fn doctor_uses_the_proxy() -> io::Result<()> {
 }
 
 /// Reports its progress through the proxy that its environment sets for the address, as most Python programs do.
-const TELLS: &str = r#"
+const PROGRESS_TRAINER: &str = r#"
 import json, os, urllib.request
 hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
 event = {"type": "training.status", "progress": {"current": 7, "total": 9, "metrics": {"loss": 0.5}}}
@@ -194,7 +195,7 @@ async fn trainer_webhook_bypasses_the_proxy() -> io::Result<()> {
     for variable in ["HTTP_PROXY", "http_proxy"] {
         let fake = FakeOrchestrator::start().await?;
         let proxy = TestProxy::start(address(&fake.url)).await?;
-        let mut host = TestHost::with_python(TELLS)?;
+        let mut host = TestHost::with_python(PROGRESS_TRAINER)?;
         host.variables.push((variable.to_owned(), proxy.url.clone()));
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
@@ -205,7 +206,7 @@ async fn trainer_webhook_bypasses_the_proxy() -> io::Result<()> {
             "{output}"
         );
         let shared = fake.state();
-        assert_eq!(String::from_utf8_lossy(&shared.log).trim(), proxy.url, "the trainer knows of the proxy");
+        assert_eq!(String::from_utf8_lossy(&shared.log).trim(), proxy.url, "the trainer's environment has the proxy");
         assert_eq!(shared.points.iter().map(|point| &point["step"]).collect::<Vec<_>>(), [&json!(7)]);
         assert_eq!(proxy.requests(), [""; 0]);
     }

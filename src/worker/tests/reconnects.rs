@@ -5,8 +5,8 @@ use std::io;
 use super::fake_orchestrator::{FakeOrchestrator, FakeState};
 use super::test_host::TestHost;
 
-/// More heartbeats than are sent before the next registration.
-const SOON: usize = 3;
+/// How many heartbeats may be sent before the next registration.
+const MAX_HEARTBEATS: usize = 3;
 
 /// Disconnects the agent and rejects it for a while. Returns how often it registered afterwards, and the heartbeats
 /// before that.
@@ -22,38 +22,40 @@ async fn registered_again(is_unknown: bool) -> io::Result<(usize, usize)> {
         shared.close_streams();
     }
     // By now the agent would wait for 16 s or longer.
-    let rejected = |shared: &mut FakeState| shared.rejected.iter().filter(|one| **one == "register").count() >= 5;
+    let rejected = |shared: &mut FakeState| shared.rejected.iter().filter(|route| **route == "register").count() >= 5;
     fake.wait_until("rejected registrations", |shared| rejected(shared).then_some(())).await;
-    let beats = |shared: &FakeState| {
-        shared.heartbeats.len() + shared.rejected.iter().filter(|one| **one == "heartbeat").count()
+    let heartbeat_count = |shared: &FakeState| {
+        shared.heartbeats.len() + shared.rejected.iter().filter(|route| **route == "heartbeat").count()
     };
     let before = {
         let mut shared = fake.state();
         shared.rejects_registrations = false;
-        beats(&shared)
+        heartbeat_count(&shared)
     };
-    let meanwhile = fake
-        .wait_until("a registration", |shared| (shared.registrations.len() > 1).then(|| beats(shared) - before))
+    let heartbeats_before_registration = fake
+        .wait_until("a registration", |shared| {
+            (shared.registrations.len() > 1).then(|| heartbeat_count(shared) - before)
+        })
         .await;
     let accepted = fake.state().heartbeats.len();
     fake.wait_until("more heartbeats", |shared| (shared.heartbeats.len() > accepted + 3).then_some(())).await;
     agent.kill().await?;
     let registrations = fake.state().registrations.len() - 1;
-    Ok((registrations, meanwhile))
+    Ok((registrations, heartbeats_before_registration))
 }
 
 #[tokio::test]
 async fn unknown_agent_registers_once_and_soon() -> io::Result<()> {
-    let (registrations, beats) = registered_again(true).await?;
+    let (registrations, heartbeats) = registered_again(true).await?;
     assert_eq!(registrations, 1);
-    assert!(beats <= SOON, "it beat {beats} times before it registered");
+    assert!(heartbeats <= MAX_HEARTBEATS, "it sent {heartbeats} heartbeats before it registered");
     Ok(())
 }
 
 #[tokio::test]
 async fn agent_with_answered_heartbeats_registers_soon() -> io::Result<()> {
-    let (registrations, beats) = registered_again(false).await?;
+    let (registrations, heartbeats) = registered_again(false).await?;
     assert_eq!(registrations, 1);
-    assert!(beats <= SOON, "it beat {beats} times before it registered");
+    assert!(heartbeats <= MAX_HEARTBEATS, "it sent {heartbeats} heartbeats before it registered");
     Ok(())
 }

@@ -20,22 +20,26 @@ fn script(name: &str) -> Command {
     command
 }
 
-/// A host with its provider's stop command, which records its arguments in `told`.
-fn host(script: &str, stops_by: &str, variables: &[(&str, &str)]) -> io::Result<TestHost> {
+/// A host with its provider's stop command, which records its arguments in `calls`.
+fn host(script: &str, stop_command: &str, variables: &[(&str, &str)]) -> io::Result<TestHost> {
     let mut host = TestHost::with_script(script)?;
-    let stand_in = host.path().join(stops_by);
-    std::fs::write(&stand_in, format!("#!/bin/sh\necho {stops_by} \"$@\" >>{}\n", host.path().join("told").display()))?;
-    std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o755))?;
+    let fake_command = host.path().join(stop_command);
+    std::fs::write(
+        &fake_command,
+        format!("#!/bin/sh\necho {stop_command} \"$@\" >>{}\n", host.path().join("calls").display()),
+    )?;
+    std::fs::set_permissions(&fake_command, std::fs::Permissions::from_mode(0o755))?;
     let path = format!("{}:{}", host.path().display(), std::env::var("PATH").unwrap_or_default());
     let agent = binary().display().to_string();
-    let all = [("PATH", path.as_str()), ("SIMPLETUNER_WORKER_BIN", &agent)];
-    let all = all.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    host.variables.extend(all);
+    let all_variables = [("PATH", path.as_str()), ("SIMPLETUNER_WORKER_BIN", &agent)];
+    let all_variables =
+        all_variables.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    host.variables.extend(all_variables);
     Ok(host)
 }
 
 fn provider_calls(host: &TestHost) -> String {
-    std::fs::read_to_string(host.path().join("told")).unwrap_or_default()
+    std::fs::read_to_string(host.path().join("calls")).unwrap_or_default()
 }
 
 #[tokio::test]
@@ -46,15 +50,15 @@ async fn idle_host_is_stopped() -> io::Result<()> {
         ("runpod.sh", "runpodctl", &pod[..], "runpod-p1", "runpodctl stop pod p1\n"),
         ("vast.sh", "vastai", &instance[..], "vast-77", "vastai stop instance 77 --api-key key\n"),
     ];
-    for (file, stops_by, variables, name, expected) in cases {
+    for (file, stop_command, variables, name, expected) in cases {
         let fake = FakeOrchestrator::start().await?;
-        let host = host("echo trained", stops_by, variables)?.flags(&["--persistent"]);
+        let host = host("echo trained", stop_command, variables)?.flags(&["--persistent"]);
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
         let (code, output) = host.start_with(script(file), &fake.url)?.wait_for_exit().await?;
         assert_eq!(code, Some(0), "{output}");
         assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"], "{output}");
         assert_eq!(fake.state().registrations[0]["name"], name);
-        assert!(output.contains("ok    token: "), "the doctor was asked: {output}");
+        assert!(output.contains("ok    token: "), "the doctor ran: {output}");
         assert!(!output.contains("the unknown variable"), "the scripts' own variables are not the agent's: {output}");
         assert_eq!(provider_calls(&host), expected, "{output}");
     }
@@ -63,19 +67,19 @@ async fn idle_host_is_stopped() -> io::Result<()> {
 
 #[tokio::test]
 async fn terminated_host_requeues_its_job() -> io::Result<()> {
-    for (file, stops_by) in [("runpod.sh", "runpodctl"), ("vast.sh", "vastai")] {
+    for (file, stop_command) in [("runpod.sh", "runpodctl"), ("vast.sh", "vastai")] {
         let fake = FakeOrchestrator::start().await?;
         let variables = [("RUNPOD_POD_ID", "p1"), ("SIMPLETUNER_KEEP_HOST", "1")];
-        let host = host("trap 'exit 0' TERM; while true; do sleep 0.05; done", stops_by, &variables)?;
+        let host = host("trap 'exit 0' TERM; while true; do sleep 0.05; done", stop_command, &variables)?;
         let host = host.flags(&["--persistent"]);
-        let started = host.start_with(script(file), &fake.url)?;
+        let agent = host.start_with(script(file), &fake.url)?;
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
         fake.wait_for_status("running").await;
-        started.signal(Signal::SIGTERM)?;
-        let (code, output) = started.wait_for_exit().await?;
+        agent.signal(Signal::SIGTERM)?;
+        let (code, output) = agent.wait_for_exit().await?;
         assert_eq!(code, Some(143), "{output}");
         assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{output}");
-        assert_eq!(provider_calls(&host), "", "it was to be kept: {output}");
+        assert_eq!(provider_calls(&host), "", "the host must not be stopped: {output}");
     }
     Ok(())
 }
@@ -83,13 +87,13 @@ async fn terminated_host_requeues_its_job() -> io::Result<()> {
 #[tokio::test]
 async fn downloaded_agent_is_verified() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let from = format!("file://{}", binary().display());
+    let download_url = format!("file://{}", binary().display());
     let sum = encode_hex(&Sha256::digest(std::fs::read(binary())?));
-    let wrong = "0".repeat(64);
-    for (sum, expected) in [(&sum, 0), (&wrong, 78)] {
+    let wrong_sum = "0".repeat(64);
+    for (sum, expected) in [(&sum, 0), (&wrong_sum, 78)] {
         let variables = [
             ("SIMPLETUNER_WORKER_BIN", ""),
-            ("SIMPLETUNER_WORKER_DOWNLOAD", from.as_str()),
+            ("SIMPLETUNER_WORKER_DOWNLOAD", download_url.as_str()),
             ("SIMPLETUNER_WORKER_SHA256", sum),
             ("SIMPLETUNER_MAX_IDLE", "1s"),
             ("RUNPOD_POD_ID", "p1"),
@@ -98,7 +102,11 @@ async fn downloaded_agent_is_verified() -> io::Result<()> {
         let (code, output) = host.start_with(script("runpod.sh"), &fake.url)?.wait_for_exit().await?;
         assert_eq!(code, Some(expected), "{output}");
         assert_eq!(output.contains("is not what SIMPLETUNER_WORKER_SHA256 says"), expected == 78, "{output}");
-        assert_eq!(provider_calls(&host), "runpodctl stop pod p1\n", "a host that cannot work costs as well: {output}");
+        assert_eq!(
+            provider_calls(&host),
+            "runpodctl stop pod p1\n",
+            "a host that cannot work must be stopped too: {output}"
+        );
     }
     Ok(())
 }

@@ -3,28 +3,28 @@
 use super::*;
 use app::domain::disk_watermark::DiskFloor;
 
-fn finished_attempt(age: u64, is_wanted: bool) -> FinishedAttempt {
+fn finished_attempt(age: u64, may_be_resumed: bool) -> FinishedAttempt {
     let ended = SystemTime::UNIX_EPOCH + Duration::from_hours(1000 - age);
-    FinishedAttempt { ended_at: ended, dir: AttemptDir::from_path(Path::new(&age.to_string())), is_wanted }
+    FinishedAttempt { ended_at: ended, dir: AttemptDir::from_path(Path::new(&age.to_string())), may_be_resumed }
 }
 
 #[test]
 fn oldest_attempt_is_pruned_first() {
-    let all = |count| (0..count).map(|age| finished_attempt(age, false)).collect::<Vec<_>>();
+    let attempts = |count| (0..count).map(|age| finished_attempt(age, false)).collect::<Vec<_>>();
     for (count, short, expected) in
         [(10, false, None), (12, false, Some(11)), (12, true, Some(11)), (3, true, Some(2)), (0, true, None)]
     {
-        assert_eq!(next_attempt(&all(count), short), expected, "{count} {short}");
+        assert_eq!(next_attempt(&attempts(count), short), expected, "{count} {short}");
     }
-    let wanted = [finished_attempt(2, true), finished_attempt(1, false), finished_attempt(3, true)];
-    assert_eq!(next_attempt(&wanted, true), Some(1));
-    assert_eq!(next_attempt(&wanted[..1], true), None);
+    let resumable = [finished_attempt(2, true), finished_attempt(1, false), finished_attempt(3, true)];
+    assert_eq!(next_attempt(&resumable, true), Some(1));
+    assert_eq!(next_attempt(&resumable[..1], true), None);
 }
 
-/// Attempts in a work directory, each with a megabyte on a disk with three free megabytes.
+/// Attempts in a work directory, each with one megabyte, on a disk with three free megabytes.
 struct RetentionFixture {
     temp: tempfile::TempDir,
-    begins: usize,
+    initial_count: usize,
 }
 
 const MIB: u64 = 1 << 20;
@@ -39,14 +39,14 @@ fn retention_policy(bytes: u64) -> RetentionPolicy {
 
 impl RetentionFixture {
     fn with(attempts: &[(&str, AttemptState)]) -> io::Result<Self> {
-        let host = Self { temp: tempfile::tempdir()?, begins: attempts.len() };
+        let host = Self { temp: tempfile::tempdir()?, initial_count: attempts.len() };
         for (order, (path, state)) in attempts.iter().enumerate() {
             let dir = AttemptDir::from_path(&host.temp.path().join("jobs").join(path));
             fs::create_dir_all(dir.output_dir().join("checkpoint-1"))?;
             fs::write(dir.output_dir().join("checkpoint-1/weights"), path)?;
             dir.write_json("state.json", state)?;
-            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(order as u64);
-            fs::File::options().write(true).open(dir.join("state.json"))?.set_modified(at)?;
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(order as u64);
+            fs::File::options().write(true).open(dir.join("state.json"))?.set_modified(modified)?;
         }
         Ok(host)
     }
@@ -63,7 +63,7 @@ impl RetentionFixture {
     fn prune(&self, floor_mib: u64, was_short: bool) -> bool {
         let space = || {
             Some(FilesystemSpace {
-                free: 3 * MIB + (self.begins - self.existing_attempts().len()) as u64 * MIB,
+                free: 3 * MIB + (self.initial_count - self.existing_attempts().len()) as u64 * MIB,
                 total: 100 * MIB,
             })
         };
@@ -84,7 +84,7 @@ fn pruning_stops_when_enough_space_is_free() -> io::Result<()> {
         ("d/1", delivered()),
     ])?;
     assert!(!host.prune(3, false));
-    assert_eq!(host.existing_attempts(), ["a/1", "b/1", "c/1", "d/1"], "there is room");
+    assert_eq!(host.existing_attempts(), ["a/1", "b/1", "c/1", "d/1"], "enough space is free");
     assert!(!host.prune(4, false));
     // A tenth more than the minimum, so that the next byte does not make it short again.
     assert_eq!(host.existing_attempts(), ["c/1", "d/1"]);

@@ -1,4 +1,4 @@
-//! What a trainer can do to its host, its agent, and the jobs beside it: each way out is tried by a trainer that attacks.
+//! What a trainer can do to its host, its agent and concurrent jobs: test trainers try each known attack.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -28,40 +28,41 @@ fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-/// A host that confines its jobs.
-fn confined(level: &str, program: &str) -> io::Result<TestHost> {
+/// A host with this minimum sandbox level.
+fn sandboxed_host(level: &str, program: &str) -> io::Result<TestHost> {
     let mut host = TestHost::with_python(program)?.flags(&["--persistent"]);
     host.variables.push(("SIMPLETUNER_MAX_JOBS".to_owned(), "64".to_owned()));
     host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
     Ok(host)
 }
 
-/// How the agent is begun: with an open file that no trainer should inherit.
-const WITH_A_FILE: [&str; 4] = ["sh", "-c", "exec 9<\"$HOME/worker.env\"; exec \"$@\"", "sh"];
+/// Starts the agent with an open file that no trainer should inherit.
+const WITH_OPEN_FILE: [&str; 4] = ["sh", "-c", "exec 9<\"$HOME/worker.env\"; exec \"$@\"", "sh"];
 
-/// Runs a trainer that tries something, with all that it could reach outside, and prints what became of it, one word a line.
+/// Runs a trainer with these trials on a host with everything they could reach. Returns the trainer's output: a line
+/// for each trial, with its name and result.
 async fn run_trials(level: &str, program: &str) -> io::Result<Vec<String>> {
-    run_trials_with(level, program, &json!({}), &WITH_A_FILE, &[]).await
+    run_trials_with(level, program, &json!({}), &WITH_OPEN_FILE, &[]).await
 }
 
 async fn run_trials_with(
     level: &str,
     program: &str,
-    more: &Value,
-    begun: &[&str],
+    extra: &Value,
+    wrapper: &[&str],
     flags: &[&str],
 ) -> io::Result<Vec<String>> {
     let fake = FakeOrchestrator::start().await?;
-    let host = confined(level, "")?.flags(flags).with_wrapper(begun);
+    let host = sandboxed_host(level, "")?.flags(flags).with_wrapper(wrapper);
     let outside = AttackTargets::create(level)?;
     AttackTargets::install_agent_files(&host)?;
     std::fs::write(
         host.path().join("trainer/trainer.py"),
-        [&outside.program_line(&host, more), TOOLS, program].concat(),
+        [&outside.program_line(&host, extra), TOOLS, program].concat(),
     )?;
     let agent = host.start(&fake)?;
     fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
-    // As of another job.
+    // The directory of another job.
     std::fs::create_dir_all(host.attempt("j_0", 1).path())?;
     run_trials_on(&fake, &host, agent).await
 }
@@ -79,16 +80,16 @@ fn is_end(status: &Value) -> bool {
     matches!(status["status"].as_str(), Some("completed" | "failed" | "requeue" | "cancelled"))
 }
 
-/// What a trainer that attacks has at hand: `trial` prints `out` if something worked that must not.
+/// Functions for the trials: `trial` prints `out` if something worked that must not.
 const TOOLS: &str = include_str!("sandbox/tools.py");
 
-/// Every trial must have held.
+/// Asserts that the sandbox held in every trial.
 fn assert_all_held(lines: &[String], trials: usize) {
     assert_eq!(trials_with_result(lines, "held").len() + trials_with_result(lines, "out").len(), trials, "{lines:#?}");
     assert_eq!(trials_with_result(lines, "out"), Vec::<&str>::new(), "{lines:#?}");
 }
 
-/// The trials of which this became.
+/// The names of the trials with this result.
 fn trials_with_result<'a>(lines: &'a [String], result: &str) -> Vec<&'a str> {
     let trial = |line: &'a String| {
         let mut words = line.split(' ');
@@ -97,7 +98,7 @@ fn trials_with_result<'a>(lines: &'a [String], result: &str) -> Vec<&'a str> {
     lines.iter().filter_map(trial).collect()
 }
 
-/// The agent's and the host's files: both levels keep them closed.
+/// Trials of the agent's and the host's files, which both levels protect.
 const FILES: &str = include_str!("sandbox/files.py");
 const FILE_TRIALS: usize = 41;
 
@@ -110,7 +111,7 @@ async fn sandbox_hides_files_of_the_host_and_the_agent() -> io::Result<()> {
     Ok(())
 }
 
-/// Processes, the kernel and the host: what only namespaces and the system call filter keep away.
+/// Trials of processes, the kernel and the host, which only namespaces and the system call filter protect.
 const KERNEL: &str = concat!(include_str!("sandbox/kernel.py"), include_str!("sandbox/others.py"));
 const KERNEL_TRIALS: usize = 54;
 
@@ -121,22 +122,23 @@ async fn level_full_protects_processes_and_the_kernel() -> io::Result<()> {
     Ok(())
 }
 
-/// As another user, and at the same time.
+/// Parts of the offers of two users' jobs.
 fn two_users() -> [Value; 2] {
     ["bob", "eve"].map(|name| json!({"submitted_by": name}))
 }
 
-/// What the first one has in all places, the second one looks for.
+/// The first job leaves marks in many places, and the second one looks for them.
 const NEIGHBOR: &str = include_str!("sandbox/neighbour.py");
 const NEIGHBOR_TRIALS: usize = 13;
 
-/// What the second of two jobs found. Of an open host it does not read everything: some of that would be gone then.
+/// Returns the second job's results. Without a sandbox it does not read everything, because reading removes some
+/// things.
 async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
     let fake = FakeOrchestrator::start().await?;
-    let host = confined(level, "")?;
+    let host = sandboxed_host(level, "")?;
     let outside = AttackTargets::create(level)?;
-    let write = |more: &Value| {
-        let text = [&outside.program_line(&host, more), TOOLS, NEIGHBOR].concat();
+    let write = |extra: &Value| {
+        let text = [&outside.program_line(&host, extra), TOOLS, NEIGHBOR].concat();
         std::fs::write(host.path().join("trainer/trainer.py"), text)
     };
     write(&json!({}))?;
@@ -154,7 +156,7 @@ async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
     fake.state().log.clear();
     fake.offer_with("j_2", 1, &config(), eve);
     fake.wait_until("eve's end", |shared| {
-        shared.statuses.iter().any(|one| one["job_id"] == "j_2" && is_end(one)).then_some(())
+        shared.statuses.iter().any(|report| report["job_id"] == "j_2" && is_end(report)).then_some(())
     })
     .await;
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
@@ -168,13 +170,13 @@ async fn concurrent_jobs_of_two_users_cannot_see_each_other() -> io::Result<()> 
     Ok(())
 }
 
-/// Whether a process sleeps for so long.
-fn sleeps(seconds: &str) -> bool {
+/// Whether a process `sleep SECONDS` exists.
+fn is_sleeping(seconds: &str) -> bool {
     let command = format!("sleep\0{seconds}\0");
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-        .any(|found| found == command.as_bytes())
+        .any(|cmdline| cmdline == command.as_bytes())
 }
 
 #[tokio::test]
@@ -182,7 +184,7 @@ async fn no_process_of_a_job_survives_it() -> io::Result<()> {
     let program = include_str!("sandbox/leave.py");
     for level in ["files", "full"] {
         assert_all_held(&run_trials(level, program).await?, 1);
-        wait_until("the end of what it left", || (!sleeps("4242")).then_some(())).await;
+        wait_until("the exit of its child process", || (!is_sleeping("4242")).then_some(())).await;
     }
     Ok(())
 }
@@ -192,7 +194,7 @@ async fn home_is_removed_only_when_unused_for_long() -> io::Result<()> {
     let program = "import os, time\nopen(os.path.expanduser('~/cache'), 'w').close()\nprint('on', flush=True)\n\
                    while not os.path.exists('../control/go'): time.sleep(0.02)\n";
     let fake = FakeOrchestrator::start().await?;
-    let host = confined("files", program)?.flags(&["--home-retention-days", "0"]);
+    let host = sandboxed_host("files", program)?.flags(&["--home-retention-days", "0"]);
     let agent = host.start(&fake)?;
     fake.state().offer_extra = json!({"submitted_by": "bob"});
     for job in ["j_1", "j_2"] {
@@ -205,26 +207,26 @@ async fn home_is_removed_only_when_unused_for_long() -> io::Result<()> {
     };
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_until("the first job's end", |shared| has_ended(shared, "j_1")).await;
-    wait_until("its tidying", || {
+    wait_until("the removal of its files", || {
         host.attempt("j_1", 1).read_json::<AttemptState>("state.json").ok()??.delivered.then_some(())
     })
     .await;
-    assert!(home.join("cache").exists(), "the other one uses it");
+    assert!(home.join("cache").exists(), "the other job uses it");
     std::fs::write(host.attempt("j_2", 1).control_dir().join("go"), "")?;
     wait_until("its removal", || (!home.exists()).then_some(())).await;
     fake.wait_until("the second job's end", |shared| has_ended(shared, "j_2")).await;
     agent.kill().await
 }
 
-/// What is shared by all: memory, numbers of processes.
+/// Trials of resources that all processes share: memory, and the number of processes.
 const FILL: &str = include_str!("sandbox/fill.py");
 const FILL_TRIALS: usize = 5;
 
-/// Below an agent that may have so few processes, which bounds its trainers; only root can have many beside them.
+/// The agent may have few processes, which also limits its trainers. Only root can have many others at the same time.
 async fn run_fill_trials(level: &str) -> io::Result<Vec<String>> {
     let few = ["prlimit", "--nproc=300:300", "--"];
-    let begun = if nix::unistd::geteuid().is_root() { &few[..] } else { &[] };
-    run_trials_with(level, FILL, &json!({"jobs": 64}), begun, &[]).await
+    let wrapper = if nix::unistd::geteuid().is_root() { &few[..] } else { &[] };
+    run_trials_with(level, FILL, &json!({"jobs": 64}), wrapper, &[]).await
 }
 
 #[tokio::test]
@@ -233,10 +235,10 @@ async fn job_can_fill_only_its_own_storage() -> io::Result<()> {
     Ok(())
 }
 
-/// As the server starts its own agent, and `simpletuner worker` becomes one.
+/// The umask with which the server and `simpletuner worker` start an agent.
 const PRIVATE_UMASK: [&str; 4] = ["sh", "-c", "umask 077; exec \"$@\"", "sh"];
 
-/// Reads why it is to stop.
+/// Prints the reason from its stop file.
 const STOPPED: &str = "\
 import json, os, signal
 def stop(*_):
@@ -247,13 +249,13 @@ print('on', flush=True)
 while True: signal.pause()
 ";
 
-/// What real trainers do all the time.
+/// Everything that real trainers do.
 #[tokio::test]
 async fn sandboxed_trainer_can_do_its_work() -> io::Result<()> {
     let program = include_str!("sandbox/work.py");
     for level in ["none", "files", "full"] {
         let fake = FakeOrchestrator::start().await?;
-        let host = confined(level, "")?;
+        let host = sandboxed_host(level, "")?;
         std::fs::set_permissions(host.trainer_dir(), std::fs::Permissions::from_mode(0o777))?;
         std::fs::set_permissions(host.path(), std::fs::Permissions::from_mode(0o755))?;
         let program = [TOOLS, program].concat().replace("SHARED", &host.trainer_dir().display().to_string());
@@ -263,7 +265,7 @@ async fn sandboxed_trainer_can_do_its_work() -> io::Result<()> {
         let lines = run_trials_on(&fake, &host, agent).await?;
         let has_users = host.path().join("state/users/users.json").exists();
         assert!(has_users || level != "full" || !geteuid().is_root(), "each user has an operating system user");
-        // Root at level `files` would reach the kernel's settings by the same right.
+        // Root at level `files` could change the kernel's settings with the same right.
         let is_root_on_host =
             level == "files" && !has_users && geteuid().is_root() && !kernel_is_protected(Path::new("/proc"));
         let expected =
@@ -275,12 +277,13 @@ async fn sandboxed_trainer_can_do_its_work() -> io::Result<()> {
     Ok(())
 }
 
-/// The one who stops it, adopts it and hears its end is outside.
+/// The supervisor and the agent, which are outside the sandbox, can still stop and adopt the trainer and get its exit
+/// status.
 #[tokio::test]
 async fn sandboxed_trainer_is_adopted_stopped_and_reported() -> io::Result<()> {
     for level in ["files", "full"] {
         let fake = FakeOrchestrator::start().await?;
-        let host = confined(level, STOPPED)?.with_wrapper(&PRIVATE_UMASK);
+        let host = sandboxed_host(level, STOPPED)?.with_wrapper(&PRIVATE_UMASK);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &config());
         fake.wait_until("its output", |shared| shared.log.starts_with(b"on").then_some(())).await;
@@ -296,7 +299,7 @@ async fn sandboxed_trainer_is_adopted_stopped_and_reported() -> io::Result<()> {
 
         for (program, code) in [("import os; os.kill(os.getpid(), 11)", 139), ("raise SystemExit(7)", 7)] {
             let fake = FakeOrchestrator::start().await?;
-            let host = confined(level, program)?;
+            let host = sandboxed_host(level, program)?;
             let agent = host.start(&fake)?;
             fake.offer("j_1", 1, &config());
             assert_eq!(fake.wait_for_status("failed").await["exit_code"], code, "{level}");
@@ -309,8 +312,8 @@ async fn sandboxed_trainer_is_adopted_stopped_and_reported() -> io::Result<()> {
 #[tokio::test]
 async fn host_below_its_minimum_sandbox_level_takes_no_jobs() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    // A kernel that makes no namespaces, and has no Landlock for root without it.
-    let host = confined("full", "")?.with_wrapper(&[
+    // The kernel cannot create namespaces here, and Landlock alone is not enough for root.
+    let host = sandboxed_host("full", "")?.with_wrapper(&[
         "unshare",
         "--user",
         "--map-root-user",
@@ -321,11 +324,11 @@ async fn host_below_its_minimum_sandbox_level_takes_no_jobs() -> io::Result<()> 
         "sh",
     ]);
     let agent = host.start(&fake)?;
-    let why = fake
+    let reason = fake
         .wait_until("a registration", |shared| {
-            Some(shared.registrations.first()?["unhealthy_reason"].as_str().unwrap_or("fit").to_owned())
+            Some(shared.registrations.first()?["unhealthy_reason"].as_str().unwrap_or("healthy").to_owned())
         })
         .await;
-    assert!(why.contains("--sandbox-min") && why.contains("namespaces"), "{why}");
+    assert!(reason.contains("--sandbox-min") && reason.contains("namespaces"), "{reason}");
     agent.kill().await
 }

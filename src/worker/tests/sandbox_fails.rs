@@ -1,4 +1,4 @@
-//! A sandbox that cannot be made when a job starts: the host's fault, and nothing runs with less.
+//! A sandbox that cannot be set up when a job starts: the host's fault, and the trainer does not run without it.
 
 use std::io;
 use std::process::Command;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::fake_orchestrator::{FakeOrchestrator, FakeState};
 use super::test_host::TestHost;
 
-/// Starts the agent in a user namespace of its own, whose limits a test can set.
+/// Starts the agent in its own user namespace, whose limits a test can set.
 const WRAPPER_COMMAND: [&str; 3] = ["unshare", "--user", "--map-root-user"];
 
 #[tokio::test]
 async fn job_is_requeued_if_its_sandbox_fails() -> io::Result<()> {
     if !Command::new(WRAPPER_COMMAND[0]).args(&WRAPPER_COMMAND[1..]).arg("true").status()?.success() {
-        println!("skipped, as no user namespaces can be made here");
+        println!("skipped, because no user namespaces can be created here");
         return Ok(());
     }
     let fake = FakeOrchestrator::start().await?;
@@ -29,11 +29,12 @@ async fn job_is_requeued_if_its_sandbox_fails() -> io::Result<()> {
     limit.args(["sh", "-c", "echo 0 > /proc/sys/user/max_mnt_namespaces"]);
     assert!(limit.status()?.success());
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let ended = |shared: &mut FakeState| shared.statuses.iter().find(|one| one["status"] != "starting").cloned();
-    let report: Value = fake.wait_until("an end", ended).await;
+    let final_report =
+        |shared: &mut FakeState| shared.statuses.iter().find(|report| report["status"] != "starting").cloned();
+    let report: Value = fake.wait_until("an end", final_report).await;
     assert_eq!(report["status"], "requeue", "{report}");
-    let why = report["error"].as_str().unwrap_or_default();
-    assert!(why.contains("sandbox cannot be set up on this host") && why.contains("namespaces"), "{why}");
+    let error = report["error"].as_str().unwrap_or_default();
+    assert!(error.contains("sandbox cannot be set up on this host") && error.contains("namespaces"), "{error}");
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert!(!log.contains("it ran"), "{log}");
     agent.kill().await

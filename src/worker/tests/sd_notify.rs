@@ -13,7 +13,7 @@ use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
 use crate::process;
 
-/// A service manager that listens.
+/// A service manager that records notifications.
 struct FakeServiceManager {
     path: PathBuf,
     received: Arc<Mutex<Vec<String>>>,
@@ -23,12 +23,12 @@ impl FakeServiceManager {
     fn start(path: &Path) -> io::Result<Self> {
         let socket = UnixDatagram::bind(path)?;
         let received = Arc::new(Mutex::new(Vec::new()));
-        let listening = Arc::clone(&received);
+        let sink = Arc::clone(&received);
         tokio::spawn(async move {
             let mut bytes = [0; 4096];
             while let Ok(length) = socket.recv(&mut bytes).await {
                 let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-                listening.lock().expect("no panic").extend(text.lines().map(str::to_owned));
+                sink.lock().expect("no panic").extend(text.lines().map(str::to_owned));
             }
         });
         Ok(Self { path: path.to_owned(), received })
@@ -49,7 +49,7 @@ impl FakeServiceManager {
     async fn wait_for_line(&self, line: &str, after: usize) -> usize {
         let found = wait_until(line, || {
             let received = self.received();
-            received.iter().skip(after).position(|message| message.starts_with(line)).map(|at| after + at + 1)
+            received.iter().skip(after).position(|message| message.starts_with(line)).map(|index| after + index + 1)
         });
         found.await
     }
@@ -70,17 +70,17 @@ async fn service_manager_gets_readiness_status_and_stopping() -> io::Result<()> 
     let fake = FakeOrchestrator::start().await?;
     let (host, manager) = host("while [ ! -e ../control/go ]; do sleep 0.02; done")?;
     let agent = host.start(&fake)?;
-    let seen = manager.wait_for_line("READY=1", 0).await;
-    let seen = manager.wait_for_line("STATUS=connected, idle", seen.saturating_sub(1)).await;
-    assert!(!fake.state().registrations.is_empty(), "it was registered before it was ready");
+    let line_count = manager.wait_for_line("READY=1", 0).await;
+    let line_count = manager.wait_for_line("STATUS=connected, idle", line_count.saturating_sub(1)).await;
+    assert!(!fake.state().registrations.is_empty(), "the agent must register before it is ready");
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let seen = manager.wait_for_line("STATUS=connected, busy with j_1", seen).await;
+    let line_count = manager.wait_for_line("STATUS=connected, busy with j_1", line_count).await;
     // It is busy before its trainer's directories exist.
     host.supervisor("j_1", 1).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
-    let seen = manager.wait_for_line("STATUS=connected, idle", seen).await;
+    let line_count = manager.wait_for_line("STATUS=connected, idle", line_count).await;
     agent.signal(Signal::SIGTERM)?;
-    manager.wait_for_line("STOPPING=1", seen).await;
+    manager.wait_for_line("STOPPING=1", line_count).await;
     assert_eq!(agent.wait_for_exit().await?.0, Some(143));
     assert_eq!(manager.received().iter().filter(|line| *line == "READY=1").count(), 1);
     Ok(())
@@ -91,9 +91,9 @@ async fn watchdog_is_notified_only_while_the_loop_runs() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let (host, manager) = host("")?;
     let agent = host.start(&fake)?;
-    let mut seen = manager.wait_for_line("READY=1", 0).await;
+    let mut line_count = manager.wait_for_line("READY=1", 0).await;
     for _ in 0..3 {
-        seen = manager.wait_for_line("WATCHDOG=1", seen).await;
+        line_count = manager.wait_for_line("WATCHDOG=1", line_count).await;
     }
     agent.signal(Signal::SIGSTOP)?;
     let marker = format!("SIMPLETUNER_WORK_DIR={}", host.path().join("state").display());
@@ -106,7 +106,7 @@ async fn watchdog_is_notified_only_while_the_loop_runs() -> io::Result<()> {
     let before = manager.drain().await?;
     // Longer than the watchdog's timeout.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
-    assert_eq!(manager.received().len(), before, "who hangs says nothing");
+    assert_eq!(manager.received().len(), before, "a hung agent must send nothing");
     agent.signal(Signal::SIGCONT)?;
     manager.wait_for_line("WATCHDOG=1", before).await;
     Ok(())
@@ -116,8 +116,8 @@ async fn watchdog_is_notified_only_while_the_loop_runs() -> io::Result<()> {
 async fn unreachable_orchestrator_extends_the_start_timeout() -> io::Result<()> {
     let (host, manager) = host("")?;
     let _agent = host.start_at("http://127.0.0.1:1")?;
-    let seen = manager.wait_for_line("STATUS=not connected yet, trying since ", 0).await;
-    manager.wait_for_line("EXTEND_TIMEOUT_USEC=", seen).await;
+    let line_count = manager.wait_for_line("STATUS=not connected yet, trying since ", 0).await;
+    manager.wait_for_line("EXTEND_TIMEOUT_USEC=", line_count).await;
     assert!(!manager.received().contains(&"READY=1".to_owned()));
     Ok(())
 }
@@ -131,9 +131,9 @@ async fn stopping_extends_the_timeout_by_the_grace_period() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
     agent.signal(Signal::SIGTERM)?;
-    let seen = manager.wait_for_line("STOPPING=1", 0).await;
-    let seen = manager.wait_for_line("EXTEND_TIMEOUT_USEC=30000000", seen).await;
-    manager.wait_for_line("STATUS=connected, stopping, busy with j_1", seen.saturating_sub(3)).await;
+    let line_count = manager.wait_for_line("STOPPING=1", 0).await;
+    let line_count = manager.wait_for_line("EXTEND_TIMEOUT_USEC=30000000", line_count).await;
+    manager.wait_for_line("STATUS=connected, stopping, busy with j_1", line_count.saturating_sub(3)).await;
     assert_eq!(agent.wait_for_exit().await?.0, Some(143));
     assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"]);
     Ok(())

@@ -36,15 +36,15 @@ async fn run_on(
 
 #[tokio::test]
 async fn trainer_gets_secrets_and_its_log_is_masked() -> io::Result<()> {
-    // It shows that it has the value without printing it, and prints it in two halves, a moment apart.
+    // Prints the value's length, the value, and then the value in two halves with a pause between them.
     let script = "echo ${#HF_TOKEN} >length; printf 'a %s b\\nhf_01234' \"$HF_TOKEN\"; sleep 0.6; echo 56789abcdef end";
     let (fake, host) = run(&format!("{script}; cat length"), |_| {}).await?;
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     let stars = "*".repeat(VALUE.len());
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert_eq!(log, format!("a {stars} b\n{stars} end\n{}\n", VALUE.len()));
-    let left = host.attempt("j_1", 1);
-    assert!(!left.join("given.json").exists() && !left.join("secrets.json").exists(), "they go with the attempt");
+    let dir = host.attempt("j_1", 1);
+    assert!(!dir.join("given.json").exists() && !dir.join("secrets.json").exists(), "the secrets were not removed");
     Ok(())
 }
 
@@ -69,7 +69,7 @@ async fn errors_are_masked() -> io::Result<()> {
 
 #[tokio::test]
 async fn colored_secret_in_an_error_is_masked() -> io::Result<()> {
-    // As libraries do that color numbers and paths.
+    // Some libraries color numbers and paths like this.
     let script = "printf '401: bad token \\033[1;36m%s\\033[0m%s\\n' \"${HF_TOKEN%89abcdef}\" \"${HF_TOKEN#hf_01234567}\"; exit 3";
     let (fake, _host) = run(script, |_| {}).await?;
     let error = fake.state().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
@@ -96,7 +96,7 @@ async fn events_are_masked() -> io::Result<()> {
     let (fake, _host) = run_on(TestHost::with_python(EVENTS)?, |_| {}).await?;
     let shared = fake.state();
     assert_eq!(shared.points.len(), 3, "{:?} {}", shared.statuses, String::from_utf8_lossy(&shared.log));
-    let stage = |at: usize| shared.points[at]["stage"].as_str().unwrap_or_default().to_owned();
+    let stage = |index: usize| shared.points[index]["stage"].as_str().unwrap_or_default().to_owned();
     assert_eq!(stage(0), format!("{}**********", "x".repeat(190)));
     assert_eq!(stage(1), format!("Basic dTp{}", "*".repeat(25)));
     assert_eq!(stage(2), format!("*********[0m{}", "*".repeat(VALUE.len() - 9)));

@@ -1,4 +1,4 @@
-//! Truncation of output, as tables, and on this disk.
+//! Truncation of output: decisions as tables, and effects on this disk.
 
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -38,16 +38,16 @@ fn truncation_drops_whole_blocks_and_an_eighth_more() {
 #[test]
 fn fast_output_is_checked_more_often() {
     let second = Duration::from_secs(1);
-    for (grew, free, limit, expected) in [
+    for (added, free, limit, expected) in [
         (0, 1 << 40, 1 << 30, second),
         (200 * MIB, 1 << 40, 1 << 30, second),
         (1 << 30, 1 << 40, 1 << 30, second / 4),
-        // Nothing is written yet, but might be.
+        // Nothing is written yet, but the disk is small.
         (0, 256 * MIB, 1 << 30, second / 4),
         (0, 1 << 30, 1 << 30, second),
         (200 * MIB, MIB, 8 * MIB, CHECK_INTERVALS.1),
     ] {
-        assert_eq!(next_check(grew, second, free, limit), expected, "{grew} with {free} free and {limit} to keep");
+        assert_eq!(next_check(added, second, free, limit), expected, "{added} with {free} free and {limit} to keep");
     }
     assert_eq!(next_check(0, Duration::ZERO, 1 << 40, 1 << 30), CHECK_INTERVALS.1);
 }
@@ -55,13 +55,13 @@ fn fast_output_is_checked_more_often() {
 #[test]
 fn oldest_output_is_dropped_and_offsets_stay_valid() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
-    assert!(can_punch(temp.path())?, "the file system of {} makes no holes", temp.path().display());
+    assert!(can_punch(temp.path())?, "the file system of {} cannot punch holes", temp.path().display());
     let dir = AttemptDir::from_path(temp.path());
     let mut spool = LogSpool::open(&dir, MIB)?;
-    let pattern: Vec<u8> = (0..3 * MIB).map(|at| 1 + u8::try_from(at % 251).unwrap_or_default()).collect();
+    let pattern: Vec<u8> = (0..3 * MIB).map(|index| 1 + u8::try_from(index % 251).unwrap_or_default()).collect();
     let mut log = OpenOptions::new().append(true).open(dir.log_path())?;
-    for piece in pattern.chunks(512 * 1024) {
-        log.write_all(piece)?;
+    for chunk in pattern.chunks(512 * 1024) {
+        log.write_all(chunk)?;
         log.sync_all()?;
         spool.check(Duration::from_secs(1))?;
     }
@@ -78,11 +78,11 @@ fn oldest_output_is_dropped_and_offsets_stay_valid() -> io::Result<()> {
 
 #[test]
 fn sparse_log_is_not_kept_or_sent() -> io::Result<()> {
-    for can in [true, false] {
+    for can_punch_holes in [true, false] {
         let temp = tempfile::tempdir()?;
         let dir = AttemptDir::from_path(temp.path());
-        let mut spool = LogSpool { can_punch: can, ..LogSpool::open(&dir, MIB)? };
-        // As a trainer can do with its standard output.
+        let mut spool = LogSpool { can_punch: can_punch_holes, ..LogSpool::open(&dir, MIB)? };
+        // A trainer can do this with its standard output.
         let length = 1 << 43;
         OpenOptions::new().write(true).open(dir.log_path())?.set_len(length)?;
         spool.check(Duration::from_secs(1))?;
@@ -122,8 +122,8 @@ fn lowest_free_space_is_remembered() -> io::Result<()> {
         spool.record_free(free);
     }
     assert_eq!(spool.lowest_free.map(|(_, free)| free), Some(4));
-    spool.lowest_free = spool.lowest_free.and_then(|(at, free)| Some((at.checked_sub(LOW_DISK_WINDOW)?, free)));
+    spool.lowest_free = spool.lowest_free.and_then(|(time, free)| Some((time.checked_sub(LOW_DISK_WINDOW)?, free)));
     spool.record_free(7);
-    assert_eq!(spool.lowest_free.map(|(_, free)| free), Some(7), "a minute ago is long ago");
+    assert_eq!(spool.lowest_free.map(|(_, free)| free), Some(7), "an old minimum is forgotten");
     Ok(())
 }

@@ -19,53 +19,58 @@ use super::test_host::{TestHost, wait_until};
 #[derive(Clone, Default)]
 struct FakeMetadataService {
     /// Requests as `METHOD path`, with the required header, and the response.
-    answers: Arc<Mutex<Vec<MetadataAnswer>>>,
+    responses: Arc<Mutex<Vec<MetadataResponse>>>,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone)]
-struct MetadataAnswer {
-    to: &'static str,
+struct MetadataResponse {
+    request_line: &'static str,
     header: (&'static str, &'static str),
     status: u16,
     body: String,
 }
 
-fn answer(to: &'static str, header: (&'static str, &'static str), status: u16, body: &str) -> MetadataAnswer {
-    MetadataAnswer { to, header, status, body: body.to_owned() }
+fn response(
+    request_line: &'static str,
+    header: (&'static str, &'static str),
+    status: u16,
+    body: &str,
+) -> MetadataResponse {
+    MetadataResponse { request_line, header, status, body: body.to_owned() }
 }
 
 impl FakeMetadataService {
-    async fn start(answers: Vec<MetadataAnswer>) -> io::Result<(Self, String)> {
-        let service = Self { answers: Arc::new(Mutex::new(answers)), ..Self::default() };
+    async fn start(responses: Vec<MetadataResponse>) -> io::Result<(Self, String)> {
+        let service = Self { responses: Arc::new(Mutex::new(responses)), ..Self::default() };
         let socket = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/", socket.local_addr()?);
-        let own = service.clone();
+        let accepting_service = service.clone();
         tokio::spawn(async move {
             while let Ok((connection, _)) = socket.accept().await {
-                let own = own.clone();
-                let answering = service_fn(move |request| {
-                    let answer = own.answer(&request);
-                    async move { Ok::<_, Infallible>(answer) }
+                let service = accepting_service.clone();
+                let handler = service_fn(move |request| {
+                    let response = service.respond(&request);
+                    async move { Ok::<_, Infallible>(response) }
                 });
                 tokio::spawn(async move {
                     let http = hyper::server::conn::http1::Builder::new();
-                    drop(http.serve_connection(TokioIo::new(connection), answering).await);
+                    drop(http.serve_connection(TokioIo::new(connection), handler).await);
                 });
             }
         });
         Ok((service, url))
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let line = format!("{} {}", request.method(), request.uri());
-        let answers = self.answers.lock().expect("no panic");
-        let opened = |answer: &&MetadataAnswer| {
-            let (name, value) = answer.header;
-            answer.to == line && request.headers().get(name).is_some_and(|actual| actual == value)
+        let responses = self.responses.lock().expect("no panic");
+        let matches = |candidate: &&MetadataResponse| {
+            let (name, value) = candidate.header;
+            candidate.request_line == line && request.headers().get(name).is_some_and(|actual| actual == value)
         };
-        let (status, body) = match answers.iter().find(opened) {
-            Some(answer) => (answer.status, answer.body.clone()),
+        let (status, body) = match responses.iter().find(matches) {
+            Some(found) => (found.status, found.body.clone()),
             None => (400, String::new()),
         };
         self.requests.lock().expect("no panic").push(line);
@@ -74,14 +79,14 @@ impl FakeMetadataService {
         response
     }
 
-    fn has_request(&self, wanted: &str) -> bool {
-        self.requests.lock().expect("no panic").iter().any(|request| request == wanted)
+    fn has_request(&self, line: &str) -> bool {
+        self.requests.lock().expect("no panic").iter().any(|request| request == line)
     }
 
-    /// From now on there is a notice.
-    fn set_answer(&self, to: &str, status: u16, body: &str) {
-        for answer in self.answers.lock().expect("no panic").iter_mut().filter(|answer| answer.to == to) {
-            (answer.status, answer.body) = (status, body.to_owned());
+    fn set_response(&self, request_line: &str, status: u16, body: &str) {
+        let mut responses = self.responses.lock().expect("no panic");
+        for response in responses.iter_mut().filter(|response| response.request_line == request_line) {
+            (response.status, response.body) = (status, body.to_owned());
         }
     }
 }
@@ -108,8 +113,8 @@ async fn assert_requeued(
 async fn aws_notice_requeues_the_job() -> io::Result<()> {
     const ACTION: &str = "GET /latest/meta-data/spot/instance-action";
     let (service, url) = FakeMetadataService::start(vec![
-        answer("PUT /latest/api/token", ("X-aws-ec2-metadata-token-ttl-seconds", "21600"), 200, "imds-token"),
-        answer(ACTION, ("X-aws-ec2-metadata-token", "imds-token"), 404, ""),
+        response("PUT /latest/api/token", ("X-aws-ec2-metadata-token-ttl-seconds", "21600"), 200, "imds-token"),
+        response(ACTION, ("X-aws-ec2-metadata-token", "imds-token"), 404, ""),
     ])
     .await?;
     let fake = FakeOrchestrator::start().await?;
@@ -124,7 +129,7 @@ async fn aws_notice_requeues_the_job() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
     wait_until("the first request", || service.has_request(ACTION).then_some(())).await;
-    service.set_answer(ACTION, 200, r#"{"action": "terminate", "time": "2100-01-15T10:32:00Z"}"#);
+    service.set_response(ACTION, 200, r#"{"action": "terminate", "time": "2100-01-15T10:32:00Z"}"#);
     assert_requeued(&fake, agent, "aws").await?;
     Ok(())
 }
@@ -133,7 +138,7 @@ async fn aws_notice_requeues_the_job() -> io::Result<()> {
 async fn gcp_notice_limits_the_grace_period() -> io::Result<()> {
     const PREEMPTED: &str = "GET /computeMetadata/v1/instance/preempted";
     let (service, url) =
-        FakeMetadataService::start(vec![answer(PREEMPTED, ("Metadata-Flavor", "Google"), 200, "FALSE")]).await?;
+        FakeMetadataService::start(vec![response(PREEMPTED, ("Metadata-Flavor", "Google"), 200, "FALSE")]).await?;
     let fake = FakeOrchestrator::start().await?;
     let host = TestHost::with_script("trap '' TERM; while true; do sleep 0.05; done")?;
     // More than the half minute that Google gives.
@@ -141,7 +146,7 @@ async fn gcp_notice_limits_the_grace_period() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
-    service.set_answer(PREEMPTED, 200, "TRUE");
+    service.set_response(PREEMPTED, 200, "TRUE");
     let order = wait_until("the order", || {
         let text = std::fs::read_to_string(host.attempt("j_1", 1).join("stop.json")).ok()?;
         serde_json::from_str::<serde_json::Value>(&text).ok()
@@ -162,8 +167,8 @@ async fn azure_notice_requeues_the_job() -> io::Result<()> {
         .to_string()
     };
     let (service, url) = FakeMetadataService::start(vec![
-        answer(NAME, ("Metadata", "true"), 200, "gpu-1"),
-        answer(EVENTS, ("Metadata", "true"), 200, &preempt("gpu-2")),
+        response(NAME, ("Metadata", "true"), 200, "gpu-1"),
+        response(EVENTS, ("Metadata", "true"), 200, &preempt("gpu-2")),
     ])
     .await?;
     let fake = FakeOrchestrator::start().await?;
@@ -172,7 +177,7 @@ async fn azure_notice_requeues_the_job() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
     wait_until("the first request", || service.has_request(EVENTS).then_some(())).await;
-    service.set_answer(EVENTS, 200, &preempt("gpu-1"));
+    service.set_response(EVENTS, 200, &preempt("gpu-1"));
     assert_requeued(&fake, agent, "azure").await?;
     Ok(())
 }

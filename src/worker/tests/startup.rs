@@ -90,13 +90,13 @@ async fn default_name_is_the_hostname() -> io::Result<()> {
 
 #[tokio::test]
 async fn verbose_enables_debug_logging() -> io::Result<()> {
-    for (flags, more) in [(&[][..], false), (&["-v"], true), (&["--verbose"], true)] {
+    for (flags, is_verbose) in [(&[][..], false), (&["-v"], true), (&["--verbose"], true)] {
         let fake = FakeOrchestrator::start().await?;
         let host = TestHost::with_script("true")?.flags(flags);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &json!({"config.json": "{}"}));
         let (_, output) = agent.wait_for_exit().await?;
-        assert_eq!(output.contains("the stream is open"), more, "{flags:?}: {output}");
+        assert_eq!(output.contains("the stream is open"), is_verbose, "{flags:?}: {output}");
     }
     Ok(())
 }

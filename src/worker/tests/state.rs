@@ -46,8 +46,8 @@ fn agent(persistent: bool) -> AgentState {
     AgentState::new(policy(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }), [])
 }
 
-fn adopted(key: AttemptKey, over: bool) -> AdoptedAttempt {
-    AdoptedAttempt { key, gpus: Vec::new(), is_finished: over }
+fn adopted(key: AttemptKey, is_finished: bool) -> AdoptedAttempt {
+    AdoptedAttempt { key, gpus: Vec::new(), is_finished }
 }
 
 fn desired(desired: DesiredState) -> AgentInput {
@@ -63,10 +63,10 @@ fn offer_is_accepted_once() {
     let mut agent = agent(true);
     assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), [AgentAction::Start(offer("j_1", 1))]);
     assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), []);
-    let again = DesiredState { offers: vec![*offer("j_1", 1)], ..DesiredState::default() };
-    assert_eq!(agent.handle(desired(again.clone())), []);
+    let repeated = DesiredState { offers: vec![*offer("j_1", 1)], ..DesiredState::default() };
+    assert_eq!(agent.handle(desired(repeated.clone())), []);
     assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), []);
-    assert_eq!(agent.handle(desired(again)), [], "an ended attempt is not begun again");
+    assert_eq!(agent.handle(desired(repeated)), [], "an ended attempt is not started again");
     assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 2))), [AgentAction::Start(offer("j_1", 2))]);
 }
 
@@ -75,9 +75,9 @@ fn idle_limit_exits_only_without_a_job() {
     let mut agent = agent(true);
     agent.handle(AgentInput::Offer(offer("j_1", 1)));
     assert_eq!(agent.handle(AgentInput::Idle), []);
-    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "it was too early");
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "the idle limit was reached while a job ran");
     assert_eq!(agent.handle(AgentInput::Idle), [exit_with(0)]);
-    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), [exit_with(0)], "nothing new is taken");
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), [exit_with(0)], "no new offer is accepted");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn newer_attempt_stops_the_older_one_first() {
         [AgentAction::Stop(key("j_1", 1), StopCause::Superseded)]
     );
     assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), false)), [AgentAction::Start(offer("j_1", 2))]);
-    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), [], "an older attempt is never begun");
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), [], "an older attempt is never started");
 }
 
 #[test]
@@ -180,21 +180,21 @@ fn ephemeral_worker_has_one_job() {
 
 #[test]
 fn drain_and_shutdown_exit_when_idle() {
-    for end in [
+    for input in [
         AgentInput::Shutdown,
         AgentInput::Drain(true),
         desired(DesiredState { drain: true, ..DesiredState::default() }),
     ] {
         let mut persistent = agent(true);
-        assert_eq!(persistent.handle(end.clone()), []);
+        assert_eq!(persistent.handle(input.clone()), []);
         assert_eq!(persistent.handle(AgentInput::Offer(offer("j_1", 1))), []);
         assert_eq!(persistent.handle(AgentInput::Drain(false)), [AgentAction::ResetHostHealth]);
         assert_eq!(persistent.handle(AgentInput::Drain(false)), []);
         assert_eq!(persistent.handle(AgentInput::Offer(offer("j_1", 1))), [AgentAction::Start(offer("j_1", 1))]);
-        assert_eq!(agent(false).handle(end.clone()), [exit_with(0)]);
+        assert_eq!(agent(false).handle(input.clone()), [exit_with(0)]);
         let mut busy = agent(false);
         busy.handle(AgentInput::Offer(offer("j_1", 1)));
-        assert_eq!(busy.handle(end), []);
+        assert_eq!(busy.handle(input), []);
         assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
     }
 }
@@ -234,8 +234,8 @@ fn signals_follow_the_on_stop_policy() {
         assert_eq!(AgentState::new(policy(true, on_stop), []).handle(AgentInput::Signal(143)), [exit_with(143)]);
         let mut busy = AgentState::new(policy(true, on_stop), [adopted(key("j_1", 1), false)]);
         assert_eq!(busy.handle(AgentInput::Signal(143)), busy_actions);
-        let ours = AgentInput::Offer(offer("j_1", 1));
-        assert_eq!(busy.handle(ours), []);
+        let known_offer = AgentInput::Offer(offer("j_1", 1));
+        assert_eq!(busy.handle(known_offer), []);
         // Once for each.
         for expected in [vec![AgentAction::DeclineOffers], vec![]] {
             assert_eq!(busy.handle(AgentInput::Offer(offer("j_2", 1))), expected);
@@ -249,17 +249,17 @@ fn leaving_agent_declines_offers() {
     let several = |on_stop| AgentPolicy { max_jobs: 2, ..policy(true, on_stop) };
     let stop = || AgentAction::Stop(key("j_1", 1), StopCause::Requeue);
     let host_ends = || AgentInput::HostTerminating;
-    for (on_stop, why, code, actions) in [
+    for (on_stop, input, code, actions) in [
         (OnStop::Leave, AgentInput::Signal(143), 143, vec![exit_with(143)]),
         (OnStop::Finish, AgentInput::Signal(143), 143, vec![AgentAction::DeclineOffers]),
         (OnStop::Requeue, AgentInput::Signal(143), 143, vec![stop(), AgentAction::DeclineOffers]),
         (OnStop::Leave, host_ends(), 0, vec![stop(), AgentAction::DeclineOffers]),
     ] {
         let mut busy = AgentState::new(several(on_stop), [adopted(key("j_1", 1), false)]);
-        assert_eq!(busy.handle(why), actions);
+        assert_eq!(busy.handle(input), actions);
         assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(code)]);
     }
-    // An offer that waited for a place is dropped.
+    // An offer that waited for a slot is dropped.
     let mut full = AgentState::new(policy(true, OnStop::Finish), [adopted(key("j_1", 1), false)]);
     assert_eq!(full.handle(AgentInput::Offer(offer("j_2", 1))), []);
     assert_eq!(full.handle(AgentInput::Signal(143)), [AgentAction::DeclineOffers]);
@@ -307,7 +307,7 @@ fn max_jobs_run_and_the_rest_wait_in_order() {
     assert_eq!(agent.running(), [key("j_1", 1).to_running_attempt(), key("j_2", 1).to_running_attempt()]);
     assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), [AgentAction::Start(offer("j_3", 1))]);
     assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [AgentAction::Start(offer("j_4", 1))]);
-    assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 1), true)), [], "nothing is begun twice");
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 1), true)), [], "nothing is started twice");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn cancelled_or_replaced_pending_offer_does_not_start() {
     assert_eq!(
         agent.handle(AgentInput::Ended(key("j_1", 1), true)),
         [AgentAction::Start(offer("j_3", 2))],
-        "its place is kept"
+        "it keeps its position"
     );
     assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 2), true)), [AgentAction::Start(offer("j_4", 1))]);
 }
@@ -338,7 +338,7 @@ fn stop_affects_one_attempt_and_signal_all() {
     let stop = |job| AgentAction::Stop(key(job, 1), StopCause::Requeue);
     assert_eq!(agent.handle(AgentInput::Signal(143)), [stop("j_1"), stop("j_3"), AgentAction::DeclineOffers]);
     assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), []);
-    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "the last one is still here");
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "the last attempt is still running");
     assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 1), true)), [exit_with(143)]);
 }
 
@@ -356,17 +356,17 @@ fn newer_attempt_waits_for_the_older_one() {
 
 #[test]
 fn no_two_attempts_share_a_gpu() {
-    let held = AdoptedAttempt { key: key("j_0", 1), gpus: vec!["GPU-0".to_owned()], is_finished: false };
-    let mut agent = AgentState::new(AgentPolicy { max_jobs: 4, ..policy(true, OnStop::Leave) }, [held]);
+    let adopted_attempt = AdoptedAttempt { key: key("j_0", 1), gpus: vec!["GPU-0".to_owned()], is_finished: false };
+    let mut agent = AgentState::new(AgentPolicy { max_jobs: 4, ..policy(true, OnStop::Leave) }, [adopted_attempt]);
     assert_eq!(
         agent.handle(AgentInput::Offer(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))),
         [],
-        "an adopted attempt has one"
+        "an adopted attempt uses GPU-0"
     );
-    let beside = offer_with("j_2", 1, &["GPU-2"]);
-    assert_eq!(agent.handle(AgentInput::Offer(beside.clone())), [AgentAction::Start(beside)]);
-    let freed = [AgentAction::Start(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))];
-    assert_eq!(agent.handle(AgentInput::Ended(key("j_0", 1), true)), freed);
+    let other_offer = offer_with("j_2", 1, &["GPU-2"]);
+    assert_eq!(agent.handle(AgentInput::Offer(other_offer.clone())), [AgentAction::Start(other_offer)]);
+    let expected = [AgentAction::Start(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))];
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_0", 1), true)), expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! There is one way to stop a job, whatever the cause, and nothing of it is left.
+//! Every cause stops a job in the same way, and no process of it is left.
 
 use std::io;
 use std::time::Instant;
@@ -19,10 +19,10 @@ fn config() -> Value {
 const PRINTS_STOP_VARIABLES: &str = "
 import json, os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-say = lambda name: os.environ.get(name)
-print(json.dumps({'grace': say('SIMPLETUNER_STOP_GRACE_SECONDS'), 'deadline': say('SIMPLETUNER_DEADLINE'), 'now': time.time()}), flush=True)
-while not os.path.exists(say('SIMPLETUNER_STOP_FILE')): time.sleep(0.01)
-print(json.dumps({'told': json.load(open(say('SIMPLETUNER_STOP_FILE'))), 'now': time.time()}), flush=True)
+env = lambda name: os.environ.get(name)
+print(json.dumps({'grace': env('SIMPLETUNER_STOP_GRACE_SECONDS'), 'deadline': env('SIMPLETUNER_DEADLINE'), 'now': time.time()}), flush=True)
+while not os.path.exists(env('SIMPLETUNER_STOP_FILE')): time.sleep(0.01)
+print(json.dumps({'stop_file': json.load(open(env('SIMPLETUNER_STOP_FILE'))), 'now': time.time()}), flush=True)
 time.sleep(1000)
 ";
 
@@ -44,15 +44,16 @@ async fn stop_file_has_cause_and_deadline() -> io::Result<()> {
         fake.wait_until("the first line", |shared| shared.log.ends_with(b"\n").then_some(())).await;
         fake.stop("j_1", 1, reason);
         fake.wait_for_status(status).await;
-        let printed = lines(&fake);
-        assert_eq!(printed[0]["grace"], "2");
-        let deadline: f64 = printed[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
-        let left = deadline - printed[0]["now"].as_f64().unwrap_or_default();
-        assert!((590.0..=601.0).contains(&left), "{left}");
-        let stop_file = &printed[1]["told"];
+        let output = lines(&fake);
+        assert_eq!(output[0]["grace"], "2");
+        let deadline: f64 = output[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
+        let seconds_left = deadline - output[0]["now"].as_f64().unwrap_or_default();
+        assert!((590.0..=601.0).contains(&seconds_left), "{seconds_left}");
+        let stop_file = &output[1]["stop_file"];
         assert_eq!((&stop_file["reason"], &stop_file["grace_seconds"]), (&json!(cause), &json!(grace)), "{stop_file}");
-        let left = stop_file["deadline"].as_f64().unwrap_or_default() - printed[1]["now"].as_f64().unwrap_or_default();
-        assert!((0.0..=2.0).contains(&left), "{left}");
+        let seconds_left =
+            stop_file["deadline"].as_f64().unwrap_or_default() - output[1]["now"].as_f64().unwrap_or_default();
+        assert!((0.0..=2.0).contains(&seconds_left), "{seconds_left}");
         agent.kill().await?;
     }
     Ok(())
@@ -72,9 +73,9 @@ async fn job_without_time_limit_has_no_deadline() -> io::Result<()> {
 /// A child that has left the trainer's group, session and environment by forking twice; its PID is printed.
 const ESCAPED: &str = "setsid -f env -i /bin/sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
 
-async fn escaped(fake: &FakeOrchestrator, running: &SupervisorRecord) -> io::Result<ProcId> {
+async fn wait_for_escaped_child(fake: &FakeOrchestrator, record: &SupervisorRecord) -> io::Result<ProcId> {
     let child = first_line(fake).await.trim().parse().map_err(io::Error::other)?;
-    Ok(wait_until("the child", || process_by_inner_pid(running.trainer, child)).await)
+    Ok(wait_until("the child", || process_by_inner_pid(record.trainer, child)).await)
 }
 
 #[tokio::test]
@@ -83,12 +84,12 @@ async fn escaped_processes_are_killed_too() -> io::Result<()> {
     let host = TestHost::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let running = host.supervisor("j_1", 1).await;
-    let child = escaped(&fake, &running).await?;
+    let record = host.supervisor("j_1", 1).await;
+    let child = wait_for_escaped_child(&fake, &record).await?;
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
-    assert!(!child.is_alive() && !running.trainer.is_alive());
-    if let Some(group) = running.cgroup {
+    assert!(!child.is_alive() && !record.trainer.is_alive());
+    if let Some(group) = record.cgroup {
         assert!(!group.exists(), "{} is left", group.display());
     }
     agent.kill().await
@@ -100,9 +101,9 @@ async fn killed_supervisor_leaves_no_processes_with_cgroups() -> io::Result<()> 
     let host = TestHost::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let running = host.supervisor("j_1", 1).await;
-    let child = escaped(&fake, &running).await?;
-    let Some(group) = &running.cgroup else {
+    let record = host.supervisor("j_1", 1).await;
+    let child = wait_for_escaped_child(&fake, &record).await?;
+    let Some(group) = &record.cgroup else {
         println!("skipped, because no cgroup can be created here");
         child.signal(Signal::SIGKILL);
         return agent.kill().await;
@@ -110,17 +111,17 @@ async fn killed_supervisor_leaves_no_processes_with_cgroups() -> io::Result<()> 
     let inside = std::fs::read_to_string(group.join("cgroup.procs"))?;
     let mut inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
     inside.sort_unstable();
-    let mut tree: Vec<i32> = process::descendants(running.trainer.pid).iter().map(|found| found.pid).collect();
-    tree.push(running.trainer.pid);
+    let mut tree: Vec<i32> = process::descendants(record.trainer.pid).iter().map(|found| found.pid).collect();
+    tree.push(record.trainer.pid);
     // A child that has left the trainer's tree: at level `full` none can leave it.
     if !tree.contains(&child.pid) {
         tree.push(child.pid);
     }
     tree.sort_unstable();
     assert_eq!(inside, tree, "only the trainer's processes");
-    running.supervisor.signal(Signal::SIGKILL);
+    record.supervisor.signal(Signal::SIGKILL);
     fake.wait_for_status("failed").await;
-    assert!(!child.is_alive(), "it is alive after the end was reported");
+    assert!(!child.is_alive(), "the child is alive after the end was reported");
     assert!(!group.exists(), "{} is left", group.display());
     agent.kill().await
 }
@@ -132,15 +133,15 @@ async fn second_supervisor_kills_leftovers_of_the_first() -> io::Result<()> {
     let dir = host.attempt("j_1", 1);
     std::fs::create_dir_all(dir.bundle_dir())?;
     std::fs::write(dir.bundle_dir().join("config.json"), "{}")?;
-    let mut left =
+    let mut leftover =
         std::process::Command::new("sleep").arg("1000").env("SIMPLETUNER_STOP_FILE", dir.stop_file()).spawn()?;
-    let id = i32::try_from(left.id()).map_err(io::Error::other)?;
+    let id = i32::try_from(leftover.id()).map_err(io::Error::other)?;
     let script = format!("kill -0 {id} && echo two at once; echo done");
     let spec = include_str!("v1/spec.json")
         .replace("\"trainer.sh\"", &json!(["-c", script]).to_string().replace(['[', ']'], ""));
     std::fs::write(dir.join("spec.json"), spec)?;
     // Reaped immediately, because otherwise its PID would still exist.
-    let reaped = tokio::task::spawn_blocking(move || left.wait());
+    let reaped = tokio::task::spawn_blocking(move || leftover.wait());
     host.supervise(&dir).await?;
     let status = reaped.await.map_err(io::Error::other)??;
     assert!(!status.success());
@@ -157,11 +158,11 @@ async fn silent_trainer_is_killed_within_a_second() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let began = Instant::now();
+    let cancelled_at = Instant::now();
     fake.stop("j_1", 1, "cancelled");
     wait_until("the trainer's exit", || (!trainer.is_alive()).then_some(())).await;
-    println!("a silent trainer was dead {:?} after its cancel", began.elapsed());
+    println!("a silent trainer was dead {:?} after its cancel", cancelled_at.elapsed());
     fake.wait_for_status("cancelled").await;
-    println!("and reported {:?} after it", began.elapsed());
+    println!("and reported {:?} after it", cancelled_at.elapsed());
     agent.kill().await
 }

@@ -20,36 +20,36 @@ const ERASE: &str = "\r\u{1b}[K";
 
 /// A terminal with an agent at its other end.
 struct TestTerminal {
-    shown: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
     agent: Child,
 }
 
 impl TestTerminal {
     fn with(host: &TestHost, url: &str, format: Option<&str>) -> io::Result<Self> {
-        let pair = openpty(&WINDOW, None).map_err(io::Error::from)?;
-        let end = |side: &OwnedFd| side.try_clone();
+        let pty = openpty(&WINDOW, None).map_err(io::Error::from)?;
+        let clone_side = |side: &OwnedFd| side.try_clone();
         let mut command = host.with_agent_env(Command::new(binary()), url);
         match format {
             Some(format) => command.env("SIMPLETUNER_LOG_FORMAT", format),
             None => command.env_remove("SIMPLETUNER_LOG_FORMAT"),
         };
-        command.args(&host.flags).stdin(end(&pair.slave)?).stdout(end(&pair.slave)?).stderr(pair.slave);
+        command.args(&host.flags).stdin(clone_side(&pty.slave)?).stdout(clone_side(&pty.slave)?).stderr(pty.slave);
         let agent = command.env("TERM", "xterm").kill_on_drop(true).spawn()?;
-        let mut screen = File::from(pair.master);
-        let shown = Arc::new(Mutex::new(String::new()));
-        let seen = Arc::clone(&shown);
+        let mut screen = File::from(pty.master);
+        let output = Arc::new(Mutex::new(String::new()));
+        let sink = Arc::clone(&output);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // Fails when the other end is closed.
             while let Ok(length @ 1..) = screen.read(&mut bytes) {
-                seen.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..length]));
+                sink.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
         });
-        Ok(Self { shown, agent })
+        Ok(Self { output, agent })
     }
 
     fn contents(&self) -> String {
-        self.shown.lock().expect("no panic").clone()
+        self.output.lock().expect("no panic").clone()
     }
 
     async fn wait_for_text(&self, text: &str) {
@@ -61,14 +61,15 @@ impl TestTerminal {
         let pid = self.agent.id().and_then(|pid| i32::try_from(pid).ok()).expect("a running agent");
         kill(Pid::from_raw(pid), Signal::SIGTERM).map_err(io::Error::from)?;
         self.agent.wait().await?;
-        Ok(wait_until("the end", || Some(self.contents()).filter(|all| all.contains("disconnected"))).await)
+        Ok(wait_until("the end", || Some(self.contents()).filter(|text| text.contains("disconnected"))).await)
     }
 }
 
 /// The lines on the screen after all output, the last one unfinished.
-fn screen(all: &str) -> Vec<String> {
+fn screen(output: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
-    let plain = all.replace("\u{1b}[?7l", "").replace("\u{1b}[?7h", "").replace(ERASE, "\u{1}").replace("\r\n", "\n");
+    let plain =
+        output.replace("\u{1b}[?7l", "").replace("\u{1b}[?7h", "").replace(ERASE, "\u{1}").replace("\r\n", "\n");
     for c in plain.chars() {
         match (c, lines.last_mut()) {
             ('\n', _) => lines.push(String::new()),
@@ -97,9 +98,9 @@ async fn status_line_is_shown_and_removed() -> io::Result<()> {
     terminal.wait_for_text("busy with j_1 (step 3/10, loss 0.5000)").await;
     std::fs::write(dir.control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
-    let all = terminal.wait_for_exit().await?;
-    let lines = screen(&all);
-    assert_eq!(lines.last().map(String::as_str), Some(""), "the status line was not removed: {all:?}");
+    let output = terminal.wait_for_exit().await?;
+    let lines = screen(&output);
+    assert_eq!(lines.last().map(String::as_str), Some(""), "the status line was not removed: {output:?}");
     let log = &lines[..lines.len() - 1];
     assert!(log.len() > 3 && log.iter().all(|line| line.contains("INFO") || line.contains("WARN")), "{lines:#?}");
     assert!(!log.iter().any(|line| line.contains("connected, idle")), "the status line is not logged: {lines:#?}");
@@ -111,8 +112,8 @@ async fn text_format_has_no_status_line() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let terminal = TestTerminal::with(&TestHost::with_script("")?.flags(&["--persistent"]), &fake.url, Some("text"))?;
     terminal.wait_for_text("registered at").await;
-    let all = terminal.wait_for_exit().await?;
-    assert!(!all.contains(ERASE) && !all.contains("connected, idle"), "{all:?}");
+    let output = terminal.wait_for_exit().await?;
+    assert!(!output.contains(ERASE) && !output.contains("connected, idle"), "{output:?}");
     Ok(())
 }
 

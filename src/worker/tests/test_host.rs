@@ -17,7 +17,7 @@ use crate::cgroup::Cgroup;
 use crate::files::{AttemptDir, SupervisorRecord};
 use crate::process::{self, ProcId};
 
-/// Nothing here takes longer, even on a busy machine.
+/// Longer than anything here takes, even on a busy machine.
 pub const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The agent's binary. Cargo does not build it for a unit test of the same target, so it is built here once, with the
@@ -33,8 +33,8 @@ pub fn binary() -> &'static Path {
         cargo.args(["build", "--quiet", "--bin", "simpletuner-worker", "--manifest-path"]);
         cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).arg("--target-dir").arg(target);
         // Cargo's variables about this test's package would make build scripts run again, here and in the next test.
-        let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        for (name, _) in std::env::vars().filter(|(name, _)| own(name)) {
+        let is_package_variable = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in std::env::vars().filter(|(name, _)| is_package_variable(name)) {
             cargo.env_remove(name);
         }
         if !cfg!(feature = "ssr") {
@@ -43,8 +43,8 @@ pub fn binary() -> &'static Path {
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
-        let built = cargo.status().is_ok_and(|status| status.success());
-        assert!(built, "the agent cannot be built");
+        let is_built = cargo.status().is_ok_and(|status| status.success());
+        assert!(is_built, "the agent cannot be built");
         profile.join("simpletuner-worker")
     })
 }
@@ -137,8 +137,8 @@ impl TestHost {
     pub async fn supervise(&self, dir: &AttemptDir) -> io::Result<()> {
         let mut command = Command::new(binary());
         command.arg("supervise").arg(dir.path()).stdin(Stdio::null()).kill_on_drop(true);
-        let ended = tokio::time::timeout(TEST_TIMEOUT, command.status()).await.map_err(io::Error::other)??;
-        if ended.success() { Ok(()) } else { Err(io::Error::other(ended.to_string())) }
+        let status = tokio::time::timeout(TEST_TIMEOUT, command.status()).await.map_err(io::Error::other)??;
+        if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
     }
 
     /// Starts the agent.
@@ -150,7 +150,7 @@ impl TestHost {
         self.start_with(self.agent(), url)
     }
 
-    /// Starts it by another program, which gets its variables and flags.
+    /// Starts the agent through another program, which gets its variables and flags.
     pub fn start_with(&self, command: Command, url: &str) -> io::Result<AgentProcess> {
         let child =
             self.with_agent_env(command, url).args(&self.flags).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
@@ -161,8 +161,8 @@ impl TestHost {
     pub async fn command(&self, arguments: &[&str]) -> io::Result<(Option<i32>, String)> {
         let mut program = self.with_clean_env(self.agent());
         let output = tokio::time::timeout(TEST_TIMEOUT, program.args(arguments).output()).await??;
-        let printed = [output.stdout, output.stderr].concat();
-        Ok((output.status.code(), String::from_utf8_lossy(&printed).into_owned()))
+        let output_bytes = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8_lossy(&output_bytes).into_owned()))
     }
 
     /// The agent's program, started by the wrapper if there is one.
@@ -193,7 +193,7 @@ impl TestHost {
             .env("HOME", self.path())
             .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
             .env("SIMPLETUNER_LOG_FORMAT", "text")
-            // However full this machine's disk is.
+            // Tests run however full this machine's disk is.
             .env("SIMPLETUNER_KEEP_FREE", "0")
             // Most tests do not concern the sandbox, and some find the trainer's processes by the PIDs that it prints.
             .env("SIMPLETUNER_SANDBOX_MIN", std::env::var("SIMPLETUNER_TEST_SANDBOX").unwrap_or("none".to_owned()))
@@ -205,18 +205,18 @@ impl TestHost {
     }
 }
 
-/// No process of a test outlives it.
+/// Kills all processes of the test.
 impl Drop for TestHost {
     fn drop(&mut self) {
         for dir in crate::files::list_attempts(&self.path().join("state")).unwrap_or_default() {
             let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
-            for left in process::find_by_environment(&marker) {
-                left.signal(Signal::SIGKILL);
+            for process in process::find_by_environment(&marker) {
+                process.signal(Signal::SIGKILL);
             }
-            let running: Option<SupervisorRecord> = dir.read_json("supervisor.json").ok().flatten();
-            if let Some(group) = running.and_then(|running| running.cgroup).map(|path| Cgroup::from_path(&path)) {
-                let killed = group.kill();
-                while killed.is_ok() && !group.is_empty() {
+            let record: Option<SupervisorRecord> = dir.read_json("supervisor.json").ok().flatten();
+            if let Some(group) = record.and_then(|record| record.cgroup).map(|path| Cgroup::from_path(&path)) {
+                let result = group.kill();
+                while result.is_ok() && !group.is_empty() {
                     std::thread::yield_now();
                 }
                 group.remove();
@@ -227,11 +227,11 @@ impl Drop for TestHost {
 
 /// Whether a test can mount a disk; if not, prints why it is skipped.
 pub fn can_mount() -> bool {
-    let tried = std::process::Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "small", "/mnt"]).output();
-    match tried {
-        Ok(done) if done.status.success() => true,
-        Ok(done) => {
-            println!("skipped, because nothing can be mounted here: {}", String::from_utf8_lossy(&done.stderr));
+    let result = std::process::Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "small", "/mnt"]).output();
+    match result {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            println!("skipped, because nothing can be mounted here: {}", String::from_utf8_lossy(&output.stderr));
             false
         }
         Err(error) => {
@@ -268,7 +268,7 @@ impl AgentProcess {
         peak_memory(self.pid()?)
     }
 
-    /// As a power failure would.
+    /// Kills the agent without warning, as a power failure would.
     pub async fn kill(mut self) -> io::Result<()> {
         self.signal(Signal::SIGKILL)?;
         self.0.wait().await.map(drop)
@@ -279,7 +279,7 @@ impl AgentProcess {
         self.read_until_line(words).await
     }
 
-    /// The same for an agent that keeps running.
+    /// Like [`Self::wait_for_line`], for an agent that keeps running.
     pub async fn read_until_line(&mut self, words: &str) -> io::Result<String> {
         let stderr = self.0.stderr.take().ok_or_else(|| io::Error::other("its output is already read"))?;
         let mut lines = tokio::io::BufReader::new(stderr).lines();
@@ -324,16 +324,16 @@ pub async fn first_line(fake: &FakeOrchestrator) -> String {
 pub fn process_by_inner_pid(trainer: ProcId, number: i32) -> Option<ProcId> {
     let namespace = |pid: &str, kind: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
     // The trainer may have created the namespace without being in it.
-    let its = namespace(&trainer.pid.to_string(), "pid_for_children")?;
+    let trainer_namespace = namespace(&trainer.pid.to_string(), "pid_for_children")?;
     let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let is_it = |pid: &String| {
+    let is_match = |pid: &String| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let last = |name| status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().last();
+        let last_word = |name| status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().last();
         // A zombie is in no namespace; its parent is.
-        let pid_namespace = || namespace(pid, "pid").or_else(|| namespace(last("PPid:")?, "pid_for_children"));
-        last("NSpid:") == Some(&number.to_string()) && pid_namespace().as_ref() == Some(&its)
+        let pid_namespace = || namespace(pid, "pid").or_else(|| namespace(last_word("PPid:")?, "pid_for_children"));
+        last_word("NSpid:") == Some(&number.to_string()) && pid_namespace().as_ref() == Some(&trainer_namespace)
     };
-    let mut found = pids.filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit())).filter(is_it);
+    let mut found = pids.filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit())).filter(is_match);
     ProcId::from_pid(found.next()?.parse().ok()?)
 }
 

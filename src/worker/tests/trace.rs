@@ -23,8 +23,8 @@ async fn trace_reaches_trainer_reports_and_log() -> io::Result<()> {
     }
     assert!(shared.traces.iter().all(|trace| trace.ends_with(TRACE)), "{:?}", shared.traces);
     let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")).collect();
-    let of_job: Vec<_> = lines.iter().filter(|line| line["job_id"] == "j_1").collect();
-    assert!(!of_job.is_empty(), "{output}");
-    assert!(of_job.iter().all(|line| line["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"), "{output}");
+    let job_lines: Vec<_> = lines.iter().filter(|line| line["job_id"] == "j_1").collect();
+    assert!(!job_lines.is_empty(), "{output}");
+    assert!(job_lines.iter().all(|line| line["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"), "{output}");
     Ok(())
 }

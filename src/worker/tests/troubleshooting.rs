@@ -26,12 +26,12 @@ fn grep(log: &str, phrase: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
-    let (rejecting, unknown) = (FakeOrchestrator::start().await?, orchestrator("localhost").await?);
+    let (rejecting, untrusted) = (FakeOrchestrator::start().await?, orchestrator("localhost").await?);
     rejecting.state().reject_token = true;
     for (url, phrase) in [
         ("http://127.0.0.1:1", "Connection refused"),
         (rejecting.url.as_str(), "Invalid token"),
-        (unknown.fake.url.as_str(), "SSL certificate verify failed"),
+        (untrusted.fake.url.as_str(), "SSL certificate verify failed"),
     ] {
         let (_, output) = with_default_log(ephemeral()?).start_at(url)?.wait_for_exit().await?;
         assert!(!grep(&output, phrase).is_empty(), "{phrase}: {output}");
@@ -52,8 +52,8 @@ async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
     fake.wait_for_status("running").await;
     fake.state().busy = true;
     fake.state().close_streams();
-    let noticed = agent.wait_for_line("Heartbeat timeout (4s)").await?;
-    assert_eq!(grep(&noticed, "Heartbeat timeout (4s)").len(), 1, "{noticed}");
+    let timeout_line = agent.wait_for_line("Heartbeat timeout (4s)").await?;
+    assert_eq!(grep(&timeout_line, "Heartbeat timeout (4s)").len(), 1, "{timeout_line}");
     Ok(())
 }
 
@@ -73,19 +73,19 @@ async fn invalid_token() -> io::Result<()> {
     assert_eq!(output.matches("Invalid token").count(), 1, "{output}");
     // White space around a token is harmless, white space inside is an error.
     fake.state().reject_token = false;
-    let mut padded = TestHost::with_script("")?.flags(&["--max-idle", "1"]);
-    padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test_token\n".to_owned()));
-    assert_eq!(padded.start(&fake)?.wait_for_exit().await?.0, Some(0));
-    padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_ test".to_owned()));
-    let (code, output) = padded.start(&fake)?.wait_for_exit().await?;
+    let mut host = TestHost::with_script("")?.flags(&["--max-idle", "1"]);
+    host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test_token\n".to_owned()));
+    assert_eq!(host.start(&fake)?.wait_for_exit().await?.0, Some(0));
+    host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_ test".to_owned()));
+    let (code, output) = host.start(&fake)?.wait_for_exit().await?;
     assert!(code == Some(78) && output.contains("white space"), "{output}");
     Ok(())
 }
 
 #[tokio::test]
 async fn ssl_certificate_verify_failed() -> io::Result<()> {
-    let known = orchestrator("localhost").await?;
-    let (_, output) = ephemeral()?.start(&known.fake)?.wait_for_exit().await?;
+    let server = orchestrator("localhost").await?;
+    let (_, output) = ephemeral()?.start(&server.fake)?.wait_for_exit().await?;
     assert!(output.contains("SSL certificate verify failed") && output.contains("--ssl-no-verify"), "{output}");
     Ok(())
 }
@@ -97,12 +97,12 @@ async fn heartbeat_timeout() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.wait_for_status("running").await;
-    // It no longer responds, as if the network were cut.
+    // The orchestrator no longer responds, as after a network failure.
     fake.state().busy = true;
     fake.state().close_streams();
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let noticed = agent.wait_for_line("Heartbeat timeout (4s)").await?;
-    assert!(noticed.contains("SIMPLETUNER_HEARTBEAT_TIMEOUT"), "{noticed}");
+    let timeout_line = agent.wait_for_line("Heartbeat timeout (4s)").await?;
+    assert!(timeout_line.contains("SIMPLETUNER_HEARTBEAT_TIMEOUT"), "{timeout_line}");
     assert!(trainer.is_alive(), "the running job continues");
     Ok(())
 }
@@ -115,7 +115,7 @@ async fn process_crash() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let (_, output) = agent.wait_for_exit().await?;
     assert!(output.contains("Process crash") && output.contains("ValueError: no images"), "{output}");
-    assert!(output.contains("trainer.log"), "where to look: {output}");
+    assert!(output.contains("trainer.log"), "the log's path must be shown: {output}");
     let report = fake.wait_for_status("failed").await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("ValueError: no images")), "{report}");
     wait_until("the complete traceback", || {

@@ -1,4 +1,4 @@
-//! An orchestrator, or a server in its place, and a trainer, that send endless data: memory stays bounded.
+//! Memory stays bounded when an orchestrator, another server or a trainer sends endless data.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -9,33 +9,33 @@ use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, peak_memory, wait_until};
 
 /// An agent and a supervisor in a debug build use a few dozen MiB, plus one response of maximum size.
-const MOST: u64 = 200 << 20;
+const MAX_MEMORY_BYTES: u64 = 200 << 20;
 
 /// The agent's log after an endless response to paths with this suffix.
-async fn agent_log(end: &'static str, status: u16, words: &str) -> io::Result<String> {
-    agent_log_with(&[], end, status, words).await
+async fn agent_log(path_suffix: &'static str, status: u16, words: &str) -> io::Result<String> {
+    agent_log_with(&[], path_suffix, status, words).await
 }
 
-async fn agent_log_with(flags: &[&str], end: &'static str, status: u16, words: &str) -> io::Result<String> {
+async fn agent_log_with(flags: &[&str], path_suffix: &'static str, status: u16, words: &str) -> io::Result<String> {
     let fake = FakeOrchestrator::start().await?;
-    fake.state().flood = Some((end, status));
+    fake.state().flood = Some((path_suffix, status));
     let host = TestHost::with_script("true")?.flags(&["--persistent"]).flags(flags);
     let mut agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let line = agent.read_until_line(words).await?;
-    let (most, sent) = (agent.peak_memory()?, fake.state().flooded.load(Ordering::Relaxed));
-    assert!(most < MOST, "{end}: {most} bytes of memory, {sent} sent");
+    let (peak, sent) = (agent.peak_memory()?, fake.state().flooded.load(Ordering::Relaxed));
+    assert!(peak < MAX_MEMORY_BYTES, "{path_suffix}: {peak} bytes of memory, {sent} sent");
     agent.kill().await?;
     Ok(line)
 }
 
 #[tokio::test]
 async fn endless_response_is_aborted_and_logged() -> io::Result<()> {
-    for (end, size) in [("/register", 8), ("/heartbeat", 8), ("/bundle", 64), ("/secrets", 8)] {
-        let line = agent_log(end, 200, "a response of more than").await?;
+    for (path_suffix, size) in [("/register", 8), ("/heartbeat", 8), ("/bundle", 64), ("/secrets", 8)] {
+        let line = agent_log(path_suffix, 200, "a response of more than").await?;
         let expected =
             format!("a response of more than {size} MiB, which no orchestrator sends; check --orchestrator-url");
-        assert!(line.contains(&expected), "{end}: {line}");
+        assert!(line.contains(&expected), "{path_suffix}: {line}");
     }
     Ok(())
 }
@@ -54,17 +54,17 @@ async fn endless_event_is_aborted_and_logged() -> io::Result<()> {
 
 #[tokio::test]
 async fn input_limits_are_configurable() -> io::Result<()> {
-    for (flag, end, words) in [
+    for (flag, path_suffix, words) in [
         ("--max-answer", "/register", "a response of more than 96 KiB"),
         ("--max-bundle", "/bundle", "a response of more than 96 KiB"),
         ("--max-event", "/stream", "an event of more than 96 KiB"),
     ] {
-        agent_log_with(&[flag, "96KiB"], end, 200, words).await?;
+        agent_log_with(&[flag, "96KiB"], path_suffix, 200, words).await?;
     }
     Ok(())
 }
 
-const TELLS: &str = r#"
+const WEBHOOK_TRAINER: &str = r#"
 import json, os, urllib.error, urllib.request
 hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
 for body in ['{"type": "x"}', json.dumps({"type": "x" * 2000}), json.dumps([0] * 60)]:
@@ -76,7 +76,7 @@ for body in ['{"type": "x"}', json.dumps({"type": "x" * 2000}), json.dumps([0] *
 #[tokio::test]
 async fn webhook_limits_are_configurable() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let host = TestHost::with_python(TELLS)?.flags(&["--webhook-body", "1KiB", "--webhook-values", "50"]);
+    let host = TestHost::with_python(WEBHOOK_TRAINER)?.flags(&["--webhook-body", "1KiB", "--webhook-values", "50"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     agent.wait_for_exit().await?;
@@ -131,10 +131,11 @@ async fn webhook_flood_uses_bounded_memory() -> io::Result<()> {
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let pid = host.supervisor("j_1", 1).await.supervisor.pid;
     fake.wait_until("the end of the flood", |shared| shared.log.starts_with(b"flooded").then_some(())).await;
-    let most = peak_memory(u32::try_from(pid).unwrap_or_default())?;
-    assert!(most < MOST, "{most} bytes of memory");
+    let peak = peak_memory(u32::try_from(pid).unwrap_or_default())?;
+    assert!(peak < MAX_MEMORY_BYTES, "{peak} bytes of memory");
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
-    wait_until("its end", || peak_memory(u32::try_from(pid).unwrap_or_default()).is_err().then_some(())).await;
+    wait_until("the supervisor's exit", || peak_memory(u32::try_from(pid).unwrap_or_default()).is_err().then_some(()))
+        .await;
     agent.kill().await
 }

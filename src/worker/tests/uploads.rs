@@ -9,14 +9,14 @@ use super::test_host::{TestHost, wait_until};
 
 const MIB: usize = 1024 * 1024;
 /// Creates a file of 40 MiB without repetition.
-const LARGE: &str =
+const WRITE_LARGE_FILE: &str =
     "\nimport os\nopen('../output/w.safetensors', 'wb').write(b''.join(b'%015d\\n' % n for n in range(40 * 65536)))\n";
 
 fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-fn large() -> Vec<u8> {
+fn large_file() -> Vec<u8> {
     (0..40 * 65_536).flat_map(|number| format!("{number:015}\n").into_bytes()).collect()
 }
 
@@ -28,14 +28,14 @@ fn offsets(shared: &FakeState) -> Vec<usize> {
 async fn interrupted_upload_resumes() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().files.truncated_chunks = 1;
-    let host = TestHost::with_python(LARGE)?;
+    let host = TestHost::with_python(WRITE_LARGE_FILE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
     let shared = fake.state();
     assert_eq!(offsets(&shared), [0, 0, 16, 32]);
-    assert!(shared.artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
+    assert!(shared.artifacts["w.safetensors"].bytes == large_file(), "other bytes arrived");
     assert_eq!(shared.artifacts["w.safetensors"].kind, "final");
     assert!(!shared.statuses.iter().any(|report| report.get("error").is_some()), "{:?}", shared.statuses);
     Ok(())
@@ -45,7 +45,7 @@ async fn interrupted_upload_resumes() -> io::Result<()> {
 async fn restarted_agent_resumes_an_upload() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().files.max_chunks = Some(1);
-    let host = TestHost::with_python(LARGE)?;
+    let host = TestHost::with_python(WRITE_LARGE_FILE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_until("the first chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
@@ -55,7 +55,7 @@ async fn restarted_agent_resumes_an_upload() -> io::Result<()> {
     fake.wait_for_status("completed").await;
     agent.wait_for_exit().await?;
     assert_eq!(offsets(&fake.state()), [0, 16, 32]);
-    assert!(fake.state().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
+    assert!(fake.state().artifacts["w.safetensors"].bytes == large_file(), "other bytes arrived");
     Ok(())
 }
 
@@ -63,13 +63,13 @@ async fn restarted_agent_resumes_an_upload() -> io::Result<()> {
 async fn lost_upload_restarts_from_the_beginning() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().files.forget_at = Some(32 * MIB);
-    let host = TestHost::with_python(LARGE)?;
+    let host = TestHost::with_python(WRITE_LARGE_FILE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
     assert_eq!(offsets(&fake.state()), [0, 16, 32, 0, 16, 32]);
-    assert!(fake.state().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
+    assert!(fake.state().artifacts["w.safetensors"].bytes == large_file(), "other bytes arrived");
     Ok(())
 }
 
@@ -77,18 +77,18 @@ async fn lost_upload_restarts_from_the_beginning() -> io::Result<()> {
 async fn growing_file_arrives_in_its_final_state() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().files.max_chunks = Some(1);
-    let host = TestHost::with_python(LARGE)?;
+    let host = TestHost::with_python(WRITE_LARGE_FILE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_until("the first chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
     let path = host.attempt("j_1", 1).output_dir().join("w.safetensors");
-    let mut grown = large();
-    grown.extend_from_slice(b"more");
-    std::fs::write(&path, &grown)?;
+    let mut final_content = large_file();
+    final_content.extend_from_slice(b"more");
+    std::fs::write(&path, &final_content)?;
     fake.state().files.max_chunks = None;
     let (code, output) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{output}");
-    assert!(fake.state().artifacts["w.safetensors"].bytes == grown, "other bytes arrived");
+    assert!(fake.state().artifacts["w.safetensors"].bytes == final_content, "other bytes arrived");
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }

@@ -21,9 +21,9 @@ const V1: [(&str, &str); 6] = [
     ("given.json", include_str!("v1/given.json")),
     ("trainer.log", include_str!("v1/trainer.log")),
 ];
-/// And at its end.
+/// The exit record of version 1.
 const V1_EXIT: &str = include_str!("v1/exit.json");
-const WHOLE: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\n";
+const FULL_LOG: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\n";
 
 /// Replaces a supervisor of version 1 with its trainer: waits for `go`, continues the log, records the exit.
 fn supervisor(dir: &AttemptDir) -> io::Result<Child> {
@@ -48,7 +48,7 @@ fn write_old_layout(dir: &AttemptDir, process: ProcId) -> io::Result<()> {
 #[tokio::test]
 async fn older_versions_attempt_is_adopted() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    // What the older agent has uploaded of the log.
+    // The part of the log that the older agent has uploaded.
     fake.state().log = b"before 1\n".to_vec();
     let host = TestHost::with_script("")?.flags(&["--persistent"]);
     let dir = host.attempt("j_1", 1);
@@ -65,7 +65,7 @@ async fn older_versions_attempt_is_adopted() -> io::Result<()> {
     supervisor.wait()?;
     let report = fake.wait_for_status("completed").await;
     assert_eq!((&report["attempt"], &report["exit_code"]), (&json!(1), &json!(0)));
-    assert_eq!(String::from_utf8_lossy(&fake.state().log), WHOLE);
+    assert_eq!(String::from_utf8_lossy(&fake.state().log), FULL_LOG);
     assert_eq!((fake.reported_statuses(), fake.state().gaps), (vec!["completed".to_owned()], 0));
     agent.kill().await
 }
@@ -106,10 +106,11 @@ async fn older_versions_uploads_are_not_repeated() -> io::Result<()> {
     for name in ["sent.txt", "unsent.txt"] {
         std::fs::write(dir.output_dir().join(name), name)?;
     }
-    let known = artifacts::list(&dir.output_dir())?.into_iter().map(|artifact| artifact.file);
-    let known =
-        known.filter(|file| file.path == "sent.txt").map(|file| UploadedFile { sha256: "ab".repeat(32), ..file });
-    let uploaded = serde_json::to_string(&known.collect::<Vec<_>>())?;
+    let uploaded_files = artifacts::list(&dir.output_dir())?.into_iter().map(|artifact| artifact.file);
+    let uploaded_files = uploaded_files
+        .filter(|file| file.path == "sent.txt")
+        .map(|file| UploadedFile { sha256: "ab".repeat(32), ..file });
+    let uploaded = serde_json::to_string(&uploaded_files.collect::<Vec<_>>())?;
     let text = include_str!("v1/state.json").replace("\"uploaded\": []", &format!("\"uploaded\": {uploaded}"));
     std::fs::write(dir.join("state.json"), text)?;
 
@@ -119,7 +120,7 @@ async fn older_versions_uploads_are_not_repeated() -> io::Result<()> {
     supervisor.wait()?;
     assert_eq!(fake.state().artifacts.keys().collect::<Vec<_>>(), ["unsent.txt"]);
     agent.kill().await?;
-    // It is stored elsewhere now.
+    // Uploads are recorded in another file now.
     let state = dir.read_json::<AttemptState>("state.json")?.unwrap_or_default();
     assert_eq!(state.uploaded, []);
     let sent = UploadedFiles::load(&dir);
@@ -129,15 +130,15 @@ async fn older_versions_uploads_are_not_repeated() -> io::Result<()> {
 
 /// The files of a directory, with their content.
 fn content(dir: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
-            found.push((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?));
+            files.push((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?));
         }
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
 #[tokio::test]
@@ -145,16 +146,16 @@ async fn newer_versions_attempt_is_left_alone() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = TestHost::with_script("")?.flags(&["--persistent"]);
     let dir = host.attempt("j_1", 1);
-    let own = ProcId::from_pid(i32::try_from(std::process::id()).map_err(io::Error::other)?);
-    write_old_layout(&dir, own.ok_or(io::ErrorKind::NotFound)?)?;
+    let own_process = ProcId::from_pid(i32::try_from(std::process::id()).map_err(io::Error::other)?);
+    write_old_layout(&dir, own_process.ok_or(io::ErrorKind::NotFound)?)?;
     let newer = include_str!("v1/spec.json").replace("\"version\": 1", "\"version\": 2, \"unheard_of\": true");
     std::fs::write(dir.join("spec.json"), newer)?;
     let before = content(dir.path())?;
     let agent = host.start(&fake)?;
-    let beats = |shared: &mut super::fake_orchestrator::FakeState| {
+    let registration_after_heartbeats = |shared: &mut super::fake_orchestrator::FakeState| {
         (shared.heartbeats.len() > 1).then(|| shared.registrations[0].clone())
     };
-    let register = fake.wait_until("heartbeats", beats).await;
+    let register = fake.wait_until("heartbeats", registration_after_heartbeats).await;
     assert_eq!(register["attempts"], json!([]));
     assert!(fake.reported_statuses().is_empty() && fake.state().log.is_empty());
     assert_eq!(content(dir.path())?, before);

@@ -58,11 +58,11 @@ fn disk_facts_are_evaluated() {
 fn gpu_and_driver_facts_are_evaluated() {
     let gpu = Gpu { name: "A100".to_owned(), vram_gb: Some(80.0), ..Gpu::default() };
     let (driver, accelerator) = (Some("550.1".to_owned()), "cuda".to_owned());
-    let some = Hardware { gpus: vec![gpu], driver, accelerator, ..Hardware::default() };
-    let none = Hardware { accelerator: "cpu".to_owned(), ..Hardware::default() };
-    assert_lines(&[check_gpus(&some, Some("550.1"))], &[Well], "cuda, A100 (80 GB), driver 550.1");
-    assert_lines(&[check_gpus(&none, None)], &[Warn], "--gpu-count");
-    assert_lines(&[check_gpus(&none, Some("550.1"))], &[Fail], "--gpus all");
+    let with_gpu = Hardware { gpus: vec![gpu], driver, accelerator, ..Hardware::default() };
+    let without_gpu = Hardware { accelerator: "cpu".to_owned(), ..Hardware::default() };
+    assert_lines(&[check_gpus(&with_gpu, Some("550.1"))], &[Well], "cuda, A100 (80 GB), driver 550.1");
+    assert_lines(&[check_gpus(&without_gpu, None)], &[Warn], "--gpu-count");
+    assert_lines(&[check_gpus(&without_gpu, Some("550.1"))], &[Fail], "--gpus all");
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn inherited_limits_are_evaluated() {
     assert_lines(&[check_cgroup(&CgroupFacts::Delegated("/g".into()))], &[Well], "/g is delegated");
     assert_lines(&[check_cgroup(&CgroupFacts::NotDelegated("/g".into()))], &[Warn], "Delegate=yes");
     assert_lines(&[check_cgroup(&CgroupFacts::Absent)], &[Warn], "cgroup v2 is not available");
-    let held = JobLimits { memory_bytes: Some(3 * GIB), processes: Some(9), why_not: None };
-    assert_lines(&[check_job_limits(&held)], &[Well], "limits per job: memory 3.0 GiB, processes 9");
-    let not = JobLimits { why_not: Some("no cgroup v2".to_owned()), ..JobLimits::default() };
-    assert_lines(&[check_job_limits(&not)], &[Warn], "memory unlimited, processes unlimited: no cgroup v2");
+    let limits = JobLimits { memory_bytes: Some(3 * GIB), processes: Some(9), why_not: None };
+    assert_lines(&[check_job_limits(&limits)], &[Well], "limits per job: memory 3.0 GiB, processes 9");
+    let unlimited = JobLimits { why_not: Some("no cgroup v2".to_owned()), ..JobLimits::default() };
+    assert_lines(&[check_job_limits(&unlimited)], &[Warn], "memory unlimited, processes unlimited: no cgroup v2");
     let diagnostics = |open_files, shared_memory| check_limits(InheritedLimits { open_files, shared_memory });
     assert_lines(&diagnostics(Some(1_023), Some(64 << 20)), &[Warn, Warn], "--shm-size");
     assert_lines(&diagnostics(Some(1_024), Some(GIB)), &[Well, Well], "/dev/shm has 1.0 GiB");

@@ -33,7 +33,7 @@ fn successful_probe() -> ConnectionProbe {
     }
 }
 
-/// The one line of the check `what`.
+/// The line of this check, which must be the only one.
 fn line(check: &str, url: &str, trust: &ServerTrust, probe: &ConnectionProbe) -> Diagnostic {
     let lines = check_connection(&parse_url(url), trust, probe);
     let mut found = lines.iter().filter(|line| line.what == check);
@@ -83,14 +83,14 @@ fn failed_step_ends_the_report() {
         &["Connection refused", "--host 0.0.0.0"],
     );
     assert_eq!(check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &closed).len(), 2);
-    let by_proxy = ConnectionProbe { proxy: Some("proxy:3128".to_owned()), ..closed };
+    let with_proxy = ConnectionProbe { proxy: Some("proxy:3128".to_owned()), ..closed };
     assert_says(
-        &line("dns", "http://h.example/", &ServerTrust::SystemRoots, &by_proxy),
+        &line("dns", "http://h.example/", &ServerTrust::SystemRoots, &with_proxy),
         DiagnosticLevel::Ok,
         &["the proxy proxy:3128"],
     );
     assert_says(
-        &line("tcp", "http://h.example/", &ServerTrust::SystemRoots, &by_proxy),
+        &line("tcp", "http://h.example/", &ServerTrust::SystemRoots, &with_proxy),
         DiagnosticLevel::Fail,
         &["NO_PROXY"],
     );
@@ -100,7 +100,7 @@ fn failed_step_ends_the_report() {
 fn certificates_are_described() {
     let https = "https://h.example/";
     let tls = |trust: &ServerTrust, probe: &ConnectionProbe| line("tls", https, trust, probe);
-    let soon = ConnectionProbe { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..successful_probe() };
+    let expiring = ConnectionProbe { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..successful_probe() };
     let rejected = ConnectionProbe {
         health: Some(Err(ProbeError::Untrusted("SSL certificate verify failed: it has expired".to_owned()))),
         queue: None,
@@ -112,8 +112,8 @@ fn certificates_are_described() {
         DiagnosticLevel::Ok,
         &["for h.example, issued by an authority, valid until 2024-04-14"],
     );
-    assert_says(&tls(&ServerTrust::SystemRoots, &soon), DiagnosticLevel::Warn, &["until 2024-01-18", "renew"]);
-    assert_says(&tls(&pinned, &soon), DiagnosticLevel::Ok, &["its key matches the fingerprint"]);
+    assert_says(&tls(&ServerTrust::SystemRoots, &expiring), DiagnosticLevel::Warn, &["until 2024-01-18", "renew"]);
+    assert_says(&tls(&pinned, &expiring), DiagnosticLevel::Ok, &["its key matches the fingerprint"]);
     assert_says(
         &tls(&ServerTrust::AcceptAny, &successful_probe()),
         DiagnosticLevel::Warn,
@@ -143,14 +143,14 @@ fn certificates_are_described() {
 
 #[test]
 fn tls_is_not_reported_before_a_handshake() {
-    let plain = ConnectionProbe {
+    let without_handshake = ConnectionProbe {
         health: Some(Err(ProbeError::Network("it speaks no TLS there".to_owned()))),
         queue: None,
         certificate: None,
         ..successful_probe()
     };
     for trust in [ServerTrust::SystemRoots, ServerTrust::AcceptAny, ServerTrust::PinnedKey(Fingerprint([7; 32]))] {
-        let lines = check_connection(&parse_url("https://h.example/"), &trust, &plain);
+        let lines = check_connection(&parse_url("https://h.example/"), &trust, &without_handshake);
         let verdicts: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
         assert_eq!(
             verdicts,
@@ -158,7 +158,7 @@ fn tls_is_not_reported_before_a_handshake() {
         );
     }
     assert_says(
-        &line("tls", "http://h.example/", &ServerTrust::SystemRoots, &plain),
+        &line("tls", "http://h.example/", &ServerTrust::SystemRoots, &without_handshake),
         DiagnosticLevel::Warn,
         &["unencrypted"],
     );
@@ -174,7 +174,7 @@ fn other_servers_are_recognized() {
             &ConnectionProbe { health: Some(health), queue, ..successful_probe() },
         )
     };
-    let elsewhere = ProbeResponse { location: Some("https://h/login".to_owned()), ..response(302, Value::Null) };
+    let redirect = ProbeResponse { location: Some("https://h/login".to_owned()), ..response(302, Value::Null) };
     let page = || response(200, Value::Null);
     assert_says(
         &orchestrator(Ok(page()), Some(Ok(page()))),
@@ -182,7 +182,7 @@ fn other_servers_are_recognized() {
         &["is not an orchestrator", "--orchestrator-url"],
     );
     assert_says(&orchestrator(Ok(response(404, Value::Null)), None), DiagnosticLevel::Fail, &["status 404"]);
-    assert_says(&orchestrator(Ok(elsewhere), None), DiagnosticLevel::Fail, &["redirects to https://h/login"]);
+    assert_says(&orchestrator(Ok(redirect), None), DiagnosticLevel::Fail, &["redirects to https://h/login"]);
     assert_says(
         &orchestrator(Err(ProbeError::Network("it speaks no TLS".to_owned())), None),
         DiagnosticLevel::Fail,

@@ -20,8 +20,8 @@ struct NvmlResults {
 }
 
 impl NvmlResults {
-    fn record<T>(&mut self, answer: Result<T, NvmlError>) -> Option<T> {
-        match answer {
+    fn record<T>(&mut self, result: Result<T, NvmlError>) -> Option<T> {
+        match result {
             Ok(value) => {
                 self.has_success = true;
                 Some(value)
@@ -68,15 +68,15 @@ pub(super) fn read_gpu(nvml: &Nvml, gpu: &NvmlDevice) -> Result<GpuSnapshot, Nvm
     if gpu.part_of.is_none() {
         read_device(&device, &mut results, &mut reading);
     }
-    let users = results.record(device.running_compute_processes()).map(|processes| {
-        let users = processes.iter().map(|process| GpuProcess::from_pid(process.pid));
-        users.filter(|user| !is_service(user)).collect()
+    let processes = results.record(device.running_compute_processes()).map(|processes| {
+        let processes = processes.iter().map(|process| GpuProcess::from_pid(process.pid));
+        processes.filter(|user| !is_service(user)).collect()
     });
     match results.fatal_error {
         Some(error) if !results.has_success || matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired) => {
             Err(error)
         }
-        _ => Ok(GpuSnapshot { reading, processes: users, faults: Vec::new() }),
+        _ => Ok(GpuSnapshot { reading, processes, faults: Vec::new() }),
     }
 }
 

@@ -27,15 +27,15 @@ impl XidListener {
     /// Waits for errors of these devices from now on.
     pub(super) fn start(nvml: &Arc<Nvml>, devices: BTreeSet<String>) -> Self {
         let (sender, receiver) = mpsc::channel();
-        let end = Arc::new(AtomicBool::new(false));
-        let (nvml, until) = (Arc::clone(nvml), Arc::clone(&end));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (nvml, thread_stop) = (Arc::clone(nvml), Arc::clone(&stop));
         let work = move || {
-            if let Err(error) = wait_for_events(&nvml, &devices, &until, &sender) {
+            if let Err(error) = wait_for_events(&nvml, &devices, &thread_stop, &sender) {
                 tracing::info!("the driver does not report GPU errors here: {error}");
             }
         };
         let thread = std::thread::Builder::new().name("xids".to_owned()).stack_size(STACK_BYTES).spawn(work).ok();
-        Self { stop: end, events: receiver, thread }
+        Self { stop, events: receiver, thread }
     }
 
     /// The errors since the last call: device and number.
@@ -57,29 +57,29 @@ impl Drop for XidListener {
 fn wait_for_events(
     nvml: &Nvml,
     devices: &BTreeSet<String>,
-    end: &AtomicBool,
+    stop: &AtomicBool,
     sender: &mpsc::Sender<(String, u64)>,
 ) -> Result<(), NvmlError> {
     let mut set = nvml.create_event_set()?;
-    let mut watched = 0;
+    let mut registered = 0;
     for uuid in devices {
         let Ok(device) = nvml.device_by_uuid(uuid.as_str()) else { continue };
         if device.supported_event_types().is_ok_and(|types| types.contains(EventTypes::CRITICAL_XID_ERROR)) {
             set = device.register_events(EventTypes::CRITICAL_XID_ERROR, set).map_err(|error| error.error)?;
-            watched += 1;
+            registered += 1;
         }
     }
-    if watched == 0 {
+    if registered == 0 {
         return Err(NvmlError::NotSupported);
     }
-    while !end.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) {
         let event = match set.wait(WAIT_MS) {
             Ok(event) => event,
             Err(NvmlError::Timeout) => continue,
             Err(error) => return Err(error),
         };
         if let (Some(XidError::Value(xid)), Ok(uuid)) = (event.event_data, event.device.uuid()) {
-            // The receiver is gone, so the thread is about to end.
+            // If the receiver was dropped, the thread is about to end.
             let _ = sender.send((uuid, xid));
         }
     }

@@ -30,17 +30,17 @@ fn masked(values: &[&str], text: &str) -> String {
     mask(values).mask_text(text)
 }
 
-/// A text as it is sent in chunks of up to `most` bytes, while it grows by these steps.
-fn masked_in_steps(mask: &Mask, text: &[u8], most: usize, steps: &[usize]) -> Vec<u8> {
+/// A text as it is sent in chunks of up to `max_chunk` bytes, while it grows by these steps.
+fn masked_in_steps(mask: &Mask, text: &[u8], max_chunk: usize, steps: &[usize]) -> Vec<u8> {
     let (mut sent, mut written) = (Vec::new(), 0);
     let mut steps = steps.iter().cycle();
     while sent.len() < text.len() {
         written = (written + steps.next().unwrap_or(&1)).min(text.len());
         let start = sent.len().saturating_sub(mask.context_bytes());
-        let end = written.min(sent.len() + most + mask.context_bytes());
-        let open = end == written && written < text.len();
-        let tail = if open { TailState::Growing } else { TailState::Complete };
-        sent.extend(mask.mask_window(text[start..end].to_vec(), sent.len() - start, most, tail));
+        let end = written.min(sent.len() + max_chunk + mask.context_bytes());
+        let is_growing = end == written && written < text.len();
+        let tail = if is_growing { TailState::Growing } else { TailState::Complete };
+        sent.extend(mask.mask_window(text[start..end].to_vec(), sent.len() - start, max_chunk, tail));
     }
     sent
 }
@@ -169,14 +169,14 @@ proptest! {
             0..60,
         ),
         fill in prop_oneof![7 => Just(0_usize), 1 => Just(3_000)], // the long ones are slow
-        (most, steps) in (1..200_usize, prop::collection::vec(1..200_usize, 1..40)),
+        (max_chunk, steps) in (1..200_usize, prop::collection::vec(1..200_usize, 1..40)),
     ) {
         let fill = ".".repeat(fill);
         let text = [words.concat(), fill.clone(), words.concat(), fill, words.concat()].concat().into_bytes();
         let mask = mask(&["hf_abcdefgh"]);
         let mut expected = text.clone();
         mask.mask_bytes(&mut expected);
-        prop_assert_eq!(masked_in_steps(&mask, &text, most, &steps), expected);
+        prop_assert_eq!(masked_in_steps(&mask, &text, max_chunk, &steps), expected);
     }
 
     /// Every character of a secret is masked, whatever its encoding and whatever interrupts it.
@@ -188,7 +188,7 @@ proptest! {
         cuts in prop::collection::vec(prop::sample::select(CUTS.to_vec()), 1..40),
         steps in prop::collection::vec(1..200_usize, 1..10),
     ) {
-        let (spelling, own) = encode_secret(&value, encoding, &before, &after);
+        let (spelling, secret_range) = encode_secret(&value, encoding, &before, &after);
         let mut text = String::from("x = ");
         let mut cuts = cuts.into_iter().cycle();
         for c in spelling.chars() {
@@ -198,9 +198,9 @@ proptest! {
         text.push_str(" end\n");
         let mask = mask(&[&value]);
         let sent = masked_in_steps(&mask, text.as_bytes(), 64, &steps);
-        let shown = VisibleText::from_raw(&sent).text;
-        let own = String::from_utf8_lossy(&shown[4..][own]).into_owned();
-        prop_assert_eq!(&own, &"*".repeat(own.len()), "{:?}", text);
+        let visible = VisibleText::from_raw(&sent).text;
+        let masked = String::from_utf8_lossy(&visible[4..][secret_range]).into_owned();
+        prop_assert_eq!(&masked, &"*".repeat(masked.len()), "{:?}", text);
         prop_assert_eq!(sent.len(), text.len());
     }
 }

@@ -31,13 +31,13 @@ pub struct FakeFileStore {
     pub reject_downloads: bool,
     /// Every request for one of its files: path and offset.
     pub fetched: Vec<(String, usize)>,
-    /// Keep half of this many chunks, and answer 503.
+    /// Keep half of this many chunks, and respond with 503.
     pub truncated_chunks: u32,
     /// Forget a file once this many bytes of it have arrived.
     pub forget_at: Option<usize>,
     /// Send only half of this many files of a checkpoint.
     pub truncated_downloads: u32,
-    /// Answer 503 to all chunks after this many.
+    /// Respond with 503 to all chunks after this many.
     pub max_chunks: Option<usize>,
     /// Forget this file before its checkpoint is reported as complete.
     pub lost_file: Option<String>,
@@ -56,7 +56,7 @@ impl UploadRequest<'_> {
     }
 }
 
-pub fn answer(shared: &mut FakeState, rest: &str, parts: &Parts, body: &Bytes) -> Response<Body> {
+pub fn respond(shared: &mut FakeState, rest: &str, parts: &Parts, body: &Bytes) -> Response<Body> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let query = parts.uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')).collect();
     let request = |path| UploadRequest { path, query, sha256: header("x-content-sha256") };
@@ -93,7 +93,7 @@ fn key(path: &str, sha256: &str) -> String {
 fn put(shared: &mut FakeState, request: &UploadRequest, body: &Bytes) -> Response<Body> {
     let Some(offset) = request.number("offset") else { return store(shared, request, body.to_vec()) };
     let Some(size) = request.number("size") else { return problem_response(422, "invalid", json!({})) };
-    if shared.files.max_chunks.is_some_and(|most| shared.files.chunks.len() >= most) {
+    if shared.files.max_chunks.is_some_and(|max_chunks| shared.files.chunks.len() >= max_chunks) {
         return problem_response(503, "busy", json!({}));
     }
     shared.files.chunks.push((request.path.to_owned(), offset, body.len()));
@@ -108,10 +108,10 @@ fn put(shared: &mut FakeState, request: &UploadRequest, body: &Bytes) -> Respons
         shared.files.partial.insert(key, stored);
         return problem_response(409, "upload_gap", json!({"received": received}));
     }
-    let cut = shared.files.truncated_chunks > 0;
-    let kept = if cut { &body[..body.len() / 2] } else { &body[..] };
-    stored.extend_from_slice(kept.get(stored.len() - offset..).unwrap_or_default());
-    if cut {
+    let is_truncated = shared.files.truncated_chunks > 0;
+    let received_part = if is_truncated { &body[..body.len() / 2] } else { &body[..] };
+    stored.extend_from_slice(received_part.get(stored.len() - offset..).unwrap_or_default());
+    if is_truncated {
         shared.files.truncated_chunks -= 1;
         shared.files.partial.insert(key, stored);
         return problem_response(503, "cut_short", json!({}));
@@ -125,14 +125,14 @@ fn put(shared: &mut FakeState, request: &UploadRequest, body: &Bytes) -> Respons
 }
 
 fn store(shared: &mut FakeState, request: &UploadRequest, bytes: Vec<u8>) -> Response<Body> {
-    let found = encode_hex(&Sha256::digest(&bytes));
+    let sha256 = encode_hex(&Sha256::digest(&bytes));
     let size = bytes.len();
-    if found != request.sha256 {
+    if sha256 != request.sha256 {
         return problem_response(400, "upload_rejected", json!({}));
     }
     let kind = request.query.get("kind").copied().unwrap_or_default().to_owned();
     shared.artifacts.insert(request.path.to_owned(), ArtifactUpload { kind, bytes });
-    ok_response(&json!({"path": request.path, "size_bytes": size, "sha256": found}))
+    ok_response(&json!({"path": request.path, "size_bytes": size, "sha256": sha256}))
 }
 
 /// Handles the report of a complete checkpoint.
@@ -177,10 +177,10 @@ fn download(shared: &mut FakeState, path: &str, range: &str) -> Response<Body> {
         *first ^= 1;
     }
     let rest = Bytes::from(rest);
-    let cut = shared.files.truncated_downloads > 0;
+    let is_truncated = shared.files.truncated_downloads > 0;
     shared.files.fetched.push((path.to_owned(), from));
     shared.files.truncated_downloads = shared.files.truncated_downloads.saturating_sub(1);
     // As from a proxy whose own connection broke.
-    let sent = if cut { rest.slice(..rest.len() / 2) } else { rest };
+    let sent = if is_truncated { rest.slice(..rest.len() / 2) } else { rest };
     bytes_response(if start.is_some() { 206 } else { 200 }, "application/octet-stream", sent)
 }

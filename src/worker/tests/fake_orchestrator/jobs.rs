@@ -36,7 +36,7 @@ impl FakeState {
                 self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
                 ok_response(&json!({"success": true}))
             }
-            "logs" if self.max_log_bytes.is_some_and(|most| number("offset") + body.len() > most) => {
+            "logs" if self.max_log_bytes.is_some_and(|max_bytes| number("offset") + body.len() > max_bytes) => {
                 problem_response(422, "too_large", json!({}))
             }
             "logs" if self.rejects_logs => problem_response(503, "busy", json!({})),
@@ -50,12 +50,12 @@ impl FakeState {
                     self.gaps += 1;
                     return problem_response(409, "log_gap", json!({"durable": self.log.len()}));
                 }
-                let fresh = (self.log.len() - offset).min(body.len());
-                assert_eq!(self.log[offset..offset + fresh], body[..fresh], "a log never changes");
-                self.log.extend_from_slice(&body[fresh..]);
+                let overlap = (self.log.len() - offset).min(body.len());
+                assert_eq!(self.log[offset..offset + overlap], body[..overlap], "a log never changes");
+                self.log.extend_from_slice(&body[overlap..]);
                 ok_response(&json!({"durable": self.log.len()}))
             }
-            _ => files::answer(self, rest, parts, body),
+            _ => files::respond(self, rest, parts, body),
         }
     }
 
@@ -66,11 +66,11 @@ impl FakeState {
             self.failing_ends -= 1;
             return problem_response(503, "busy", json!({}));
         }
-        let is_this = |known: &Value| known["job_id"] == job && known["attempt"] == value["attempt"];
-        self.offers.retain(|known| !is_this(known));
+        let is_this_attempt = |entry: &Value| entry["job_id"] == job && entry["attempt"] == value["attempt"];
+        self.offers.retain(|entry| !is_this_attempt(entry));
         if is_end {
-            self.stop.retain(|known| !is_this(known));
-            self.running.retain(|known| !is_this(known));
+            self.stop.retain(|entry| !is_this_attempt(entry));
+            self.running.retain(|entry| !is_this_attempt(entry));
         }
         value["job_id"] = job.into();
         self.statuses.push(value);

@@ -28,12 +28,12 @@ fn service(procs: &str, controllers: &str) -> io::Result<(TempDir, PathBuf)> {
     Ok((temp, leaf))
 }
 
-fn find(own: &Path, is_top: bool) -> Result<OwnedCgroup, String> {
-    OwnedCgroup::find(own, is_top, |pid| [1, 7, 8].contains(&pid))
+fn find(group: &Path, is_top: bool) -> Result<OwnedCgroup, String> {
+    OwnedCgroup::find(group, is_top, |pid| [1, 7, 8].contains(&pid))
 }
 
-fn rejection_reason(own: &Path, is_top: bool) -> String {
-    find(own, is_top).map_or_else(|why| why, |found| format!("found {found:?}"))
+fn rejection_reason(group: &Path, is_top: bool) -> String {
+    find(group, is_top).map_or_else(|error| error, |found| format!("found {found:?}"))
 }
 
 fn file(path: &Path, name: &str) -> String {
@@ -72,7 +72,7 @@ fn leaf_is_created_in_a_container() -> io::Result<()> {
     group(temp.path(), "7\n", "pids")?;
     let found = find(temp.path(), true).map_err(io::Error::other)?;
     let available = found.available().map_err(io::Error::other)?;
-    assert!(available.missing_reason(temp.path()).is_some_and(|why| why.contains("memory")));
+    assert!(available.missing_reason(temp.path()).is_some_and(|error| error.contains("memory")));
     found.delegate_controllers(available).map_err(io::Error::other)?;
     assert_eq!(file(&temp.path().join(AGENT_CGROUP), "cgroup.procs"), "7");
     assert_eq!(file(temp.path(), "cgroup.subtree_control"), "+pids");
@@ -106,14 +106,14 @@ fn foreign_cgroups_are_left_alone() -> io::Result<()> {
 #[test]
 fn missing_controllers_mean_no_limits() -> io::Result<()> {
     let (_temp, leaf) = service("", "cpu hugetlb")?;
-    let none = find(&leaf, false).and_then(|found| found.available());
-    assert!(none.is_err_and(|why| why.contains("memory and pids")));
+    let available = find(&leaf, false).and_then(|found| found.available());
+    assert!(available.is_err_and(|error| error.contains("memory and pids")));
     Ok(())
 }
 
 #[test]
 fn jobs_share_memory_equally_minus_a_reserve() {
-    for (wanted, total, jobs, expected) in [
+    for (requested, total, jobs, expected) in [
         (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 1, Some(1_020 * GIB)),
         (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 8, Some(1_020 * GIB / 8)),
         (JobMemoryLimit::EqualShare, Some(4 * GIB), 1, Some(4 * GIB - GIB / 2)),
@@ -122,7 +122,7 @@ fn jobs_share_memory_equally_minus_a_reserve() {
         (JobMemoryLimit::Unlimited, Some(GIB), 1, None),
         (JobMemoryLimit::Bytes(3), Some(GIB), 8, Some(3)),
     ] {
-        assert_eq!(wanted.per_job_bytes(total, jobs), expected, "{wanted:?} of {total:?} for {jobs}");
+        assert_eq!(requested.per_job_bytes(total, jobs), expected, "{requested:?} of {total:?} for {jobs}");
     }
 }
 
@@ -130,7 +130,7 @@ fn jobs_share_memory_equally_minus_a_reserve() {
 fn limits_of_parent_cgroups_apply() -> io::Result<()> {
     let (temp, leaf) = service("", "")?;
     fs::write(temp.path().join("memory.max"), "5\n")?;
-    assert_eq!(lowest_limit(&leaf), None, "that one is no group");
+    assert_eq!(lowest_limit(&leaf), None, "the parent is no control group");
     fs::write(leaf.join("memory.max"), "max\n")?;
     assert_eq!(lowest_limit(&leaf), None);
     group(temp.path(), "", "")?;
@@ -143,22 +143,23 @@ fn limits_of_parent_cgroups_apply() -> io::Result<()> {
 fn reported_limits_are_those_set() -> io::Result<()> {
     let (_temp, leaf) = service("", "memory pids")?;
     let base = leaf.parent().unwrap_or(&leaf).to_owned();
-    let wanted = RequestedLimits { memory: JobMemoryLimit::Bytes(GIB), processes: JobProcessLimit(Some(100)) };
-    let both = AvailableControllers { memory: true, pids: true };
-    let host = HostLimits::from_inspection(Ok((base.clone(), both)), wanted, 1);
+    let requested = RequestedLimits { memory: JobMemoryLimit::Bytes(GIB), processes: JobProcessLimit(Some(100)) };
+    let controllers = AvailableControllers { memory: true, pids: true };
+    let host = HostLimits::from_inspection(Ok((base.clone(), controllers)), requested, 1);
     assert_eq!(host.to_report(), JobLimits { memory_bytes: Some(GIB), processes: Some(100), why_not: None });
     let host =
-        HostLimits::from_inspection(Ok((base, AvailableControllers { memory: false, ..both })), wanted, 1).to_report();
+        HostLimits::from_inspection(Ok((base, AvailableControllers { memory: false, ..controllers })), requested, 1)
+            .to_report();
     assert_eq!((host.memory_bytes, host.processes, host.why_not.is_some()), (None, Some(100), true));
-    let host = HostLimits::from_inspection(Err("why".to_owned()), wanted, 1);
+    let host = HostLimits::from_inspection(Err("why".to_owned()), requested, 1);
     assert_eq!((host.job_cgroup(), host.to_report().why_not.as_deref()), (None, Some("why")));
     Ok(())
 }
 
 #[test]
 fn agent_processes_are_found() {
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
     let temp = tempfile::tempdir().expect("a directory");
     let found = agent_processes(temp.path());
-    assert!(found.contains(&own) && !found.contains(&nix::unistd::getppid().as_raw()), "{found:?}");
+    assert!(found.contains(&own_pid) && !found.contains(&nix::unistd::getppid().as_raw()), "{found:?}");
 }

@@ -105,7 +105,7 @@ fn home_of_a_user_with_a_job_stays() -> io::Result<()> {
     let work = homes(&[("bob", 1), ("eve", 1)])?;
     attempt(work.path(), "bob", "j_1", false)?;
     attempt(work.path(), "eve", "j_2", true)?;
-    assert!(prune_on_day_100(work.path(), 0), "all that could go is not enough");
+    assert!(prune_on_day_100(work.path(), 0), "all removals together do not free enough space");
     assert_eq!(existing_homes(work.path(), &owners), ["bob"]);
     Ok(())
 }
@@ -122,10 +122,10 @@ fn unknown_job_owners_keep_all_homes() -> io::Result<()> {
 #[test]
 fn home_of_a_new_job_is_not_removed() -> io::Result<()> {
     let work = homes(&[("bob", 1)])?;
-    let found = unused_homes(work.path());
+    let unused = unused_homes(work.path());
     attempt(work.path(), "bob", "j_1", false)?;
-    let away = work.path().join("away");
-    assert!(found.len() == 1 && !move_to_trash(work.path(), &found[0], &away)?);
+    let trash_path = work.path().join("away");
+    assert!(unused.len() == 1 && !move_to_trash(work.path(), &unused[0], &trash_path)?);
     assert_eq!(existing_homes(work.path(), &["bob"]), ["bob"]);
     Ok(())
 }

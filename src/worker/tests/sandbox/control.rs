@@ -1,27 +1,27 @@
-//! The trials where nothing confines them: each must get out there, or it proves nothing. Where it does, it harms nothing: what
-//! it opens is not written, what it makes is removed, what it sets is what was there.
+//! The trials without a sandbox: there each must succeed, or it proves nothing. They do no harm: they write to no file
+//! that they open, remove what they create, and set only values that were already set.
 
 use std::io;
 
 use super::{FILE_TRIALS, FILES, FILL_TRIALS, KERNEL, KERNEL_TRIALS, NEIGHBOR_TRIALS};
 use super::{run_fill_trials, run_neighbor_trials, run_trials, trials_with_result};
 
-/// What not even root gets everywhere.
+/// Trials that may fail even as root.
 const HELD_ANYWAY: &[&str] = &[
     // The supervisor follows no link for any trainer.
     "event-link",
-    // Kernels may be built without.
+    // Some kernels lack it.
     "sysrq",
     // A machine without systemd has neither.
     "system-bus",
     "systemd-run",
-    // The kernel gives a port to one only, and a process without the job's secret is ignored.
+    // Only one process can bind a port, and the supervisor ignores requests without the job's secret.
     "webhook-port",
     "webhook-port-of-all",
     "webhook",
 ];
 
-/// What any user gets, of the agent whose user it is.
+/// Trials that must succeed also without root, as the agent's user.
 const ANY_USER_TRIALS: &[&str] = &[
     "install-id",
     "list-state",
@@ -66,7 +66,7 @@ const ANY_USER_TRIALS: &[&str] = &[
     "temporary",
 ];
 
-/// Those that got out are those that must.
+/// Asserts that every trial succeeded that must succeed here.
 fn assert_all_escaped(lines: &[String], trials: usize) {
     let (out, held) = (trials_with_result(lines, "out"), trials_with_result(lines, "held"));
     assert_eq!(out.len() + held.len(), trials, "{lines:#?}");

@@ -1,14 +1,14 @@
-//! The device files of GPUs: a job opens those of its own, and not those of another.
+//! The device files of GPUs: a job can open those of its own GPUs, and no others.
 
 use std::io;
 
 use serde_json::json;
 
-use super::{TOOLS, config, confined, is_end};
+use super::{TOOLS, config, is_end, sandboxed_host};
 use crate::tests::fake_orchestrator::FakeOrchestrator;
 use crate::tests::test_host::{can_mount, wait_until};
 
-/// A host with two GPUs in the agent's own view of it: what it has for devices, and what its driver says of them.
+/// Gives the agent devices of two GPUs, and the driver's information about them.
 const HOST: &str = r#"
 set -e
 mkdir "$HOME/dev"
@@ -29,7 +29,7 @@ done
 exec "$@"
 "#;
 
-const OPENS: &str =
+const OPEN_DEVICES: &str =
     "with open('../output/new', 'w') as file: print(*[name for name in ('nvidia0', 'nvidia1', 'nvidiactl') if try_open('/dev/' + name)], file=file)
 os.rename('../output/new', '../output/opened')
 while not os.path.exists('../control/go'): time.sleep(0.02)
@@ -42,25 +42,25 @@ async fn job_can_open_only_its_own_gpu() -> io::Result<()> {
     }
     for level in ["none", "files", "full"] {
         let fake = FakeOrchestrator::start().await?;
-        let mut host =
-            confined(level, &[TOOLS, OPENS].concat())?.with_wrapper(&["unshare", "-m", "sh", "-c", HOST, "sh"]);
+        let mut host = sandboxed_host(level, &[TOOLS, OPEN_DEVICES].concat())?
+            .with_wrapper(&["unshare", "-m", "sh", "-c", HOST, "sh"]);
         let gpus = host.path().join("gpus.json");
         let gpu = |number: u32| json!({"uuid": format!("GPU-{number}"), "name": "X", "vram_gb": 80.0});
         std::fs::write(&gpus, json!({"accelerator": "cuda", "gpus": [gpu(0), gpu(1)]}).to_string())?;
         host.variables.push(("SIMPLETUNER_FAKE_GPUS".to_owned(), gpus.display().to_string()));
         let agent = host.start(&fake)?;
-        for (job, gpu, own) in [("j_1", "GPU-0", "nvidia0"), ("j_2", "GPU-1", "nvidia1")] {
+        for (job, gpu, own_device) in [("j_1", "GPU-0", "nvidia0"), ("j_2", "GPU-1", "nvidia1")] {
             fake.offer_with_gpus(&[gpu], job, 1, &config());
             let opened = host.attempt(job, 1).output_dir().join("opened");
-            let opened = wait_until("what it opened", || std::fs::read_to_string(&opened).ok()).await;
-            let all = if level == "none" { "nvidia0 nvidia1" } else { own };
-            assert_eq!(opened, format!("{all} nvidiactl\n"), "{level}");
+            let opened = wait_until("the opened devices", || std::fs::read_to_string(&opened).ok()).await;
+            let expected = if level == "none" { "nvidia0 nvidia1" } else { own_device };
+            assert_eq!(opened, format!("{expected} nvidiactl\n"), "{level}");
         }
         for job in ["j_1", "j_2"] {
             std::fs::write(host.attempt(job, 1).control_dir().join("go"), "")?;
         }
         fake.wait_until("their end", |shared| {
-            (shared.statuses.iter().filter(|one| is_end(one)).count() == 2).then_some(())
+            (shared.statuses.iter().filter(|report| is_end(report)).count() == 2).then_some(())
         })
         .await;
         agent.kill().await?;

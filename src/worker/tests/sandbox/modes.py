@@ -14,15 +14,15 @@ trial("set-uid-file", lambda: with_mode("u", lambda path: os.chmod(path, 0o4755)
 trial("set-uid-descriptor", lambda: with_mode("f", by_descriptor), EPERM)
 trial("set-uid-at", lambda: with_mode("a", lambda path: call(268, -100, path.encode(), 0o4755) and None), EPERM)
 trial("set-uid-at-2", lambda: with_mode("b", lambda path: call(452, -100, path.encode(), 0o4755, 0) and None), EPERM, ENOSYS)
-def born(call, *args):
+def setuid_at_creation(call, *args):
     path = "%s/output/born-%d" % (attempt, os.getpid())
     call(path, *args)
     try: return os.stat(path).st_mode & 0o4000
     finally: os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
-trial("set-uid-born", lambda: born(lambda path: os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))), EPERM)
-trial("set-uid-node", lambda: born(lambda path: os.mknod(path, 0o104755)), EPERM)
-# Somebody else's, as the test has opened it outside.
+trial("set-uid-born", lambda: setuid_at_creation(lambda path: os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))), EPERM)
+trial("set-uid-node", lambda: setuid_at_creation(lambda path: os.mknod(path, 0o104755)), EPERM)
+# The test's terminal outside the sandbox.
 trial("terminal", lambda: try_open(outside["terminal"]))
-# The device is the host's own.
+# The host's own device.
 if outside["more"].get("null"):
     trial("mode-of-null", lambda: os.chmod("/dev/null", os.stat("/dev/null").st_mode & 0o7777) or True, errno.EROFS)

@@ -7,11 +7,11 @@ if os.environ["SIMPLETUNER_JOB_ID"] == "j_1":
         with open(path, "wb") as file: file.write(mark)
     os.environ["MARK"] = mark.decode()
     subprocess.Popen([sys.executable, "-c", "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0' + sys.argv[1]); s.listen(); time.sleep(1000)", name])
-    # Memory that goes with the last who holds it, and a queue.
+    # Shared memory that is removed with its last process, and a queue.
     memory = libc.shmget(0, 4096, 0o1666)
     libc.shmat(memory, None, 0)
     libc.shmctl(memory, 0, None)
-    # Landlock refuses it already, where there is Landlock.
+    # Fails with Landlock.
     libc.syscall(240, name.encode(), os.O_CREAT | os.O_RDWR, 0o666, None)
     os.set_inheritable(os.open("mark", os.O_RDONLY), True)
     print("port", hook["callback_url"].split(":")[2].split("/")[0], flush=True)
@@ -20,10 +20,10 @@ if os.environ["SIMPLETUNER_JOB_ID"] == "j_1":
 def search():
     found = []
     for top in outside["more"].get("tops") or ("/tmp", "/dev/shm", "/proc", "/root", "/home", os.path.dirname(os.environ["HOME"]), state):
-        for at, dirs, files in os.walk(top):
+        for dir, dirs, files in os.walk(top):
             dirs[:] = [name for name in dirs if name not in ("task", "net", "sys", "map_files")]
             for name in files:
-                path = os.path.join(at, name)
+                path = os.path.join(dir, name)
                 if "/proc/self" in path or "/proc/thread-self" in path or "/proc/%d/" % os.getpid() in path or "kmsg" in path: continue
                 fd = None
                 try:
@@ -38,12 +38,12 @@ trial("home", lambda: [name for name in os.listdir(os.path.dirname(os.environ["H
 trial("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0" + name) or True)
 trial("processes", lambda: [pid for pid in pids() if mark in (try_read("/proc/%d/environ" % pid) or b"")])
 trial("memory", lambda: [pid for pid in pids() if pid != os.getpid() and try_open("/proc/%d/mem" % pid)])
-trial("descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not own(path) and try_open(path)])
+trial("descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not is_own_process(path) and try_open(path)])
 trial("shared-memory", lambda: os.path.exists("/dev/shm/" + name))
 trial("temporary", lambda: os.path.exists("/tmp/" + name))
 trial("system-v-memory", lambda: read("/proc/sysvipc/shm").count(b"\n") > 1)
 trial("message-queue", lambda: call(240, name.encode(), os.O_RDONLY, 0, 0))
-# Whoever had its port would be told what it says, and could say it.
+# A process that has the port of another job's webhook would get its events.
 def listen(address):
     with socket.socket() as server:
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT): server.setsockopt(socket.SOL_SOCKET, option, 1)
@@ -52,11 +52,11 @@ def listen(address):
     return True
 trial("webhook-port", lambda: listen("127.0.0.1"))
 trial("webhook-port-of-all", lambda: listen("0.0.0.0"))
-def speak():
+def send_to_webhook():
     url = hook["callback_url"].replace(hook["callback_url"].split(":")[2].split("/")[0], str(outside["more"]["port"]))
     headers = {"X-API-Key": hook["auth_token"]}
     return urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=5).status
-trial("webhook", speak)
+trial("webhook", send_to_webhook)
 for path in ("/tmp/" + name, "/dev/shm/" + name):
     if os.path.exists(path): os.unlink(path)
 libc.syscall(241, name.encode())

@@ -1,8 +1,8 @@
-//! A trainer that outlives its agent, and lies in wait for the next one, which begins with the worker's token.
+//! A trainer that outlives its agent, and tries to read the worker's token when the next agent starts with it.
 
 use std::io;
 
-use super::{TOOLS, config, confined, trials_with_result};
+use super::{TOOLS, config, sandboxed_host, trials_with_result};
 use crate::tests::fake_orchestrator::FakeOrchestrator;
 
 const WATCH: &str = r#"
@@ -18,7 +18,7 @@ trial("token", lambda: looks == 0 or found)
 
 async fn run_watcher(level: &str) -> io::Result<Vec<String>> {
     let fake = FakeOrchestrator::start().await?;
-    let host = confined(level, &[TOOLS, WATCH].concat())?;
+    let host = sandboxed_host(level, &[TOOLS, WATCH].concat())?;
     let mut agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_until("its output", |shared| shared.log.starts_with(b"on").then_some(())).await;

@@ -1,5 +1,5 @@
-//! The same trials in the sandboxes of others: what they let out shows that a trial can succeed, which a sandbox that holds
-//! all of them does not, and what they hold shows what is usual.
+//! The same trials in other programs' sandboxes. Those that succeed there show that a trial can succeed in a sandbox,
+//! and those that fail show what is usual.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::outside::AttackTargets;
 use super::{FILES, KERNEL, TOOLS};
 
-/// An attempt's directories, and the trials beside them.
+/// An attempt's directories, and a file with the trials.
 struct TrialFiles(TempDir);
 
 impl TrialFiles {
@@ -25,19 +25,19 @@ impl TrialFiles {
         Ok(Self(temp))
     }
 
-    fn path(&self, below: &str) -> String {
-        self.0.path().join(below).display().to_string()
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
     }
 
-    /// `name out …` or `name held …` of each.
+    /// Returns a line for each trial: `name out …` or `name held …`.
     fn run_and_capture(mut sandbox: Command) -> io::Result<String> {
-        let ran = sandbox.output()?;
+        let output = sandbox.output()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(text(&ran.stdout) + &text(&ran.stderr))
+        Ok(text(&output.stdout) + &text(&output.stderr))
     }
 }
 
-/// A command from its words.
+/// A command from its program and arguments.
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
@@ -51,9 +51,9 @@ fn assert_trials(output: &str, result: &str, trials: &[&str]) {
     }
 }
 
-/// With its usual flags, and as an unprivileged user: it would let root write to the host's `/proc/sys`.
+/// Bubblewrap with its usual flags, as an unprivileged user: it would let root write to the host's `/proc/sys`.
 fn bubblewrap(trials: &TrialFiles) -> Command {
-    // Some trials wait for an answer that does not come there.
+    // Some trials wait for a response that is never sent there.
     let mut command = command(&["timeout", "20", "setpriv"]);
     if nix::unistd::geteuid().is_root() {
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
@@ -69,7 +69,7 @@ fn bubblewrap(trials: &TrialFiles) -> Command {
 #[test]
 fn some_trials_get_out_of_bubblewrap() -> io::Result<()> {
     if Command::new("bwrap").arg("--version").output().is_err() {
-        println!("skipped, as there is no bubblewrap");
+        println!("skipped, because bubblewrap is not installed");
         return Ok(());
     }
     for (program, out) in [(FILES, ["exit-file", "sandbox-plan"]), (KERNEL, ["unshare-user", "keyring"])] {
@@ -79,8 +79,8 @@ fn some_trials_get_out_of_bubblewrap() -> io::Result<()> {
     Ok(())
 }
 
-/// As root, on the host's own files below an overlay. It takes no hybrid layout of cgroups: it is shown another one, in a
-/// mount namespace of its own.
+/// Podman as root, with an overlay on the host's own files. It rejects a hybrid layout of cgroups, so it gets another
+/// one in its own mount namespace.
 const PODMAN: &str = r#"
 umount -R -l /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup || exit 1
 exec podman --root "$STATE/root" --runroot "$STATE/run" run --rm --network none --cgroups=disabled --ulimit nofile=1024:1024 \
@@ -113,21 +113,21 @@ fn podman(trials: &TrialFiles, state: &Path, program: &[&str]) -> Command {
 
 #[test]
 fn some_trials_get_out_of_podman_and_others_do_not() -> io::Result<()> {
-    // Below /var: an overlay cannot lie on another one, which /tmp may be.
+    // Below /var, because /tmp may be an overlay, and one overlay cannot be on another.
     let state = tempfile::tempdir_in("/var/tmp")?;
-    let first = TrialFiles::new("")?;
-    let ready = podman(&first, state.path(), &["true"]).output()?;
-    if !ready.status.success() {
-        println!("skipped, as podman cannot run here: {}", String::from_utf8_lossy(&ready.stderr));
+    let empty_trials = TrialFiles::new("")?;
+    let check = podman(&empty_trials, state.path(), &["true"]).output()?;
+    if !check.status.success() {
+        println!("skipped, because podman cannot run here: {}", String::from_utf8_lossy(&check.stderr));
         return Ok(());
     }
-    // Alone, as one trial reads the descriptors of others: the container's output would be gone.
-    let alone: &[&str] = &["python3", "/mnt/trials.py"];
+    // The only process, because one trial reads other processes' descriptors, which would take the container's output.
+    let without_init: &[&str] = &["python3", "/mnt/trials.py"];
     let with_an_init = &["sh", "-c", "python3 /mnt/trials.py; true"];
     let files = (&["shadow", "root-home"], &["hard-link", "make-device", "sysctl", "devices"]);
     let kernel = (&["unshare-user", "ptrace-parent", "keyctl"], &["mount", "load-module", "bpf", "perf", "clock"]);
     for (trials, program, out, held) in
-        [(FILES, alone, &files.0[..], &files.1[..]), (KERNEL, with_an_init, &kernel.0[..], &kernel.1[..])]
+        [(FILES, without_init, &files.0[..], &files.1[..]), (KERNEL, with_an_init, &kernel.0[..], &kernel.1[..])]
     {
         let trials = TrialFiles::new(trials)?;
         let output = TrialFiles::run_and_capture(podman(&trials, state.path(), program))?;

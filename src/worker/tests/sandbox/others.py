@@ -1,4 +1,4 @@
-# A process outside, of the same user as the trainer where that can be: what is set is what was there.
+# A process outside, of the trainer's user if possible. Values are set to what they already are.
 other = outside["pid"]
 trial("kill", lambda: os.kill(other, signal.SIGCONT) or True)
 trial("renice", lambda: os.setpriority(os.PRIO_PROCESS, other, os.getpriority(os.PRIO_PROCESS, other)) or True)

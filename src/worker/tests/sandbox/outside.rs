@@ -1,4 +1,4 @@
-//! What lies outside of the sandboxes for a trainer to reach for: without it, a trial would hold where nothing confines.
+//! Targets outside the sandboxes: without them, a trial would fail even without a sandbox.
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use crate::sandbox::users::FIRST_USER;
 use crate::tests::test_host::TestHost;
 
-/// Of a user who has no name on any machine.
-const SOMEBODY: u32 = 54_321;
+/// A user ID that no machine is expected to use.
+const OTHER_UID: u32 = 54_321;
 
-/// A process outside, and what it holds until it ends.
+/// A process outside the sandboxes, and the resources it has until it exits.
 pub struct AttackTargets {
     dir: TempDir,
     process: Child,
@@ -22,7 +22,7 @@ pub struct AttackTargets {
 }
 
 impl AttackTargets {
-    /// Of the same user as the trainer of the first job, where trainers have users of their own.
+    /// The process has the same user as the first job's trainer, if trainers have their own users.
     pub fn create(level: &str) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
@@ -30,15 +30,15 @@ impl AttackTargets {
         std::fs::create_dir(&home)?;
         std::fs::write(home.join("diary"), "x")?;
         std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o700))?;
-        let (own, is_root) = (nix::unistd::geteuid().as_raw(), nix::unistd::geteuid().is_root());
+        let (own_uid, is_root) = (nix::unistd::geteuid().as_raw(), nix::unistd::geteuid().is_root());
         if is_root {
-            chown(&home, Some(SOMEBODY), Some(SOMEBODY))?;
+            chown(&home, Some(OTHER_UID), Some(OTHER_UID))?;
         }
-        let user = if is_root && level == "full" { FIRST_USER.uid + 1 } else { own };
-        // The trainer has no capabilities, and a process that has more than another is out of its reach for that alone.
+        let user = if is_root && level == "full" { FIRST_USER.uid + 1 } else { own_uid };
+        // The trainer has no capabilities, and could not access a process that has some.
         let as_trainers = "setpriv --bounding-set -all --inh-caps -all python3";
-        let begun = if is_root && user == own { as_trainers } else { "python3" };
-        let mut words = begun.split(' ');
+        let launcher = if is_root && user == own_uid { as_trainers } else { "python3" };
+        let mut words = launcher.split(' ');
         let mut command = Command::new(words.next().unwrap_or_default());
         command
             .args(words)
@@ -51,7 +51,7 @@ impl AttackTargets {
         Ok(Self { dir, process, terminal: line.trim().to_owned() })
     }
 
-    /// Puts the agent's own files where it has them, and a program that makes its caller root.
+    /// Creates the agent's own files, and a setuid program.
     pub fn install_agent_files(host: &TestHost) -> io::Result<()> {
         std::fs::create_dir(host.path().join(".ssh"))?;
         for name in [".ssh/id_ed25519", "worker.env"] {
@@ -61,26 +61,26 @@ impl AttackTargets {
         std::fs::set_permissions(host.trainer_dir().join("id"), std::fs::Permissions::from_mode(0o4755))
     }
 
-    /// The first line of the program of a trainer that is to know of it, and of `more`.
-    pub fn program_line(&self, host: &TestHost, more: &Value) -> String {
-        let all = json!({
+    /// The first lines of a trainer's program, which define the targets and `extra`.
+    pub fn program_line(&self, host: &TestHost, extra: &Value) -> String {
+        let facts = json!({
             "home": self.dir.path().join("home"), "socket": self.dir.path().join("socket"), "name": name(self.dir.path()),
-            "pid": self.process.id(), "terminal": self.terminal, "shared": host.trainer_dir(), "more": more,
+            "pid": self.process.id(), "terminal": self.terminal, "shared": host.trainer_dir(), "more": extra,
         });
-        format!("import json\noutside = json.loads({:?})\n", all.to_string())
+        format!("import json\noutside = json.loads({:?})\n", facts.to_string())
     }
 
-    /// The same where there is nothing.
+    /// The same without any targets.
     pub fn empty_line() -> String {
-        let all = json!({
+        let facts = json!({
             "home": "/nowhere", "socket": "/nowhere", "name": "nobody", "pid": i32::MAX, "terminal": "/nowhere",
             "shared": "/nowhere", "more": {},
         });
-        format!("outside = {all}\n")
+        format!("outside = {facts}\n")
     }
 }
 
-/// A name that nothing else has.
+/// A unique name.
 fn name(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().replace('.', "simpletuner")
 }

@@ -1,4 +1,4 @@
-//! What a trainer is beside its files: whose user it has, which processes are its own, and what of its agent can be spoken to.
+//! A trainer's user, processes, sockets and libraries.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{TOOLS, config, confined};
+use super::{TOOLS, config, sandboxed_host};
 use crate::process;
 use crate::sandbox::users::FIRST_USER;
 use crate::tests::fake_orchestrator::FakeOrchestrator;
 use crate::tests::test_host::{TestHost, wait_until};
 
-/// Starts a trainer, and leaves it when it said `on`.
+/// Starts a trainer, and waits until it prints `on`.
 async fn wait_until_running(
     host: &TestHost,
     fake: &FakeOrchestrator,
@@ -34,8 +34,8 @@ print('on', flush=True)
 time.sleep(1000)
 ";
 
-/// Those of the attempt, by what only its processes have in their environment.
-fn of_the_trainer(host: &TestHost) -> BTreeSet<i32> {
+/// The attempt's processes, found by a variable that only they have.
+fn trainer_pids(host: &TestHost) -> BTreeSet<i32> {
     let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
     process::find_by_environment(&marker).iter().map(|found| found.pid).collect()
 }
@@ -44,18 +44,18 @@ fn of_the_trainer(host: &TestHost) -> BTreeSet<i32> {
 async fn early_forks_stay_in_the_attempts_cgroup() -> io::Result<()> {
     for level in ["none", "files", "full"] {
         let fake = FakeOrchestrator::start().await?;
-        let host = confined(level, &[TOOLS, FORKS].concat())?;
+        let host = sandboxed_host(level, &[TOOLS, FORKS].concat())?;
         let agent = wait_until_running(&host, &fake).await?;
         let Some(group) = host.supervisor("j_1", 1).await.cgroup else {
-            println!("skipped, as there are no cgroups here");
+            println!("skipped, because no cgroup can be created here");
             return agent.kill().await;
         };
-        let all = wait_until("all of them", || Some(of_the_trainer(&host)).filter(|all| all.len() > 40)).await;
+        let pids = wait_until("all processes", || Some(trainer_pids(&host)).filter(|pids| pids.len() > 40)).await;
         let text = std::fs::read_to_string(group.join("cgroup.procs"))?;
         let inside: BTreeSet<i32> = text.lines().filter_map(|pid| pid.parse().ok()).collect();
         let supervisor = host.supervisor("j_1", 1).await.supervisor.pid;
-        let outside: Vec<_> = all.difference(&inside).filter(|pid| **pid != supervisor).collect();
-        assert!(outside.is_empty(), "{level}: {outside:?} of {all:?}");
+        let outside: Vec<_> = pids.difference(&inside).filter(|pid| **pid != supervisor).collect();
+        assert!(outside.is_empty(), "{level}: {outside:?} of {pids:?}");
         agent.kill().await?;
     }
     Ok(())
@@ -64,11 +64,11 @@ async fn early_forks_stay_in_the_attempts_cgroup() -> io::Result<()> {
 #[tokio::test]
 async fn trainer_has_its_users_uid_and_no_group_of_the_agent() -> io::Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped, as only root can change to another user");
+        println!("skipped, because only root can change to another user");
         return Ok(());
     }
     let fake = FakeOrchestrator::start().await?;
-    let host = confined("full", "import os\nprint(os.getresuid(), os.getresgid(), os.getgroups())\n")?;
+    let host = sandboxed_host("full", "import os\nprint(os.getresuid(), os.getresgid(), os.getgroups())\n")?;
     let agent = host.start(&fake)?;
     for (job, number, user) in [("j_1", 1, "bob"), ("j_2", 2, "eve"), ("j_3", 1, "bob")] {
         fake.state().log.clear();
@@ -99,11 +99,11 @@ works('write', lambda: write('WRITE/new'))
 async fn path_is_read_only_by_default() -> io::Result<()> {
     for level in ["files", "full"] {
         let fake = FakeOrchestrator::start().await?;
-        let mut host = confined(level, "")?;
+        let mut host = sandboxed_host(level, "")?;
         let read_only = host.path().join("given");
         std::fs::create_dir(&read_only)?;
         std::fs::write(read_only.join("given"), "x")?;
-        // For every user: what stops it is not the mode.
+        // For every user, so that the modes do not prevent access.
         let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
         open(&read_only, 0o777)?;
         open(&read_only.join("given"), 0o666)?;
@@ -125,15 +125,15 @@ async fn path_is_read_only_by_default() -> io::Result<()> {
     Ok(())
 }
 
-/// Of the table of sockets of a process's network: who listens, by inode.
-fn listening(pid: i32) -> io::Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+/// The listening sockets in a process's network namespace, with their inodes.
+fn listening_sockets(pid: i32) -> io::Result<Vec<(String, String)>> {
+    let mut sockets = Vec::new();
     for table in ["tcp", "tcp6"] {
         let text = std::fs::read_to_string(format!("/proc/{pid}/net/{table}"))?;
         for line in text.lines().skip(1) {
             let fields: Vec<&str> = line.split_whitespace().collect();
             if fields.get(3) == Some(&"0A") {
-                found.push((fields[9].to_owned(), format!("{table} {}", fields[1])));
+                sockets.push((fields[9].to_owned(), format!("{table} {}", fields[1])));
             }
         }
     }
@@ -142,21 +142,21 @@ fn listening(pid: i32) -> io::Result<Vec<(String, String)>> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         // `__SO_ACCEPTCON`.
         if fields.get(3).is_some_and(|flags| flags.ends_with("10000")) {
-            found.push((fields[6].to_owned(), format!("unix {}", fields.get(7).unwrap_or(&"without a name"))));
+            sockets.push((fields[6].to_owned(), format!("unix {}", fields.get(7).unwrap_or(&"unnamed"))));
         }
     }
-    Ok(found)
+    Ok(sockets)
 }
 
-/// The sockets that a process has and that take connections.
-fn accepts(pid: i32) -> io::Result<Vec<String>> {
-    let all = listening(pid)?;
+/// The listening sockets that a process has open.
+fn accepting_sockets(pid: i32) -> io::Result<Vec<String>> {
+    let listeners = listening_sockets(pid)?;
     let open =
         std::fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
     let inodes: Vec<String> = open
         .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
         .collect();
-    Ok(all.into_iter().filter(|(inode, _)| inodes.contains(inode)).map(|(_, socket)| socket).collect())
+    Ok(listeners.into_iter().filter(|(inode, _)| inodes.contains(inode)).map(|(_, socket)| socket).collect())
 }
 
 #[tokio::test]
@@ -165,20 +165,20 @@ async fn job_can_connect_only_to_its_own_webhook() -> io::Result<()> {
     let program = "import json, os, time\n\
                    hook = json.load(open(os.environ['CONFIG_PATH']))['webhook_config'][-1]['callback_url']\n\
                    print(hook.split(':')[2].split('/')[0])\nprint('on', flush=True)\ntime.sleep(1000)\n";
-    let host = confined("full", program)?;
+    let host = sandboxed_host("full", program)?;
     let agent = wait_until_running(&host, &fake).await?;
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     let port: u16 = log.lines().next().and_then(|line| line.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
-    let running = host.supervisor("j_1", 1).await;
-    let own = i32::try_from(agent.id()?).map_err(io::Error::other)?;
-    assert_eq!(accepts(own)?, Vec::<String>::new());
-    assert_eq!(accepts(running.supervisor.pid)?, [format!("tcp 0100007F:{port:04X}")]);
-    // Nor does the trainer's init.
-    assert_eq!(accepts(running.trainer.pid)?, Vec::<String>::new());
+    let record = host.supervisor("j_1", 1).await;
+    let agent_pid = i32::try_from(agent.id()?).map_err(io::Error::other)?;
+    assert_eq!(accepting_sockets(agent_pid)?, Vec::<String>::new());
+    assert_eq!(accepting_sockets(record.supervisor.pid)?, [format!("tcp 0100007F:{port:04X}")]);
+    // The trainer's init has none either.
+    assert_eq!(accepting_sockets(record.trainer.pid)?, Vec::<String>::new());
     agent.kill().await
 }
 
-/// A library that leaves the number of each process that loads it.
+/// A library that records the PID of each process that loads it.
 const LIBRARY: &str = r#"
 #include <stdio.h>
 #include <unistd.h>
@@ -193,18 +193,20 @@ __attribute__((constructor)) static void loaded(void) {
 #[tokio::test]
 async fn no_job_loads_a_library_into_its_supervisor() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    let host = confined("full", "print('on', flush=True)\nimport time\ntime.sleep(1000)\n")?.flags(&["--allow-code"]);
+    let host =
+        sandboxed_host("full", "print('on', flush=True)\nimport time\ntime.sleep(1000)\n")?.flags(&["--allow-code"]);
     let (source, library) = (host.path().join("own.c"), host.trainer_dir().join("own.so"));
     let loaded = host.trainer_dir().join("loaded");
     std::fs::write(&source, LIBRARY.replace("LOADED", &loaded.display().to_string()))?;
-    let built = std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).output();
-    if !built.is_ok_and(|built| built.status.success()) {
-        println!("skipped, as there is no C compiler");
+    let compiler =
+        std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).output();
+    if !compiler.is_ok_and(|compiler| compiler.status.success()) {
+        println!("skipped, because there is no C compiler");
         return Ok(());
     }
-    // It is one that works.
-    let tried = std::process::Command::new("true").env("LD_PRELOAD", &library).status()?;
-    assert!(tried.success() && loaded.exists());
+    // The library works.
+    let status = std::process::Command::new("true").env("LD_PRELOAD", &library).status()?;
+    assert!(status.success() && loaded.exists());
     std::fs::remove_file(&loaded)?;
     for name in ["LD_PRELOAD", "ld_preload", "LD_AUDIT", "LD_PRELOAD\0", "PYTHONPATH", "LD_LIBRARY_PATH"] {
         fake.state().secrets.insert(name.to_owned(), library.display().to_string());
@@ -214,14 +216,14 @@ async fn no_job_loads_a_library_into_its_supervisor() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer_with("j_1", 1, &files, json!({"env": {"LD_PRELOAD": library}, "environment": {"LD_PRELOAD": library}}));
     fake.wait_until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;
-    let running = host.supervisor("j_1", 1).await;
-    for process in [running.supervisor.pid, running.trainer.pid] {
+    let record = host.supervisor("j_1", 1).await;
+    for process in [record.supervisor.pid, record.trainer.pid] {
         let environment = std::fs::read(format!("/proc/{process}/environ"))?;
         let names = String::from_utf8_lossy(&environment).to_uppercase();
         assert!(names.contains("SIMPLETUNER_JOB_ID="), "{names}");
         assert!(!names.contains(&library.display().to_string().to_uppercase()), "{names}");
-        let mapped = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
-        assert!(!mapped.contains("own.so"), "{mapped}");
+        let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
+        assert!(!maps.contains("own.so"), "{maps}");
     }
     assert!(!loaded.exists(), "the library was loaded");
     agent.kill().await

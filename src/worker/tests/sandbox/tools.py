@@ -1,15 +1,15 @@
 import base64, ctypes, errno, glob, json, os, resource, signal, socket, struct, subprocess, sys, time, urllib.error, urllib.request
 from errno import EPERM, ENOSYS
 libc = ctypes.CDLL(None, use_errno=True)
-# Any error holds, or only those that are named: whoever is not confined gets another one, or succeeds.
+# The sandbox held if `work` fails with one of `rejections` (with any error if there are none), or returns a false value.
 def trial(name, work, *rejections):
     try:
-        got = work()
+        result = work()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        got = error
+        result = error
         if not rejections or getattr(error, "errno", None) in rejections:
             return print(name, "held", type(error).__name__, getattr(error, "errno", ""), flush=True)
-    print(name, "out" if got else "held", repr(got)[:200], flush=True)
+    print(name, "out" if result else "held", repr(result)[:200], flush=True)
 def call(number, *args):
     if libc.syscall(number, *args) == -1:
         raise OSError(ctypes.get_errno(), "syscall")
@@ -18,8 +18,8 @@ def ioctl(fd, request, argument):
     if libc.ioctl(fd, request, argument) == -1:
         raise OSError(ctypes.get_errno(), "ioctl")
     return True
-# What would change this process for good is done by a child.
-def apart(work):
+# Runs `work` in a child, because it would change this process permanently.
+def in_child(work):
     child = os.fork()
     if child == 0:
         code = 255
@@ -37,13 +37,13 @@ def write(path):
 def run(*words):
     return subprocess.run(words, capture_output=True, check=True, timeout=20).stdout
 
-# Changes nothing that is there, and leaves nothing that was not.
+# Changes no existing file, and leaves no new one.
 def may_write(path):
     was_there = os.path.lexists(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o600))
     if not was_there: os.unlink(path)
     return True
-# In the directory, or where it would be made.
+# Whether a file can be added to the directory, or to its nearest existing parent.
 def may_add(path):
     while not os.path.isdir(path): path = os.path.dirname(path)
     return may_write("%s/simpletuner-trial-%d" % (path, os.getpid()))
@@ -52,7 +52,7 @@ def write_back(path):
     fd = os.open(path, os.O_WRONLY)
     try: return os.write(fd, value)
     finally: os.close(fd)
-def own(path):
+def is_own_process(path):
     return path.split("/")[2] in (str(os.getpid()), "self")
 def try_read(path):
     try: return read(path)
@@ -67,5 +67,5 @@ def pids():
 def capabilities(*names):
     lines = dict(line.split(":\t", 1) for line in open("/proc/self/status") if ":\t" in line)
     return any(int(lines[name], 16) for name in names)
-def capable():
+def has_capabilities():
     return capabilities("CapEff", "CapPrm", "CapInh", "CapAmb")

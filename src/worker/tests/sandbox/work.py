@@ -8,35 +8,35 @@ def pool():
 def shared():
     memory = multiprocessing.shared_memory.SharedMemory(create=True, size=1 << 20)
     memory.buf[0] = 7
-    again = multiprocessing.shared_memory.SharedMemory(memory.name)
-    same = again.buf[0] == 7
-    again.close(), memory.close(), memory.unlink()
+    reopened = multiprocessing.shared_memory.SharedMemory(memory.name)
+    same = reopened.buf[0] == 7
+    reopened.close(), memory.close(), memory.unlink()
     return same
 def threads():
-    seen = []
-    all = [threading.Thread(target=seen.append, args=(n,)) for n in range(64)]
-    [one.start() for one in all], [one.join() for one in all]
-    return len(seen) == 64
-# As CUDA does it, for a thread that is not the one that writes.
-def named():
+    numbers = []
+    workers = [threading.Thread(target=numbers.append, args=(n,)) for n in range(64)]
+    [thread.start() for thread in workers], [thread.join() for thread in workers]
+    return len(numbers) == 64
+# CUDA also sets the name of a thread other than the writing one.
+def name_thread():
     done = threading.Event()
-    one = threading.Thread(target=done.wait)
-    one.start()
-    path = "/proc/self/task/%d/comm" % one.native_id
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    path = "/proc/self/task/%d/comm" % thread.native_id
     try:
         with open(path, "w") as file: file.write("cuda-like")
         with open(path) as file: return file.read() == "cuda-like\n"
-    finally: done.set(), one.join()
-def compiled():
-    with tempfile.TemporaryDirectory() as at:
-        with open(at + "/run", "w") as file: file.write("#!/bin/sh\necho compiled\n")
-        os.chmod(at + "/run", 0o755)
-        return run(at + "/run") == b"compiled\n"
-def listens():
+    finally: done.set(), thread.join()
+def run_script():
+    with tempfile.TemporaryDirectory() as dir:
+        with open(dir + "/run", "w") as file: file.write("#!/bin/sh\necho compiled\n")
+        os.chmod(dir + "/run", 0o755)
+        return run(dir + "/run") == b"compiled\n"
+def connect_locally():
     server = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(server.getsockname())
     return server.accept()[0] and client
-def sends():
+def send_event():
     import urllib.request
     hook = config["webhook_config"][-1]
     event = json.dumps({"type": "lifecycle.stage", "stage": {"key": "a", "label": "b", "status": "running"}}).encode()
@@ -50,13 +50,13 @@ if __name__ == "__main__":
     works("shared-memory", shared)
     works("processes", pool)
     works("threads", threads)
-    works("thread-names", named)
+    works("thread-names", name_thread)
     works("user-name", lambda: __import__("getpass").getuser())
-    works("programs", compiled)
-    works("network", listens)
+    works("programs", run_script)
+    works("network", connect_locally)
     works("names", lambda: socket.gethostbyname("localhost"))
     works("certificates", lambda: __import__("ssl").create_default_context().cert_store_stats()["x509_ca"] > 0)
-    works("events", sends)
+    works("events", send_event)
     works("user", lambda: os.getuid() >= 0 and os.path.expanduser("~"))
     works("given", lambda: write("SHARED/given"))
     works("topology", lambda: os.listdir("/sys/devices/system/cpu"))

@@ -14,11 +14,11 @@ use crate::state::AgentInput;
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Whether to search again: there is no GPU, none is configured, and a search is cheap.
-pub fn can_appear(hardware: &Hardware, config: &AgentConfig) -> bool {
+pub fn may_appear_later(hardware: &Hardware, config: &AgentConfig) -> bool {
     hardware.gpus.is_empty() && config.gpu.count.is_none() && !cfg!(target_os = "macos")
 }
 
-/// Searches periodically until all senders are gone, and reports new GPUs.
+/// Searches periodically until all senders are dropped, and reports new GPUs.
 pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<GpuPoll>>, notify: impl Fn()) {
     loop {
         match requests.recv_timeout(POLL_INTERVAL) {
@@ -27,7 +27,7 @@ pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<G
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let (_, found) =
-                    provider::detect_provider_with(|kind, why| tracing::debug!("still no {kind} GPUs: {why}"));
+                    provider::detect_provider_with(|kind, error| tracing::debug!("still no {kind} GPUs: {error}"));
                 if !apply_restrictions(found, &config.gpu, &config.hostname).gpus.is_empty() {
                     notify();
                 }
@@ -36,7 +36,7 @@ pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<G
     }
 }
 
-/// Tells the agent's loop each time that they are found: it may have to finish jobs first.
+/// Tells the agent's loop each time new GPUs are found, because it may have to finish jobs first.
 pub async fn forward_added_gpus(gpus: &GpuMonitor, inbox: mpsc::Sender<AgentInput>) {
     gpus.gpus_added().await;
     tracing::info!("found GPUs: restarting as soon as nothing runs");
