@@ -5,8 +5,8 @@ use app::protocol::jobs::JobView;
 use app::protocol::jobs::explain::ExplanationView;
 use app::ui::terminal;
 
-use super::strip_control;
 use super::fields::{LIST_COLUMNS, ListColumn, facts, text_cell};
+use super::strip_control;
 use crate::cli::output::Output;
 use crate::cli::table::{CellStyle, Table, TableCell};
 
