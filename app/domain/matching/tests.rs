@@ -200,12 +200,12 @@ fn unavailable_gpus_block() {
     }
     // GPUs of other jobs become free by waiting; unavailable GPUs do not.
     let with_unavailable = host(3, &[0]);
-    let blocked = |demand: Demand, held: &[&[&str]]| {
+    let found = |demand: Demand, held: &[&[&str]]| {
         blockers(&spec(demand), &leased_candidate(&with_unavailable, held)).collect::<Vec<_>>()
     };
-    assert_eq!(blocked(gpu_demand(2), &[&["GPU-1-1"]]), [Blocker::GpusBusy { wanted: 2, free: 1 }]);
-    assert_eq!(blocked(gpu_demand(3), &[&["GPU-1-1"]]), [blocker(3, 2, &[0])]);
-    assert_eq!(blocked(gpu_demand(2), &[&["GPU-1-0"]]), [], "a job keeps its GPUs and gets no others");
+    assert_eq!(found(gpu_demand(2), &[&["GPU-1-1"]]), [Blocker::GpusBusy { wanted: 2, free: 1 }]);
+    assert_eq!(found(gpu_demand(3), &[&["GPU-1-1"]]), [blocker(3, 2, &[0])]);
+    assert_eq!(found(gpu_demand(2), &[&["GPU-1-0"]]), [], "a job keeps its GPUs and gets no others");
 }
 
 #[test]

@@ -119,8 +119,8 @@ pub fn status_timeline(
         for (_, change) in simultaneous {
             state.apply(*change);
         }
-        let changed = |span: &StatusSpan| spans.last().is_none_or(|last| last.status != span.status);
-        spans.extend(state.span_from(simultaneous[0].0).filter(changed));
+        let is_new = |span: &StatusSpan| spans.last().is_none_or(|last| last.status != span.status);
+        spans.extend(state.span_from(simultaneous[0].0).filter(is_new));
     }
     let earlier = spans.iter().skip(1).take_while(|span| span.since <= since).count();
     spans.split_off(earlier)

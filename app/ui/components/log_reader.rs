@@ -213,9 +213,9 @@ impl LogReader {
                         self.problem.set(None);
                     }
                     if has_current_marks {
-                        self.cache.update(|cache| cache.insert(lines))
+                        self.cache.update(|cache| cache.insert(lines));
                     } else {
-                        self.fetch_missing()
+                        self.fetch_missing();
                     }
                 }
                 Err(problem) => self.handle_fetch_error(problem),

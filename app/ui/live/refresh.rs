@@ -95,7 +95,7 @@ impl Refresher {
                 });
             }
             Some(RefreshAction::Wait(pause)) => {
-                after(pause, self.state, move || self.handle(RefreshEvent::TimerElapsed))
+                after(pause, self.state, move || self.handle(RefreshEvent::TimerElapsed));
             }
         }
     }

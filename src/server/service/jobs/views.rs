@@ -308,9 +308,9 @@ fn state_filter(query: &JobsQuery) -> Vec<&'static str> {
         (status, _) => {
             let is_included =
                 |candidate: &&JobStatus| phase(candidate) && status.is_none_or(|status| status == **candidate);
-            let states: Vec<_> = JobStatus::ALL.iter().filter(is_included).map(|status| status.as_str()).collect();
+            let names: Vec<_> = JobStatus::ALL.iter().filter(is_included).map(|status| status.as_str()).collect();
             // Contradictory filters match nothing, not everything.
-            if states.is_empty() { vec!["none"] } else { states }
+            if names.is_empty() { vec!["none"] } else { names }
         }
     }
 }

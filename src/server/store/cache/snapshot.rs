@@ -62,9 +62,9 @@ impl CommittedSnapshot {
     pub fn observe_generation(&self, generation: i64) {
         let mut state = self.state.write().expect("no panic while it is held");
         state.newest_generation = state.newest_generation.max(generation);
-        let stale = if state.newest_generation > state.generation { state.fleet.take() } else { None };
+        let outdated = if state.newest_generation > state.generation { state.fleet.take() } else { None };
         drop(state);
-        drop(stale);
+        drop(outdated);
     }
 
     /// Invalidates the snapshot.
