@@ -126,12 +126,6 @@ pub(crate) async fn post_form(path: &str, body: String) -> Result<FormResponse, 
     serde_json::from_str(&body).map_err(invalid_response)
 }
 
-/// Stores preferences.
-pub(crate) async fn set_preferences(fields: &[(&'static str, &str)]) -> Result<(), Problem> {
-    let body = query_string(&fields).trim_start_matches('?').to_owned();
-    send_request(Method::POST, "/ui/preferences", Some(body)).await.map(drop)
-}
-
 /// Fails if the session has ended, or the server does not answer.
 pub(crate) async fn check_session() -> Result<(), Problem> {
     send_request(Method::GET, "/api/session", None).await.map(drop)

@@ -224,6 +224,11 @@ impl Prefs {
 /// The cookies with the user's preferences; `POST /ui/preferences` accepts fields of the same names.
 pub const PREFERENCE_COOKIES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
 
+/// Returns the cookie that stores a preference for a year, as in `Set-Cookie`.
+pub fn preference_cookie(name: &str, choice: &str) -> String {
+    format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax")
+}
+
 /// Returns the value to store for a preference, or `None` if it is invalid.
 pub fn parse_choice(name: &str, value: &str) -> Option<&'static str> {
     match name {

@@ -1,5 +1,4 @@
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{
@@ -12,7 +11,7 @@ use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::flash::FormResponse;
 use crate::ui::http_backend;
-use crate::ui::prefs::Theme;
+use crate::ui::prefs::{Theme, preference_cookie};
 
 pub(crate) fn now() -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds, far below 2^53")]
@@ -60,7 +59,7 @@ fn copy_by_selection(text: &str) -> Option<bool> {
     copied
 }
 
-/// Applies the theme, and stores it on the server.
+/// Applies the theme, and stores it. Without a request: its user may leave the page before the response.
 pub(crate) fn set_theme(theme: Theme) {
     if let Some(root) = document().document_element() {
         let _shown = match theme.attribute() {
@@ -68,10 +67,10 @@ pub(crate) fn set_theme(theme: Theme) {
             None => root.remove_attribute("data-theme"),
         };
     }
-    spawn_local(async move {
-        // If this fails, the next visit shows the previous theme.
-        let _stored = http_backend::set_preferences(&[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
-    });
+    // Without cookies, the next visit shows the previous theme.
+    if let Ok(document) = document().dyn_into::<HtmlDocument>() {
+        let _stored = document.set_cookie(&preference_cookie("theme", theme.as_str()));
+    }
 }
 
 /// The horizontal position of the pointer in the element that listens, from 0 (left edge) to 1 (right edge).

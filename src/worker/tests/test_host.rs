@@ -1,11 +1,13 @@
 //! A GPU host for one test: a work directory, and the agent as a process in it.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -242,6 +244,20 @@ pub fn can_mount() -> bool {
 }
 
 pub struct AgentProcess(Child);
+
+/// A test that fails shows what its agent has logged and the test has not read.
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        let stderr = self.0.stderr.take().filter(|_| std::thread::panicking());
+        let Some(stderr) = stderr.and_then(|stderr| stderr.into_owned_fd().ok()) else { return };
+        let mut log = Vec::new();
+        // The agent may still run, so the end is where nothing more can be read.
+        let read = fcntl(&stderr, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+            .map_err(io::Error::from)
+            .and_then(|_| File::from(stderr).read_to_end(&mut log));
+        println!("the agent's log, {read:?}:\n{}", String::from_utf8_lossy(&log));
+    }
+}
 
 impl AgentProcess {
     /// The path outside the agent's mounts.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FlashNotice, FormName};
 use app::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD};
-use app::ui::prefs::{PREFERENCE_COOKIES, parse_choice};
+use app::ui::prefs::{PREFERENCE_COOKIES, parse_choice, preference_cookie};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -228,8 +228,7 @@ pub async fn set_preferences(Form(fields): Form<FormFields>) -> Response {
     let mut response = Redirect::to(next).into_response();
     for name in PREFERENCE_COOKIES {
         let Some(choice) = field(&fields, name).and_then(|value| parse_choice(name, value)) else { continue };
-        let cookie = format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax");
-        if let Ok(value) = HeaderValue::from_str(&cookie) {
+        if let Ok(value) = HeaderValue::from_str(&preference_cookie(name, choice)) {
             response.headers_mut().append(header::SET_COOKIE, value);
         }
     }
