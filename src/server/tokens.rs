@@ -1,7 +1,7 @@
 //! Secrets of users and agents: a prefix, 256 random bits in base 62, and a checksum.
 //!
 //! Prefix and checksum let scanners find tokens, and reveal typing errors without a database query. Only the SHA-256 of
-//! a token is stored: with so much randomness, nothing slower is needed.
+//! a token is stored: a slow hash protects passwords, and 256 random bits cannot be guessed.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

@@ -125,8 +125,8 @@ mod tests {
             let error = account(args(local, None, false)).expect_err("the server's own user");
             assert!(error.contains("--local-shares-user"), "{error}");
             assert_eq!(account(args(local, None, true)), Ok(Some(LocalAccount::Server)));
-            let error = account(args(local, Some("nobody-of-this-name"), false)).expect_err("no such user");
-            assert!(error.contains("nobody-of-this-name"), "{error}");
+            let error = account(args(local, Some("no-such-user"), false)).expect_err("no such user");
+            assert!(error.contains("no-such-user"), "{error}");
         }
         assert!(account(args(LocalWorkerMode::On, Some("nobody"), true)).is_err(), "both flags");
         let current_user = User::from_uid(geteuid()).expect("readable").expect("a user");

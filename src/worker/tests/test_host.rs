@@ -265,13 +265,8 @@ impl AgentProcess {
         Ok(PathBuf::from(format!("/proc/{}/root{}", self.pid()?, path.display())))
     }
 
-    pub fn id(&self) -> io::Result<u32> {
-        self.0.id().ok_or_else(|| io::Error::other("it has exited"))
-    }
-
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        let pid =
-            self.0.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| io::Error::other("it has exited"))?;
+        let pid = i32::try_from(self.pid()?).map_err(io::Error::other)?;
         kill(Pid::from_raw(pid), signal).map_err(io::Error::from)
     }
 

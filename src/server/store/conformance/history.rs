@@ -254,7 +254,7 @@ async fn newest_version_of_an_artifact_counts(store: &TestStore) {
     assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(2), "b")).await, Ok(all - 4));
     assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(9), "b")).await, Ok(all));
     assert_eq!(
-        (tx.user_artifact_bytes(&job(1).submitted_by).await, tx.user_artifact_bytes("nobody").await),
+        (tx.user_artifact_bytes(&job(1).submitted_by).await, tx.user_artifact_bytes("unknown-user").await),
         (Ok(all), Ok(0))
     );
     assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));

@@ -45,7 +45,7 @@ async fn revisions_stay_after_a_configuration_is_deleted(store: &TestStore) {
     let mut tx = store.read().await;
     let eves_bytes = tx.config_bytes(Some("eve")).await.expect("readable");
     assert!(eves_bytes > 30, "{eves_bytes}");
-    assert_eq!((tx.config_bytes(None).await, tx.config_bytes(Some("nobody")).await), (Ok(2 * eves_bytes), Ok(0)));
+    assert_eq!((tx.config_bytes(None).await, tx.config_bytes(Some("unknown-user")).await), (Ok(2 * eves_bytes), Ok(0)));
     drop(tx);
     assert_eq!(store.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
     store.insert_job(&job(1)).await;
@@ -55,11 +55,11 @@ async fn revisions_stay_after_a_configuration_is_deleted(store: &TestStore) {
     assert_eq!(tx.revision_usage("digits", None).await, Ok(vec![usage.clone()]));
     assert_eq!(tx.revision_usage("digits", Some(&owner)).await, Ok(vec![usage]));
     assert_eq!(
-        (tx.revision_usage("digits", Some("nobody")).await, tx.revision_usage("other", None).await),
+        (tx.revision_usage("digits", Some("unknown-user")).await, tx.revision_usage("other", None).await),
         (Ok(vec![]), Ok(vec![]))
     );
     assert_eq!(
-        (tx.last_run_revision("digits", &owner).await, tx.last_run_revision("digits", "nobody").await),
+        (tx.last_run_revision("digits", &owner).await, tx.last_run_revision("digits", "unknown-user").await),
         (Ok(Some(2)), Ok(None))
     );
     drop(tx);

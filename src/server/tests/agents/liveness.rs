@@ -10,20 +10,10 @@ fn running_claims(job: &str, attempt: u32) -> Value {
     json!([{"job_id": job, "attempt": attempt}])
 }
 
-/// A job that runs on a worker with a current agent.
-async fn busy_worker(server: &TestServer) -> (String, Actor, crate::tests::harness::EventStreamReader, String) {
-    server.put_config("digits").await;
-    let (id, key, mut events) = server.connect_worker("gpu-1").await;
-    let job = server.submit("digits").await;
-    events.next_offer().await;
-    server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    (id, key, events, job)
-}
-
 #[tokio::test]
 async fn job_of_a_silent_worker_goes_to_another() {
     let server = TestServer::start().await;
-    let (id, _, _events, job) = busy_worker(&server).await;
+    let (id, _, _events, job) = server.connect_busy_worker().await;
     server.advance(Millis::from_secs(120)).await;
     assert_eq!(server.job_status(&job).await, "running", "the timeout is not over");
     server.advance(Millis::from_secs(1)).await;
@@ -43,7 +33,7 @@ async fn job_of_a_silent_worker_goes_to_another() {
 async fn all_workers_are_checked_for_silence() {
     const OTHERS: usize = 130;
     let server = TestServer::start().await;
-    let (oldest, _, _events, job) = busy_worker(&server).await;
+    let (oldest, _, _events, job) = server.connect_busy_worker().await;
     for n in 0..OTHERS {
         let (_, key) = server.create_worker(&format!("other-{n}")).await;
         server.register(&key, json!([])).await;
@@ -66,7 +56,7 @@ async fn all_workers_are_checked_for_silence() {
 #[tokio::test]
 async fn suspended_server_does_not_mark_workers_offline() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = busy_worker(&server).await;
+    let (_, key, _events, job) = server.connect_busy_worker().await;
     server.clock.sleep(Millis::from_secs(8 * 3_600));
     server.advance(Millis::from_secs(100)).await;
     assert_eq!(server.job_status(&job).await, "running", "heartbeats may have arrived while the server was suspended");
@@ -80,7 +70,7 @@ async fn suspended_server_does_not_mark_workers_offline() {
 #[tokio::test]
 async fn heartbeats_keep_a_worker_online() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = busy_worker(&server).await;
+    let (_, key, _events, job) = server.connect_busy_worker().await;
     for _ in 0..10 {
         server.advance(Millis::from_secs(100)).await;
         server.heartbeat(&key, running_claims(&job, 1)).await;
@@ -91,7 +81,7 @@ async fn heartbeats_keep_a_worker_online() {
 #[tokio::test]
 async fn returning_worker_keeps_its_job_within_the_timeout() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = busy_worker(&server).await;
+    let (_, key, _events, job) = server.connect_busy_worker().await;
     server.advance(Millis::from_secs(500)).await;
     assert_eq!(server.job_status(&job).await, "queued");
     server
@@ -111,7 +101,7 @@ async fn returning_worker_keeps_its_job_within_the_timeout() {
 #[tokio::test]
 async fn exhausted_retries_fail_with_the_reason() {
     let server = TestServer::start().await;
-    let (id, key, mut events, job) = busy_worker(&server).await;
+    let (id, key, mut events, job) = server.connect_busy_worker().await;
     for attempt in 1..=4 {
         server.advance(Millis::from_secs(121)).await;
         if attempt < 4 {
@@ -145,7 +135,7 @@ async fn exhausted_retries_fail_with_the_reason() {
 /// Loses the only attempt of a job. Checks the code and the text of the reason, and the sentence of Japanese pages.
 async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
     let server = TestServer::start().await;
-    let (id, key, _events, job) = busy_worker(&server).await;
+    let (id, key, _events, job) = server.connect_busy_worker().await;
     if disconnects {
         let body = json!({"left_running": running_claims(&job, 1)});
         server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
@@ -194,7 +184,7 @@ async fn loss_after_a_disconnect_has_its_code_and_sentence() {
 #[tokio::test]
 async fn cancel_of_a_silent_workers_job_succeeds() {
     let server = TestServer::start().await;
-    let (_, _, _events, job) = busy_worker(&server).await;
+    let (_, _, _events, job) = server.connect_busy_worker().await;
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
     assert_eq!(server.job_status(&job).await, "cancelling");
     server.advance(Millis::from_secs(121)).await;
@@ -272,7 +262,7 @@ async fn ephemeral_worker_that_never_connected_is_listed_until_it_is_deleted() {
 #[tokio::test]
 async fn drain_deadline_stops_jobs_without_counting_a_retry() {
     let server = TestServer::start().await;
-    let (id, key, mut events, job) = busy_worker(&server).await;
+    let (id, key, mut events, job) = server.connect_busy_worker().await;
     let drain = format!("/api/admin/workers/{id}/drain");
     server
         .post(&Actor::Admin, &drain, json!({"deadline_seconds": 2_592_001}))

@@ -85,6 +85,16 @@ impl TestServer {
         (id, key, events)
     }
 
+    /// Connects the worker `gpu-1`, and starts a job on it; returns the job's id, too.
+    pub async fn connect_busy_worker(&self) -> (String, Actor, EventStreamReader, String) {
+        self.put_config("digits").await;
+        let (id, key, mut events) = self.connect_worker("gpu-1").await;
+        let job = self.submit("digits").await;
+        events.next_offer().await;
+        self.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+        (id, key, events, job)
+    }
+
     /// Drops a worker's stream without a disconnect, as if its agent had crashed.
     pub async fn drop_stream(&self, id: &str, events: EventStreamReader) {
         let path = format!("/api/admin/workers/{id}");

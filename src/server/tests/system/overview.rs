@@ -4,7 +4,7 @@ use app::domain::time::Millis;
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use crate::tests::harness::{Actor, EventStreamReader, TestServer};
+use crate::tests::harness::{Actor, TestServer};
 
 async fn overview(server: &TestServer) -> Value {
     server.get(&Actor::Admin, "/api/overview").await.expect_status(200)
@@ -98,20 +98,10 @@ fn expected_alert(kind: &str, severity: &str) -> Vec<(String, String)> {
     vec![(kind.to_owned(), severity.to_owned())]
 }
 
-/// A job that runs on a new worker.
-async fn busy_worker(server: &TestServer) -> (String, Actor, EventStreamReader, String) {
-    server.put_config("digits").await;
-    let (id, key, mut events) = server.connect_worker("gpu-1").await;
-    let job = server.submit("digits").await;
-    events.next_offer().await;
-    server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    (id, key, events, job)
-}
-
 #[tokio::test]
 async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
     let server = TestServer::start().await;
-    let (id, _, _events, job) = busy_worker(&server).await;
+    let (id, _, _events, job) = server.connect_busy_worker().await;
     server.advance(Millis::from_secs(121)).await;
     assert_eq!(offline_alerts(&server).await, expected_alert("offline_with_job", "critical"));
     let (_, other, mut other_events) = server.connect_worker("gpu-2").await;
@@ -133,7 +123,7 @@ async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
 #[tokio::test]
 async fn disconnect_is_no_alert_before_its_job_is_lost() {
     let server = TestServer::start().await;
-    let (_, key, _events, job) = busy_worker(&server).await;
+    let (_, key, _events, job) = server.connect_busy_worker().await;
     let body = json!({"left_running": [{"job_id": job, "attempt": 1}]});
     server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
     assert_eq!(offline_alerts(&server).await, []);

@@ -170,7 +170,7 @@ async fn job_can_connect_only_to_its_own_webhook() -> io::Result<()> {
     let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     let port: u16 = log.lines().next().and_then(|line| line.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
     let record = host.supervisor("j_1", 1).await;
-    let agent_pid = i32::try_from(agent.id()?).map_err(io::Error::other)?;
+    let agent_pid = i32::try_from(agent.pid()?).map_err(io::Error::other)?;
     assert_eq!(accepting_sockets(agent_pid)?, Vec::<String>::new());
     assert_eq!(accepting_sockets(record.supervisor.pid)?, [format!("tcp 0100007F:{port:04X}")]);
     // The trainer's init has none either.
