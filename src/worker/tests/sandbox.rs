@@ -61,6 +61,7 @@ async fn run_trials_with(
         [&outside.program_line(&host, extra), TOOLS, program].concat(),
     )?;
     let agent = host.start(&fake)?;
+    std::fs::write(host.path().join("trainer/agent-pid"), agent.pid()?.to_string())?;
     fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
     // The directory of another job.
     std::fs::create_dir_all(host.attempt("j_0", 1).path())?;

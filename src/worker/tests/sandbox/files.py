@@ -44,11 +44,12 @@ def may_open_to_write(path):
     try: return os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)) or True
     except OSError: return False
 trial("kernel-files", kernel_files)
-# Level `files` does not separate processes of one user, so supervisors and sandboxes are excluded.
-def is_agent_process(path):
-    command = try_read(os.path.dirname(path) + "/cmdline") or b""
-    return b"simpletuner-worker" in command and b"\0supervise\0" not in command and b"\0sandbox\0" not in command
-trial("agents-oom-score", lambda: [path for path in glob.glob("/proc/[0-9]*/oom_score_adj") if not is_own_process(path) and is_agent_process(path) and may_open_to_write(path)])
+# Level `files` does not separate processes of one user: it does not protect supervisors, nor an agent of another test
+# that is just starting.
+agent = "/proc/" + (try_read(os.path.dirname(os.path.abspath(__file__)) + "/agent-pid") or b"none").decode()
+def is_agent_visible():
+    return b"simpletuner-worker" in (try_read(agent + "/cmdline") or b"")
+trial("agents-oom-score", lambda: is_agent_visible() and may_open_to_write(agent + "/oom_score_adj"))
 trial("link-out", lambda: os.symlink("/etc/shadow", attempt + "/output/link") or read(attempt + "/output/link"))
 # A hard link in its output directory would make a read-only file on the same disk writable.
 trial("hard-link", lambda: os.link(os.path.abspath(__file__), attempt + "/output/hard") or os.unlink(attempt + "/output/hard") or True)
