@@ -1,3 +1,5 @@
+use std::cell::OnceCell;
+
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
@@ -115,9 +117,19 @@ pub(crate) fn submit_enclosing_form(event: &leptos::ev::Event) {
     }
 }
 
-/// The name of the user's time zone, as determined by the script in the head of each page; empty if unknown.
+thread_local! {
+    static TIME_ZONE: OnceCell<String> = const { OnceCell::new() };
+}
+
+/// The name of the user's time zone; empty if unknown.
 pub(crate) fn time_zone() -> String {
-    document().document_element().and_then(|root| root.get_attribute("data-time-zone")).unwrap_or_default()
+    TIME_ZONE.with(|zone| zone.get_or_init(read_time_zone).clone())
+}
+
+fn read_time_zone() -> String {
+    let format = js_sys::Intl::DateTimeFormat::new(&js_sys::Array::new(), &js_sys::Object::new());
+    let zone = js_sys::Reflect::get(&format.resolved_options(), &"timeZone".into());
+    zone.ok().and_then(|zone| zone.as_string()).unwrap_or_default()
 }
 
 /// The user's offset from UTC at a time, in minutes; positive to the east.

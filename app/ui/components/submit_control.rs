@@ -15,7 +15,7 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
     let describedby = errors.aria_describedby(id, hint.map(|_| format!("{id}-hint")).as_deref());
     let (invalid, is_first) = (errors.aria_invalid(id), errors.is_first(id));
     let control = match field.server.control {
-        Control::Own | Control::OwnWithError => return ().into_erased(),
+        Control::Custom | Control::CustomWithError => return ().into_erased(),
         Control::Checkbox => {
             return view! { <Checkbox name=id checked={value == "true"} label=label text=hint.unwrap_or_default()/> }
                 .into_erased();

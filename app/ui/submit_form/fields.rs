@@ -90,8 +90,8 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             flag: "label",
             label: |words| words.server_pages().train.labels,
             hint: Some(|words| words.server_pages().train.labels_hint),
-            section: Section::Own,
-            control: Control::OwnWithError,
+            section: Section::Separate,
+            control: Control::CustomWithError,
             parse: |job, text| {
                 let (labels, parsed) = Labels::parse_entries(text.split(['\n', ',']));
                 job.worker_labels = labels;
@@ -110,8 +110,8 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             flag: "target",
             label: |words| words.server_pages().train.target,
             hint: None,
-            section: Section::Own,
-            control: Control::Own,
+            section: Section::Separate,
+            control: Control::Custom,
             parse: |job, text| {
                 job.target = Target::parse(text).unwrap_or(job.target);
                 Ok(())
@@ -129,8 +129,8 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             flag: "set",
             label: |words| words.server_pages().train.settings,
             hint: Some(|words| words.server_pages().train.settings_hint),
-            section: Section::Own,
-            control: Control::OwnWithError,
+            section: Section::Separate,
+            control: Control::CustomWithError,
             parse: |job, text| {
                 let values = overrides::parse(text.lines());
                 values.map(|values| job.overrides = values).map_err(|_| InvalidText::Allowed(AllowedValues::Settings))
@@ -280,8 +280,8 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             flag: "secret",
             label: |words| words.server_pages().train.secrets,
             hint: Some(|words| words.server_pages().train.secrets_hint),
-            section: Section::Own,
-            control: Control::Own,
+            section: Section::Separate,
+            control: Control::Custom,
             parse: |job, text| {
                 job.secrets = Some(text.lines().map(str::to_owned).collect());
                 Ok(())

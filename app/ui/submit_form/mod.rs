@@ -63,8 +63,8 @@ pub(crate) enum Section {
     Limits,
     /// The other advanced settings.
     Behavior,
-    /// A section of its own.
-    Own,
+    /// Outside of these sections.
+    Separate,
 }
 
 /// The control of a field.
@@ -78,9 +78,9 @@ pub(crate) enum Control {
     Select(&'static [(Text, Label)]),
     Checkbox,
     /// A control that its section draws.
-    Own,
+    Custom,
     /// A control that its section draws, with its error.
-    OwnWithError,
+    CustomWithError,
 }
 
 /// Why the text of a field is invalid.
@@ -124,7 +124,7 @@ pub(crate) fn address_fields(job: &SubmitJob) -> impl Iterator<Item = (&'static 
 /// Returns the fields that show their errors, in the order of the form.
 #[cfg(feature = "ssr")]
 pub(crate) fn fields_with_errors() -> Vec<FieldAliases<'static>> {
-    let shows = |field: &&SubmitField| !matches!(field.server.control, Control::Own | Control::Checkbox);
+    let shows = |field: &&SubmitField| !matches!(field.server.control, Control::Custom | Control::Checkbox);
     SUBMIT_FIELDS.iter().filter(shows).map(|field| (field.name, field.api_names)).collect()
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn fields_of(section: Section) -> impl Iterator<Item = &'static Submi
 #[cfg(feature = "ssr")]
 pub(crate) fn field_label(name: &str, language: &'static Language) -> Option<Text> {
     let is_named = |field: &&SubmitField| field.name == name || field.api_names.contains(&name);
-    let field = SUBMIT_FIELDS.iter().filter(|field| field.server.section != Section::Own).find(is_named)?;
+    let field = SUBMIT_FIELDS.iter().filter(|field| field.server.section != Section::Separate).find(is_named)?;
     Some((field.server.label)(language))
 }
 

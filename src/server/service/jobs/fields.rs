@@ -193,9 +193,9 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
     if visible_owner.is_some() && user.is_some() && visible_owner != *user {
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
-    let equal = [(JobProperty::User, user.clone().or(visible_owner)), (JobProperty::Config, config.clone())];
+    let properties = [(JobProperty::User, user.clone().or(visible_owner)), (JobProperty::Config, config.clone())];
     Ok(JobFilter {
-        equal: equal.into_iter().filter_map(|(property, value)| Some((property, value?))).collect(),
+        properties: properties.into_iter().filter_map(|(property, value)| Some((property, value?))).collect(),
         worker: worker.clone(),
         since: parse_time("since", since.as_deref())?,
         until: parse_time("until", until.as_deref())?,

@@ -9,7 +9,7 @@ use app::domain::worker::OfflineCause;
 use super::history::{attempt, insert};
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
-use crate::store::sql::rows::job::{IMMUTABLE_COLUMNS, immutable_values};
+use crate::store::sql::rows::job::immutable_columns;
 use crate::store::sql::statement::SqlValue;
 
 on_every_engine!(
@@ -49,8 +49,7 @@ async fn jobs_are_paged_and_counted(store: &TestStore) {
 
 /// The value of a property of a job.
 fn value_of(property: JobProperty, job: &Job) -> String {
-    let mut values = IMMUTABLE_COLUMNS.into_iter().zip(immutable_values(job));
-    match values.find(|(column, _)| *column == property.as_str()) {
+    match immutable_columns(job).into_iter().find(|(column, _)| *column == property.as_str()) {
         Some((_, SqlValue::Text(Some(value)))) => value,
         _ => panic!("the example of a job has no text in {}", property.as_str()),
     }
@@ -62,7 +61,7 @@ async fn jobs_are_filtered_by_each_property(store: &TestStore) {
     let mut tx = store.read().await;
     for property in JobProperty::ALL {
         for (value, expected) in [(value_of(property, &job(1)), vec![job(1).id]), ("none".to_owned(), vec![])] {
-            let filter = JobFilter { equal: vec![(property, value)], limit: 9, ..JobFilter::default() };
+            let filter = JobFilter { properties: vec![(property, value)], limit: 9, ..JobFilter::default() };
             let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
             assert_eq!(found, expected, "{filter:?}");
             let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
@@ -147,7 +146,7 @@ async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
     }
     let all = JobFilter { limit: 500, ..JobFilter::default() };
     let with_name = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
-    let config = |name: &str| JobFilter { equal: vec![(JobProperty::Config, name.to_owned())], ..all.clone() };
+    let config = |name: &str| JobFilter { properties: vec![(JobProperty::Config, name.to_owned())], ..all.clone() };
     let eves_jobs = vec![(JobProperty::Config, "hay".to_owned()), (JobProperty::User, "eve".to_owned())];
     let id = job(7).id.to_string();
     let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
@@ -161,7 +160,7 @@ async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
         (with_name("needles"), vec![]),
         (config("hay_2"), odd),
         (config("needle-in-haystack"), vec![]),
-        (JobFilter { equal: eves_jobs, ..all.clone() }, vec![]),
+        (JobFilter { properties: eves_jobs, ..all.clone() }, vec![]),
         (with_name(&id), vec![7]),
         (JobFilter { limit: 1, ..with_name(&id[..4]) }, vec![200]),
         (with_name("j_zzz"), vec![]),

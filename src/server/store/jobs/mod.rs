@@ -22,7 +22,7 @@ pub struct JobFilter {
     /// Only jobs that ended at this time or later.
     pub ended_since: Option<Timestamp>,
     /// Only jobs with exactly these values.
-    pub equal: Vec<(JobProperty, String)>,
+    pub properties: Vec<(JobProperty, String)>,
     /// Only jobs that require this label; without a value, any value of it.
     pub label: Option<(String, Option<String>)>,
     /// Only jobs that match this name.
@@ -36,8 +36,8 @@ pub struct JobFilter {
 impl JobFilter {
     /// Jobs of this user, or of all.
     pub fn of_user(user: Option<String>) -> Self {
-        let equal = user.map(|user| (JobProperty::User, user)).into_iter().collect();
-        Self { equal, ..Self::default() }
+        let properties = user.map(|user| (JobProperty::User, user)).into_iter().collect();
+        Self { properties, ..Self::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use app::domain::job::Job;
 use app::domain::time::Timestamp;
 
 use super::SqlSession;
-use super::rows::job::{IMMUTABLE_COLUMNS, MUTABLE_COLUMNS, immutable_values, mutable_values};
+use super::rows::job::{Column, immutable_columns, mutable_columns};
 use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update};
 use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
@@ -141,21 +141,40 @@ impl WriteBatch {
 }
 
 fn job_statements(placeholders: PlaceholderStyle, jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
-    let (mut new, mut changed) = (Vec::new(), Vec::new());
+    let (mut new, mut changed) = (JobRows::default(), JobRows::default());
     for PendingJob { guard, job } in jobs {
-        let values = mutable_values(&job).into_iter();
+        let columns = mutable_columns(&job);
         match guard {
-            None => new.push(immutable_values(&job).into_iter().chain(values).collect()),
-            Some((state, attempt)) => changed.push(values.chain([state.into(), attempt.0.into()]).collect()),
+            None => new.push(immutable_columns(&job).into_iter().chain(columns)),
+            Some((state, attempt)) => {
+                changed
+                    .push(columns.into_iter().chain([("was_state", state.into()), ("was_attempt", attempt.0.into())]));
+            }
         }
     }
-    let columns: Vec<&str> = IMMUTABLE_COLUMNS.into_iter().chain(MUTABLE_COLUMNS).collect();
-    let mut statements = batched(new, |rows| insert(placeholders, "jobs", &columns, rows));
-    let columns: Vec<&str> = MUTABLE_COLUMNS.into_iter().chain(["was_state", "was_attempt"]).collect();
-    let set: Vec<String> = MUTABLE_COLUMNS[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
+    let mut statements = batched(new.rows, |rows| insert(placeholders, "jobs", &new.columns, rows));
+    let set = changed.columns.iter().filter(|column| !["id", "was_state", "was_attempt"].contains(column));
+    let set: Vec<String> = set.map(|column| format!("{column} = v.{column}")).collect();
     let key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
-    statements.extend(batched(changed, |rows| update(placeholders, "jobs", &columns, &set.join(", "), key, rows)));
+    statements.extend(batched(changed.rows, |rows| {
+        update(placeholders, "jobs", &changed.columns, &set.join(", "), key, rows)
+    }));
     statements
+}
+
+/// Rows of jobs that have the same columns.
+#[derive(Default)]
+struct JobRows {
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<SqlValue>>,
+}
+
+impl JobRows {
+    fn push(&mut self, row: impl Iterator<Item = Column>) {
+        let (columns, values) = row.unzip();
+        self.columns = columns;
+        self.rows.push(values);
+    }
 }
 
 impl AttemptPatch {

@@ -151,7 +151,8 @@ impl SqlSession<'_> {
 
     /// The conditions of the filter, without states.
     fn job_conditions(&self, filter: &JobFilter) -> Vec<SqlCondition> {
-        let JobFilter { states: _, worker, since, until, ended_since, equal, label, name, order: _, limit: _ } = filter;
+        let JobFilter { states: _, worker, since, until, ended_since, properties, label, name, order: _, limit: _ } =
+            filter;
         // An id begins with about the time of the submit, so that distant ids need not be read.
         let id_near = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
         let worker = worker.as_ref().map(|worker| -> SqlCondition {
@@ -159,7 +160,8 @@ impl SqlSession<'_> {
         });
         // Written like the condition of the index of ended jobs.
         let ended = concat!("state IN ", ended_states!(), " AND state_since >= ?");
-        let equal = equal.iter().map(|(property, value)| -> SqlCondition { (equals(*property), vec![value.into()]) });
+        let properties =
+            properties.iter().map(|(property, value)| -> SqlCondition { (equals(*property), vec![value.into()]) });
         let others = [
             name.as_ref().map(Self::name_condition),
             label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),
@@ -170,7 +172,7 @@ impl SqlSession<'_> {
             until.map(|at| ("submitted_at < ? AND id < ?", vec![at.0.into(), id_near(at, MAX_ID_SKEW).into()])),
             ended_since.map(|at| (ended, vec![at.0.into()])),
         ];
-        equal.chain(others.into_iter().flatten()).collect()
+        properties.chain(others.into_iter().flatten()).collect()
     }
 
     /// A part of a configuration's name, in SQL of both engines, or the beginning of an id. Jobs have few different

@@ -63,34 +63,6 @@ enum FailureJson {
 /// The cause of earlier rows, which have none: an attempt is lost only after its worker was silent for the timeout.
 const EARLIER_CAUSE: OfflineCause = OfflineCause::HeartbeatTimeout;
 
-/// The columns of a job that never change, in the order of [`immutable_values`].
-pub const IMMUTABLE_COLUMNS: [&str; 24] = [
-    "config_name",
-    "config_revision",
-    "target",
-    "labels",
-    "gpu_count",
-    "min_vram_gb",
-    "accelerator",
-    "sandbox",
-    "num_processes",
-    "max_retries",
-    "retry_on_failure",
-    "max_runtime",
-    "exclusive",
-    "checkpoints",
-    "secrets",
-    "shared_secrets_only",
-    "files",
-    "paths",
-    "overrides",
-    "start",
-    "submitted_at",
-    "submitted_by",
-    "retry_of",
-    "traceparent",
-];
-
 /// Returns the condition that a property has a value.
 pub const fn equals(property: JobProperty) -> &'static str {
     match property {
@@ -99,51 +71,54 @@ pub const fn equals(property: JobProperty) -> &'static str {
     }
 }
 
-/// The columns of a job that change, after its id, in the order of [`mutable_values`].
-pub const MUTABLE_COLUMNS: [&str; 13] = [
-    "id",
-    "priority",
-    "urgency",
-    "attempt",
-    "losses",
-    "state",
-    "state_since",
-    "worker_id",
-    "gpus",
-    "offer_until",
-    "not_before",
-    "hold_until",
-    "failure",
-];
+/// A column and its value.
+pub type Column = (&'static str, SqlValue);
 
-/// The values of the immutable columns.
-pub fn immutable_values(job: &Job) -> Vec<SqlValue> {
-    let (spec, demand) = (&job.spec, &job.spec.demand);
+/// The columns of a job that never change.
+pub fn immutable_columns(job: &Job) -> Vec<Column> {
+    let JobSpec {
+        config_name,
+        config_revision,
+        target,
+        demand: Demand { labels, gpu_count, min_vram_gb, accelerator, sandbox },
+        num_processes,
+        max_retries,
+        retry_on_failure,
+        max_runtime,
+        exclusive,
+        checkpoints,
+        secrets,
+        shared_secrets_only,
+        files,
+        paths,
+        overrides,
+        start,
+    } = &job.spec;
     vec![
-        (&spec.config_name).into(),
-        spec.config_revision.into(),
-        spec.target.as_str().into(),
-        to_json(&demand.labels).into(),
-        demand.gpu_count.into(),
-        demand.min_vram_gb.into(),
-        demand.accelerator.clone().into(),
-        demand.sandbox.as_str().into(),
-        spec.num_processes.into(),
-        spec.max_retries.into(),
-        spec.retry_on_failure.into(),
-        spec.max_runtime.map(|allowed| allowed.0).into(),
-        spec.exclusive.into(),
-        spec.checkpoints.as_str().into(),
-        spec.secrets.as_ref().map(to_json).into(),
-        spec.shared_secrets_only.into(),
-        to_json(&spec.files).into(),
-        to_json(&spec.paths).into(),
-        overrides_text(&spec.overrides).into(),
-        (spec.start != StartPoint::NewestCheckpoint).then(|| spec.start.to_string()).into(),
-        job.submitted_at.0.into(),
-        (&job.submitted_by).into(),
-        job.retry_of.as_ref().map(JobId::as_str).into(),
-        job.trace.as_ref().map(ToString::to_string).into(),
+        ("config_name", config_name.into()),
+        ("config_revision", (*config_revision).into()),
+        ("target", target.as_str().into()),
+        ("labels", to_json(labels).into()),
+        ("gpu_count", (*gpu_count).into()),
+        ("min_vram_gb", (*min_vram_gb).into()),
+        ("accelerator", accelerator.clone().into()),
+        ("sandbox", sandbox.as_str().into()),
+        ("num_processes", (*num_processes).into()),
+        ("max_retries", (*max_retries).into()),
+        ("retry_on_failure", (*retry_on_failure).into()),
+        ("max_runtime", max_runtime.map(|allowed| allowed.0).into()),
+        ("exclusive", (*exclusive).into()),
+        ("checkpoints", checkpoints.as_str().into()),
+        ("secrets", secrets.as_ref().map(to_json).into()),
+        ("shared_secrets_only", (*shared_secrets_only).into()),
+        ("files", to_json(files).into()),
+        ("paths", to_json(paths).into()),
+        ("overrides", overrides_text(overrides).into()),
+        ("start", (*start != StartPoint::NewestCheckpoint).then(|| start.to_string()).into()),
+        ("submitted_at", job.submitted_at.0.into()),
+        ("submitted_by", (&job.submitted_by).into()),
+        ("retry_of", job.retry_of.as_ref().map(JobId::as_str).into()),
+        ("traceparent", job.trace.as_ref().map(ToString::to_string).into()),
     ]
 }
 
@@ -162,23 +137,23 @@ fn overrides_from(row: &NamedRow<'_>) -> Result<JobOverrides> {
     Ok(changes.into_iter().map(|(key, (from, to))| (key, OverriddenValue { from, to })).collect())
 }
 
-/// The values of the mutable columns, with the id.
-pub fn mutable_values(job: &Job) -> Vec<SqlValue> {
+/// The job's id, and the columns that change.
+pub fn mutable_columns(job: &Job) -> Vec<Column> {
     let state = state_columns(job);
     vec![
-        job.id.as_str().into(),
-        job.priority.into(),
-        urgency(job).into(),
-        job.attempt.0.into(),
-        job.losses.into(),
-        state.state.into(),
-        state.since.into(),
-        state.worker_id.into(),
-        state.gpus.into(),
-        state.offer_until.into(),
-        state.not_before.into(),
-        job.hold_until.map(|until| until.0).into(),
-        state.failure.into(),
+        ("id", job.id.as_str().into()),
+        ("priority", job.priority.into()),
+        ("urgency", urgency(job).into()),
+        ("attempt", job.attempt.0.into()),
+        ("losses", job.losses.into()),
+        ("state", state.state.into()),
+        ("state_since", state.since.into()),
+        ("worker_id", state.worker_id.into()),
+        ("gpus", state.gpus.into()),
+        ("offer_until", state.offer_until.into()),
+        ("not_before", state.not_before.into()),
+        ("hold_until", job.hold_until.map(|until| until.0).into()),
+        ("failure", state.failure.into()),
     ]
 }
 
