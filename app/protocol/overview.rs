@@ -75,21 +75,23 @@ pub struct AlertView {
     /// The worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// The job: for `stuck` the one that has waited longest, for `offline_with_job` and `offline` the one that the worker
-    /// had.
+    /// The job: for `stuck` the one that has waited longest, for `offline_with_job` and `offline` the first of `job_ids`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<JobId>,
     /// The name of the worker, or of the job's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A number: of jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_unavailable`); otherwise of
-    /// workers, if no single one is named.
+    /// The jobs that the worker lost (`offline_with_job`, `offline`), 20 at most; `count` is the number of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub job_ids: Vec<JobId>,
+    /// A number: of jobs (`stuck`, `more_stuck`, `offline_with_job`, `offline`), attempts (`fast_failures`) or GPUs
+    /// (`gpus_unavailable`); otherwise of workers, if no single one is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Why no worker matches (`stuck`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<FitSummaryView>,
-    /// Details: an error, a host, a version.
+    /// Details: an error, a host, a version; for `registration_rejected` the code of the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// When it will happen (`token_expiring`).
@@ -108,9 +110,9 @@ pub enum AlertCode {
     TokenShared,
     /// The worker's token has expired.
     TokenExpired,
-    /// The worker went offline while it had a job, and the job does not run elsewhere yet.
+    /// The worker went offline while it had jobs, and some of them do not run elsewhere yet.
     OfflineWithJob,
-    /// The worker fell silent while it had a job, and has not returned. The job runs elsewhere, or has ended. A drain ends
+    /// The worker fell silent while it had jobs, and has not returned. The jobs run elsewhere, or have ended. A drain ends
     /// this alert.
     Offline,
     /// Several attempts in a row failed on the worker, each within a minute.
@@ -122,6 +124,9 @@ pub enum AlertCode {
     GpusUnavailable,
     /// The worker's agent reports that the host cannot run new jobs.
     HostUnhealthy,
+    /// The worker is not connected, and its agent's registration was rejected in the last 24 hours. A registration ends this
+    /// alert.
+    RegistrationRejected,
     /// The drain's deadline has passed, but the worker still has a job.
     DrainOverdue,
     /// The worker's token expires within seven days.

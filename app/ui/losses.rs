@@ -1,6 +1,6 @@
-//! Why an attempt was lost, in the user's language.
+//! Why an attempt was lost, and why a worker is offline, in the user's language.
 
-use crate::domain::causes::LossCode;
+use crate::domain::causes::{LossCode, OfflineCause};
 use crate::protocol::jobs::JobView;
 use crate::protocol::status::JobStatus;
 use crate::ui::i18n::t;
@@ -39,6 +39,16 @@ pub(crate) fn job_error(job: &JobView) -> Option<String> {
     let error = job.error.as_deref()?;
     let has_failed = job.status == JobStatus::Failed;
     Some(if has_failed { failure_sentence(job.loss_code, error) } else { loss_sentence(job.loss_code, error) })
+}
+
+/// Returns why a worker is offline.
+pub(crate) fn offline_sentence(cause: OfflineCause) -> Text {
+    let words = &t().worker.offline_causes;
+    match cause {
+        OfflineCause::HeartbeatTimeout => words.heartbeat_timeout,
+        OfflineCause::Disconnected => words.disconnected,
+        OfflineCause::TokenRotated => words.token_rotated,
+    }
 }
 
 #[cfg(all(test, feature = "ssr"))]

@@ -106,6 +106,7 @@ test('the overview shows an agent that was rejected after its token was rotated'
   if (!javaScriptEnabled) await page.reload();
   const event = page.getByRole('region', { name: 'Recent events' }).getByRole('listitem').filter({ hasText: 'Agent registration rejected' });
   await expect(event).toContainText('gpu-1');
+  await expect(page.getByRole('region', { name: 'Needs attention' })).toContainText('Agent registration rejected · its token is invalid');
   await expect(worker).toContainText('Offline');
   await expectAccessible(page);
   await picture(page, 'overview-rejected');

@@ -16,6 +16,8 @@ use super::worker::{ConnectionState, Worker};
 
 /// Maximum number of listed alerts; the rest is only counted.
 pub const MAX_ALERTS: usize = 20;
+/// Maximum number of jobs that an alert names; the rest is only counted.
+pub const MAX_NAMED_JOBS: usize = 20;
 /// A drain that lasts longer may have been forgotten.
 const LONG_DRAIN: Millis = Millis::from_secs(3_600);
 /// How long before its expiry a token raises an alert.
@@ -50,15 +52,15 @@ pub enum AlertKind {
     },
     /// The worker's token has expired.
     TokenExpired,
-    /// The worker is offline; this job was lost with it and does not run elsewhere yet.
+    /// The worker is offline; these jobs were lost with it and do not run elsewhere yet.
     OfflineWithJob {
-        /// The job.
-        job: JobId,
+        /// The jobs.
+        jobs: Vec<JobId>,
     },
-    /// The worker fell silent while it ran this job, and has not returned. The job runs elsewhere, or has ended.
+    /// The worker fell silent while it ran these jobs, and has not returned. The jobs run elsewhere, or have ended.
     Offline {
-        /// The job.
-        job: JobId,
+        /// The jobs.
+        jobs: Vec<JobId>,
     },
     /// Several attempts in a row failed on the worker, each soon after its start.
     FastFailures {
@@ -90,6 +92,11 @@ pub enum AlertKind {
     HostUnhealthy {
         /// The reason.
         why: String,
+    },
+    /// The worker is not connected, and its agent's registration was rejected.
+    RegistrationRejected {
+        /// The code of the problem in the response.
+        reason: String,
     },
     /// The drain's deadline has passed, but the worker still has a job.
     DrainOverdue,
@@ -159,12 +166,22 @@ impl AlertKind {
             | Self::GpusUnavailable { .. }
             | Self::HostUnhealthy { .. }
             | Self::Offline { .. }
+            | Self::RegistrationRejected { .. }
             | Self::DrainOverdue
             | Self::TokenExpiring { .. }
             | Self::TlsUnverified => Severity::Warning,
             Self::DrainLong | Self::AgentOutdated { .. } | Self::TokenOld => Severity::Info,
         }
     }
+}
+
+/// A rejected registration of a worker's agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedRegistration {
+    /// When it happened.
+    pub at: Timestamp,
+    /// The code of the problem in the response.
+    pub reason: String,
 }
 
 /// A worker and related data.
@@ -176,8 +193,10 @@ pub struct WorkerContext<'w> {
     pub credential: &'w WorkerCredential,
     /// A job that it has.
     pub job: Option<&'w JobId>,
-    /// A job that was lost when it went offline, and does not run elsewhere yet.
-    pub waiting_job: Option<&'w JobId>,
+    /// The jobs that were lost when it went offline, and do not run elsewhere yet.
+    pub waiting_jobs: &'w [JobId],
+    /// The last rejected registration with its token or under its name, if it is recent.
+    pub rejection: Option<&'w RejectedRegistration>,
 }
 
 /// Returns the alerts of a worker. `server_version` is the version of this server.
@@ -185,8 +204,13 @@ pub fn worker_alerts(subject: WorkerContext<'_>, server_version: &str, now: Time
     let worker = subject.worker;
     let alert =
         |kind, since| Alert { kind, subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()), since };
-    let found =
-        [offline_alert(subject), token_conflict_alert(worker), token_alert(subject, now), drain_alert(subject, now)];
+    let found = [
+        offline_alert(subject),
+        token_conflict_alert(worker),
+        token_alert(subject, now),
+        rejection_alert(subject, now),
+        drain_alert(subject, now),
+    ];
     let found = found.into_iter().flatten().chain(capability_alerts(worker, server_version));
     found.map(|(kind, since)| alert(kind, since)).collect()
 }
@@ -194,13 +218,13 @@ pub fn worker_alerts(subject: WorkerContext<'_>, server_version: &str, now: Time
 type DatedAlertKind = (AlertKind, Option<Timestamp>);
 
 /// A worker that disconnects raises no alert while it may return to its job: an operator has stopped its agent. A
-/// draining worker raises none if its lost job runs elsewhere or has ended: an operator knows of the outage.
-fn offline_alert(WorkerContext { worker, waiting_job, .. }: WorkerContext<'_>) -> Option<DatedAlertKind> {
-    let ConnectionState::Offline { since, lost_job, .. } = &worker.connection else { return None };
-    let kind = match (waiting_job, lost_job) {
-        (Some(job), _) => AlertKind::OfflineWithJob { job: job.clone() },
-        (None, Some(job)) if worker.drain.is_none() => AlertKind::Offline { job: job.clone() },
-        (None, _) => return None,
+/// draining worker raises none if its lost jobs run elsewhere or have ended: an operator knows of the outage.
+fn offline_alert(WorkerContext { worker, waiting_jobs, .. }: WorkerContext<'_>) -> Option<DatedAlertKind> {
+    let ConnectionState::Offline { since, lost_jobs, .. } = &worker.connection else { return None };
+    let kind = match waiting_jobs {
+        [] if lost_jobs.is_empty() || worker.drain.is_some() => return None,
+        [] => AlertKind::Offline { jobs: lost_jobs.clone() },
+        waiting => AlertKind::OfflineWithJob { jobs: waiting.to_vec() },
     };
     Some((kind, Some(*since)))
 }
@@ -221,6 +245,16 @@ fn token_alert(WorkerContext { worker, credential, .. }: WorkerContext<'_>, now:
         Some(at) if at - now < TOKEN_EXPIRY_NOTICE => Some((AlertKind::TokenExpiring { at }, None)),
         _ => old().map(|issued_at| (AlertKind::TokenOld, Some(issued_at))),
     }
+}
+
+/// A registration ends this alert, and so does a newer token. For an expired token there is another alert.
+fn rejection_alert(subject: WorkerContext<'_>, now: Timestamp) -> Option<DatedAlertKind> {
+    let WorkerContext { worker, credential, rejection, .. } = subject;
+    let rejection = rejection.filter(|_| connected_capability(worker).is_none())?;
+    let is_resolved = rejection.at < worker.connection_since()
+        || credential.issued_at.is_some_and(|issued_at| rejection.at < issued_at)
+        || credential.expires_at.is_some_and(|end| end <= now);
+    (!is_resolved).then(|| (AlertKind::RegistrationRejected { reason: rejection.reason.clone() }, None))
 }
 
 fn drain_alert(WorkerContext { worker, job, .. }: WorkerContext<'_>, now: Timestamp) -> Option<DatedAlertKind> {

@@ -20,7 +20,7 @@ fn found_alerts(
     job: Option<&JobId>,
     now: Timestamp,
 ) -> Vec<DatedAlertKind> {
-    context_alerts(WorkerContext { worker, credential, job, waiting_job: None }, now)
+    context_alerts(WorkerContext { worker, credential, job, waiting_jobs: &[], rejection: None }, now)
 }
 
 fn context_alerts(context: WorkerContext<'_>, now: Timestamp) -> Vec<DatedAlertKind> {
@@ -47,34 +47,65 @@ fn healthy_worker_has_no_alerts() {
 }
 
 #[test]
-fn worker_that_lost_a_job_raises_an_alert_until_it_returns_or_drains() {
-    let (online, job) = (worker(1, &[80], 1), job_id(1));
+fn worker_that_lost_jobs_raises_an_alert_until_it_returns_or_drains() {
+    let (online, jobs) = (worker(1, &[80], 2), vec![job_id(1), job_id(2)]);
     let silent = online.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
-    let lost = silent.clone().with_lost_job(Some(job.clone()));
+    let lost = silent.clone().with_lost_jobs(jobs.clone());
     let disconnected = online.clone().went_offline(NOW, OfflineCause::Disconnected);
-    let critical = || vec![(AlertKind::OfflineWithJob { job: job.clone() }, Some(NOW))];
-    let warning = || vec![(AlertKind::Offline { job: job.clone() }, Some(NOW))];
+    let critical = |jobs: &[JobId]| vec![(AlertKind::OfflineWithJob { jobs: jobs.to_vec() }, Some(NOW))];
+    let warning = || vec![(AlertKind::Offline { jobs: jobs.clone() }, Some(NOW))];
     let drained = lost.clone().drained(NOW, None, None);
     let returned = lost.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
-    for (worker, has_job, job_waits, expected) in [
-        (&silent, false, false, vec![]),
-        (&lost, false, true, critical()),
-        (&lost, false, false, warning()),
-        (&drained, false, true, critical()),
-        (&drained, false, false, vec![]),
-        (&returned, false, true, vec![]),
+    let (all, none) = (&jobs[..], &jobs[..0]);
+    for (worker, has_job, waiting_jobs, expected) in [
+        (&silent, false, none, vec![]),
+        (&lost, false, all, critical(all)),
+        // The other one runs elsewhere.
+        (&lost, false, &jobs[1..], critical(&jobs[1..])),
+        (&lost, false, none, warning()),
+        (&drained, false, all, critical(all)),
+        (&drained, false, none, vec![]),
+        (&returned, false, all, vec![]),
         // Its trainer continues, and its agent may return within the heartbeat timeout.
-        (&disconnected, true, false, vec![]),
-        (&disconnected, false, true, critical()),
-        (&disconnected, false, false, vec![]),
+        (&disconnected, true, none, vec![]),
+        (&disconnected, false, all, critical(all)),
+        (&disconnected, false, none, vec![]),
     ] {
         let credential = WorkerCredential::new("a");
-        let (current_job, waiting_job) = (has_job.then_some(&job), job_waits.then_some(&job));
-        let context = WorkerContext { worker, credential: &credential, job: current_job, waiting_job };
+        let current_job = has_job.then_some(&jobs[0]);
+        let context =
+            WorkerContext { worker, credential: &credential, job: current_job, waiting_jobs, rejection: None };
         assert_eq!(context_alerts(context, NOW + HOUR), expected, "{context:?}");
     }
-    assert_eq!(critical()[0].0.severity(), Severity::Critical);
+    assert_eq!(critical(all)[0].0.severity(), Severity::Critical);
     assert_eq!(warning()[0].0.severity(), Severity::Warning);
+}
+
+#[test]
+fn rejected_registration_raises_an_alert_until_the_worker_registers_or_has_another_token() {
+    let rejection = RejectedRegistration { at: NOW + DAY, reason: "network_not_allowed".to_owned() };
+    let new = unseen_worker(1);
+    let online = worker(1, &[80], 1);
+    let offline = |at| online.clone().went_offline(at, OfflineCause::Disconnected);
+    let credential = |issued_at, expires_at| WorkerCredential { issued_at, expires_at, ..WorkerCredential::new("a") };
+    let unchanged = credential(Some(NOW), None);
+    for (worker, credential, is_alert) in [
+        (&new, &unchanged, true),
+        (&offline(NOW), &unchanged, true),
+        (&offline(NOW + DAY + HOUR), &unchanged, false),
+        (&online, &unchanged, false),
+        (&new, &credential(Some(NOW + DAY + HOUR), None), false),
+        (&new, &credential(None, None), true),
+    ] {
+        let context = WorkerContext { worker, credential, job: None, waiting_jobs: &[], rejection: Some(&rejection) };
+        let kind = AlertKind::RegistrationRejected { reason: rejection.reason.clone() };
+        let expected: Vec<DatedAlertKind> = is_alert.then_some((kind, None)).into_iter().collect();
+        assert_eq!(context_alerts(context, NOW + DAY + HOUR), expected, "{context:?}");
+    }
+    let expired = credential(Some(NOW), Some(NOW + DAY));
+    let context =
+        WorkerContext { worker: &new, credential: &expired, job: None, waiting_jobs: &[], rejection: Some(&rejection) };
+    assert_eq!(context_alerts(context, NOW + DAY + HOUR), [(AlertKind::TokenExpired, Some(NOW + DAY))]);
 }
 
 #[test]

@@ -196,6 +196,11 @@ impl Job {
         }
     }
 
+    /// Returns whether an attempt is the newest, also if its job has ended.
+    pub fn is_newest_attempt(&self, worker: &WorkerId, attempt: AttemptNumber) -> bool {
+        self.current_lease(worker, attempt).is_ok()
+    }
+
     /// Applies a worker's report on an attempt.
     ///
     /// Repeated and late reports change nothing; an attempt is accepted until a newer one is offered (invariant I1).
@@ -269,13 +274,13 @@ impl Job {
     }
 
     /// Extends the fencing delay because the lost attempt received a response, which its agent may treat as a renewal
-    /// of its lease.
+    /// of its lease. A job that has ended passes the delay on to its retries.
     #[must_use]
     pub fn hold_renewed(self, now: Timestamp, lease_duration: Millis) -> Self {
         let until = now + lease_duration;
-        let waits = self.state.waiting().is_some();
+        let is_lost = self.active_lease().is_none();
         // Extends by more than necessary, so that not every request causes a change.
-        if waits && self.hold_until.is_some_and(|hold_until| hold_until < until) {
+        if is_lost && self.hold_until.is_some_and(|hold_until| hold_until < until) {
             self.with_hold_until(until + HOLD_SLACK)
         } else {
             self

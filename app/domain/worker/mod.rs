@@ -76,8 +76,8 @@ pub enum ConnectionState {
         capability: Capability,
         /// Why it is offline.
         cause: OfflineCause,
-        /// A job that it ran when it fell silent.
-        lost_job: Option<JobId>,
+        /// The jobs that it ran when it fell silent.
+        lost_jobs: Vec<JobId>,
     },
 }
 
@@ -360,7 +360,7 @@ impl Worker {
     pub fn went_offline(self, now: Timestamp, cause: OfflineCause) -> Self {
         match self.connection {
             ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => Self {
-                connection: ConnectionState::Offline { since: now, capability, cause, lost_job: None },
+                connection: ConnectionState::Offline { since: now, capability, cause, lost_jobs: Vec::new() },
                 unassigned_run: None,
                 finishing_since: None,
                 ..self

@@ -1,24 +1,24 @@
-//! Why a worker is offline, and which job it lost.
+//! Why a worker is offline, and which jobs it lost.
 
 use super::{ConnectionState, OfflineCause, Worker};
 use crate::domain::ids::JobId;
 
 impl Worker {
-    /// Records a job that the worker ran when it fell silent, until it returns.
+    /// Records the jobs that the worker ran when it fell silent, until it returns.
     #[must_use]
-    pub fn with_lost_job(mut self, job: Option<JobId>) -> Self {
-        if let ConnectionState::Offline { lost_job, .. } = &mut self.connection {
-            *lost_job = job;
+    pub fn with_lost_jobs(mut self, jobs: Vec<JobId>) -> Self {
+        if let ConnectionState::Offline { lost_jobs, .. } = &mut self.connection {
+            *lost_jobs = jobs;
         }
         self
     }
 
-    /// Returns a job that it ran when it fell silent, while it is offline.
-    pub fn lost_job(&self) -> Option<&JobId> {
+    /// Returns the jobs that it ran when it fell silent, while it is offline.
+    pub fn lost_jobs(&self) -> &[JobId] {
         match &self.connection {
-            ConnectionState::Offline { lost_job, .. } => lost_job.as_ref(),
+            ConnectionState::Offline { lost_jobs, .. } => lost_jobs,
             ConnectionState::NeverConnected | ConnectionState::Connecting { .. } | ConnectionState::Online { .. } => {
-                None
+                &[]
             }
         }
     }

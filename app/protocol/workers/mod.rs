@@ -1,6 +1,8 @@
 //! `/api/admin/workers`: workers as administrators see them.
 
 pub mod deletion;
+#[cfg(all(test, feature = "ssr"))]
+pub(crate) mod fixtures;
 pub mod history;
 pub mod token_lifetime;
 
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use self::history::StatusSpanView;
 pub use self::token_lifetime::{RotateToken, TokenLifetime};
 use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
+use crate::domain::causes::OfflineCause;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
@@ -204,6 +207,9 @@ pub struct WorkerView {
     /// When it will be marked offline if it stays silent; only while its connection is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_at: Option<Timestamp>,
+    /// Why it is offline; omitted if it is not, or never connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_cause: Option<OfflineCause>,
     /// Whether it is the orchestrator's own machine.
     pub local: bool,
     /// Whether a drain was requested, even while it is offline.

@@ -28,15 +28,13 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
     StatusStyle { class, glyph, label }
 }
 
-/// Returns the style of a worker's status, with its own label if the connection was lost.
+/// Returns the style of a worker's status, or of its lost connection: then its agent sends nothing, but jobs may still
+/// run.
 pub(super) fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
-    let style = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
-    match worker.status {
-        // Its job may still run, but its agent sends nothing.
-        WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy if worker.connection_lost => {
-            StatusStyle { class: "status status-wait", glyph: Glyph::Dotted, label: words.connection_lost }
-        }
-        _ => style,
+    if worker.connection_lost {
+        StatusStyle { class: "status status-wait", glyph: Glyph::Dotted, label: words.connection_lost }
+    } else {
+        worker_status_style(words, worker.status, worker.last_heartbeat.is_some())
     }
 }
 
@@ -80,9 +78,14 @@ pub(crate) fn artifact_kind_label(words: &StatusWords, kind: ArtifactKind) -> Te
 }
 
 #[component]
-pub(crate) fn StatusBadge(style: StatusStyle) -> impl IntoView {
+pub(crate) fn StatusBadge(
+    style: StatusStyle,
+    /// More about the status.
+    #[prop(optional_no_strip)]
+    title: Option<Text>,
+) -> impl IntoView {
     view! {
-        <span class=style.class>
+        <span class=style.class title=title>
             <Icon glyph=style.glyph/>
             <span>{style.label}</span>
         </span>

@@ -19,6 +19,7 @@ use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Workers;
+use crate::ui::losses::offline_sentence;
 use crate::ui::permissions::has_permission;
 
 /// A column by which the table can be sorted.
@@ -101,8 +102,8 @@ fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> 
         <td class="badges">
             <WorkerBadge worker=worker.clone()/>
             <span class="row-sub md:hidden"><LastSeen worker=worker.clone()/></span>
-            {worker.drain_reason.as_ref().map(|reason| view! {
-                <span class="row-sub drain-reason max-md:hidden" title=reason.clone()>{escape(reason).into_owned()}</span>
+            {status_reason(worker).map(|reason| view! {
+                <span class="row-sub status-reason max-md:hidden" title=reason.clone()>{escape(&reason).into_owned()}</span>
             })}
         </td>
         <td class="max-md:hidden"><span class="block truncate" title=gpus.clone()>{gpus.clone()}</span></td>
@@ -112,6 +113,12 @@ fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> 
         <td class="num text-muted max-md:hidden"><LastSeen worker=worker.clone()/></td>
     }
     .into_erased()
+}
+
+/// Returns why a worker is drained, or otherwise why it is offline.
+fn status_reason(worker: &WorkerView) -> Option<String> {
+    let why_offline = || worker.offline_cause.map(|cause| offline_sentence(cause).to_owned());
+    worker.drain_reason.clone().or_else(why_offline)
 }
 
 /// Returns the GPUs by model, such as `2 × A100-SXM4-80GB`, or that there are none; a dash if nothing is reported yet.

@@ -114,6 +114,10 @@ fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
         running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
     let retried = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
     assert_eq!((name(&cancelled), retried.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
+    assert!(cancelled.is_newest_attempt(&worker(1), AttemptNumber(1)), "its agent may still run it");
+    let renewed = cancelled.hold_renewed(later, LEASE_DURATION);
+    let retried = renewed.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
+    assert_eq!(retried.earliest_offer(), Some(later + LEASE_DURATION + HOLD_SLACK));
     let not_exclusive = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
     assert_eq!(
         (not_exclusive.hold_until, not_exclusive.clone().hold_renewed(later, LEASE_DURATION)),

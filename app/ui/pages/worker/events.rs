@@ -27,6 +27,7 @@ use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::losses::offline_sentence;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::prefs::Prefs;
 
@@ -134,9 +135,7 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             None => cause,
         })],
         AuditAction::WorkerOffline => vec![text("cause").map(|cause| match OfflineCause::parse(&cause) {
-            Some(OfflineCause::HeartbeatTimeout) => words.offline_causes.heartbeat_timeout.to_owned(),
-            Some(OfflineCause::Disconnected) => words.offline_causes.disconnected.to_owned(),
-            Some(OfflineCause::TokenRotated) => words.offline_causes.token_rotated.to_owned(),
+            Some(known) => offline_sentence(known).to_owned(),
             // Earlier entries have a text.
             None => cause,
         })],

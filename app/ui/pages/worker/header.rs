@@ -19,6 +19,7 @@ use crate::ui::components::worker_badge::WorkerBadge;
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::losses::offline_sentence;
 use crate::ui::permissions::has_permission;
 
 #[component]
@@ -28,6 +29,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
     let blocker = move || worker.with(deletion_blocker);
     let drain_text = Memo::new(move |_| worker.with(|worker| describe_drain(worker, clock)));
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
+    let why_offline = move || worker.with(|worker| worker.offline_cause).map(offline_sentence);
     let page_url = |page_name: &str| format!("/admin/workers/{id}/{page_name}");
     let (edit, delete, json) = (page_url("edit"), page_url("delete"), format!("/api/admin/workers/{id}"));
     view! {
@@ -42,6 +44,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
         </PageHeader>
         <p class="byline">
             {badge}
+            {move || why_offline().map(|sentence| view! { <span>{sentence}</span> })}
             <IdText id=id.to_string()/>
             <a class="quiet-link" href=json rel="external">"JSON"</a>
         </p>

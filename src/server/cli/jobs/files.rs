@@ -1,7 +1,7 @@
 //! `simpletuner jobs files` and `jobs download`: the files that a job has uploaded.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,8 +57,13 @@ pub async fn download(args: &DownloadArgs, client: &Client, output: &mut Output<
     let (_, page) = fetch_page(job, client).await?;
     let selected = select(&page, job, &args.files)?;
     let paths = selected.iter().map(|file| local_path(&args.to, &file.path)).collect::<Result<Vec<_>, _>>()?;
-    confirm_replacement(&paths, output)?;
-    for (file, path) in selected.iter().zip(&paths) {
+    let (complete, missing): (Vec<_>, Vec<_>) =
+        selected.iter().copied().zip(&paths).partition(|(file, path)| is_complete(file, path));
+    confirm_replacement(&missing, output)?;
+    for (file, _) in complete {
+        output.print_info(format!("{} is already there.", strip_control(&file.path)))?;
+    }
+    for (file, path) in missing {
         fetch_file(job, file, path, client).await?;
         let size = terminal::bytes(file.size_bytes);
         output.print_info(format!("Downloaded {} ({size}).", strip_control(&file.path)))?;
@@ -116,8 +121,25 @@ fn local_path(to: &Path, path: &str) -> Result<PathBuf, ExitError> {
     }
 }
 
-fn confirm_replacement(paths: &[PathBuf], output: &mut Output<'_>) -> Result<(), ExitError> {
-    let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
+/// Returns whether an earlier download has written this file, and it has not changed since.
+fn is_complete(file: &ArtifactView, path: &Path) -> bool {
+    let has_size = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == file.size_bytes);
+    has_size && hash_file(path).is_ok_and(|sha256| sha256 == file.sha256)
+}
+
+/// Returns the SHA-256 of a file in hex.
+fn hash_file(path: &Path) -> io::Result<String> {
+    let (mut file, mut digest, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&digest.finalize())),
+            length => digest.update(&buffer[..length]),
+        }
+    }
+}
+
+fn confirm_replacement(files: &[(&ArtifactView, &PathBuf)], output: &mut Output<'_>) -> Result<(), ExitError> {
+    let existing: Vec<&PathBuf> = files.iter().map(|(_, path)| *path).filter(|path| path.exists()).collect();
     match existing[..] {
         [] => Ok(()),
         [path] => output.confirm(&format!("Replace {}?", path.display())),
@@ -125,7 +147,8 @@ fn confirm_replacement(paths: &[PathBuf], output: &mut Output<'_>) -> Result<(),
     }
 }
 
-/// Downloads to a temporary file beside the path, which is renamed if its SHA-256 is the announced one.
+/// Downloads to a temporary file beside the path, which is renamed if its SHA-256 is the announced one. It replaces the
+/// temporary file of a download that was killed.
 async fn fetch_file(job: &str, file: &ArtifactView, path: &Path, client: &Client) -> Result<(), ExitError> {
     let mut segments = vec!["queue", job, "artifacts"];
     segments.extend(file.path.split('/'));

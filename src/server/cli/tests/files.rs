@@ -79,6 +79,24 @@ validation_images/a b.png  sample  7 B   1
 }
 
 #[tokio::test]
+async fn interrupted_download_continues_with_the_missing_files() {
+    let harness = CliHarness::start().await;
+    let job = completed_job(&harness, &FILES).await;
+    let home = tempfile::tempdir().expect("a directory");
+    let directory = home.path().to_str().expect("text");
+    let download = ["jobs", "download", &job, "lora.safetensors", "notes", "--to", directory];
+    fs::write(home.path().join("lora.safetensors"), "weights").expect("written");
+    fs::create_dir(home.path().join("notes")).expect("created");
+    fs::write(home.path().join("notes/a.txt.part"), "of a killed download").expect("written");
+    let again = harness.run(&download).await;
+    assert!(again.err.contains("lora.safetensors is already there."), "{}", again.err);
+    assert!(again.err.contains("Downloaded notes/a.txt (3 B)."), "{}", again.err);
+    assert_eq!(again.expect_success().lines().count(), 2, "the paths of both");
+    assert_eq!(content(home.path().join("notes/a.txt")), "one");
+    assert!(!home.path().join("notes/a.txt.part").exists());
+}
+
+#[tokio::test]
 async fn download_without_a_result_says_why() {
     let harness = CliHarness::start().await;
     let job = completed_job(&harness, &FILES[1..]).await;

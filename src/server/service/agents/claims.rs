@@ -24,8 +24,8 @@ pub(super) async fn accept_claims(
             (_, job) => {
                 let stopped = stop_superseded(claim, job.as_ref());
                 // The response renews the agent's lease, and its trainer runs until it has stopped.
-                let is_current = |job: &&Job| job.check_current_attempt(&worker.id, stopped.attempt).is_ok();
-                if let Some(job) = job.as_ref().filter(is_current) {
+                let is_newest = |job: &&Job| job.is_newest_attempt(&worker.id, stopped.attempt);
+                if let Some(job) = job.as_ref().filter(is_newest) {
                     unit.renew_fencing_delay(job).await?;
                 }
                 stop.push(stopped);

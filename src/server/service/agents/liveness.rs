@@ -100,10 +100,10 @@ fn workers_with_stops(fleet_state: &FleetState, now: Timestamp) -> BTreeSet<Work
         .collect()
 }
 
-/// A job that a worker runs.
-async fn running_job(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<Option<JobId>, ServiceError> {
+/// The jobs that a worker runs.
+async fn running_jobs(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<Vec<JobId>, ServiceError> {
     let held = unit.tx.leased_jobs(Some(worker)).await?;
-    Ok(held.into_iter().find(|job| job.state.status().is_at_work()).map(|job| job.id))
+    Ok(held.into_iter().filter(|job| job.state.status().is_at_work()).map(|job| job.id).collect())
 }
 
 /// Judges again inside the transaction, and applies the verdict.
@@ -114,8 +114,8 @@ async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Opt
         None => {}
         Some(LivenessVerdict::HeartbeatTimeout) => {
             let cause = OfflineCause::HeartbeatTimeout;
-            let lost_job = running_job(unit, id).await?;
-            let after = stored.worker.clone().went_offline(unit.now, cause).with_lost_job(lost_job);
+            let lost_jobs = running_jobs(unit, id).await?;
+            let after = stored.worker.clone().went_offline(unit.now, cause).with_lost_jobs(lost_jobs);
             let detail = json!({"cause": cause, "last_seen": last_seen(unit.context, &stored)});
             unit.save_worker(&stored.worker, &after, AuditAction::WorkerOffline, &detail).await?;
             lose_leases(unit, id).await?;

@@ -1,15 +1,17 @@
 //! Rejected requests in the audit log, rate-limited (see [`RejectionLimiter`]). Each server counts for itself, in
 //! memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use app::domain::alerts::RejectedRegistration;
 use app::domain::audit::AuditAction;
 use app::domain::audit::rate_limit::{RejectionKind, RejectionLimiter, SuppressedRejections};
 use app::domain::ids::WorkerId;
 use app::domain::network::Network;
-use app::domain::worker::ConnectionState;
+use app::domain::time::Timestamp;
+use app::domain::worker::{ConnectionState, Worker};
 use app::protocol::topic::Topic;
 use app::protocol::workers::RejectedAgentView;
 use serde::Deserialize;
@@ -20,12 +22,15 @@ use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
-use crate::store::audit::StoredAuditEntry;
+use crate::store::audit::{ActionFilter, AuditFilter, AuditOrder, StoredAuditEntry};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
 
 /// The maximum length of the recorded target, in characters: enough for every path of the API.
 const MAX_TARGET_CHARS: usize = 200;
+
+/// The maximum number of entries that are read for recent rejections.
+const MAX_ENTRIES_READ: u32 = 200;
 
 /// Limits the records of rejected requests per kind and peer.
 #[derive(Default)]
@@ -97,6 +102,7 @@ impl AuditService {
                 Box::pin(async move {
                     if let Some(id) = worker {
                         unit.notify(Topic::Worker(id));
+                        unit.notify(Topic::Workers);
                     }
                     unit.record(kind.action(), &target, &detail).await
                 })
@@ -118,6 +124,30 @@ pub async fn last_rejection(tx: &mut dyn Tx, stored: &StoredWorker) -> Result<Op
     let by_name = newest_entry(tx, action, &stored.worker.name, since).await?;
     let last = by_name.into_iter().chain(with_token).max_by_key(|entry| entry.at);
     Ok(last.and_then(|entry| rejected_agent(&entry)))
+}
+
+/// The newest rejected registration of each agent, by the ID of its worker, or by the name that it claimed.
+pub struct RecentRejections(HashMap<String, RejectedRegistration>);
+
+impl RecentRejections {
+    /// Reads those since this time.
+    pub async fn load(tx: &mut dyn Tx, since: Timestamp) -> Result<Self, ServiceError> {
+        let action = Some(ActionFilter::Is(AuditAction::WorkerRegistrationRejected.as_str().to_owned()));
+        let filter = AuditFilter { action, since: Some(since), ..AuditFilter::default() };
+        let mut newest = HashMap::new();
+        for entry in tx.audit_page(&filter, &AuditOrder::NewestFirst(None), MAX_ENTRIES_READ).await? {
+            if let Some(RejectedAgentView { at, reason, .. }) = rejected_agent(&entry) {
+                newest.entry(entry.target).or_insert(RejectedRegistration { at, reason });
+            }
+        }
+        Ok(Self(newest))
+    }
+
+    /// Returns that of a worker's agent.
+    pub fn newest_for(&self, worker: &Worker) -> Option<&RejectedRegistration> {
+        let found = [worker.id.as_str(), &worker.name].into_iter().filter_map(|target| self.0.get(target));
+        found.max_by_key(|rejection| rejection.at)
+    }
 }
 
 fn rejected_agent(entry: &StoredAuditEntry) -> Option<RejectedAgentView> {

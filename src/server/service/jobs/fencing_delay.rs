@@ -1,10 +1,10 @@
 //! Fencing of exclusive jobs. Their agents measure the lease from their last request that got a response; so a response
-//! about a lost attempt extends the fencing delay of its job by a whole lease.
+//! about a lost attempt extends the fencing delay of its job, and of the job's retries, by a whole lease.
 
 use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
-use app::domain::ids::AttemptNumber;
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::Job;
 use app::protocol::topic::Topic;
 use serde_json::json;
@@ -64,13 +64,56 @@ impl JobService {
 }
 
 impl UnitOfWork<'_> {
-    /// Extends the fencing delay before a request about the newest attempt of this job is answered.
+    /// Extends the fencing delay before a request about the newest attempt of this job is answered. If the job has ended,
+    /// its retries wait for the same attempt.
     pub(in crate::service) async fn renew_fencing_delay(&mut self, before: &Job) -> Result<(), ServiceError> {
         let Some(lease) = before.last_lease().filter(|_| before.hold_until.is_some()) else { return Ok(()) };
         let worker = self.tx.worker(&lease.worker).await?;
         let lease = self.context.policy.worker_lease(worker.as_ref().map(|stored| &stored.worker));
-        let after = before.clone().hold_renewed(self.now, lease);
-        self.save_fencing_delay(before, after).await
+        let retries = if before.has_ended() { self.waiting_retries(&before.id).await? } else { Vec::new() };
+        for job in std::iter::once(before).chain(retries.iter().map(Arc::as_ref)) {
+            let after = job.clone().hold_renewed(self.now, lease);
+            self.save_fencing_delay(job, after).await?;
+        }
+        Ok(())
+    }
+
+    /// The jobs that retry an ended one and still wait for its last attempt to stop.
+    async fn waiting_retries(&mut self, ended: &JobId) -> Result<Vec<Arc<Job>>, ServiceError> {
+        let is_held = |job: &&Arc<Job>| job.hold_until.is_some() && job.state.waiting().is_some() && !was_offered(job);
+        let held: Vec<Arc<Job>> =
+            self.tx.with_state(|fleet_state| fleet_state.jobs().filter(is_held).cloned().collect()).await?;
+        let mut retries = Vec::new();
+        for job in held {
+            if self.last_offered(&job).await?.is_some_and(|offered| offered.id == *ended) {
+                retries.push(job);
+            }
+        }
+        Ok(retries)
+    }
+
+    /// Gives a new retry the fencing delay of the job whose attempt it waits for, which may have been extended.
+    pub(super) async fn inherit_fencing_delay(&mut self, retry: Job) -> Result<Job, ServiceError> {
+        if retry.hold_until.is_none() {
+            return Ok(retry);
+        }
+        let offered = self.last_offered(&retry).await?;
+        let hold_until = retry.hold_until.max(offered.and_then(|job| job.hold_until));
+        Ok(Job { hold_until, ..retry })
+    }
+
+    /// The last job with an attempt before a retry: the one that it retries, unless that is itself a retry that was
+    /// cancelled before its first offer.
+    async fn last_offered(&mut self, retry: &Job) -> Result<Option<Job>, ServiceError> {
+        let mut retried = retry.retry_of.clone();
+        while let Some(id) = retried {
+            let Some(job) = self.tx.job(&id).await? else { return Ok(None) };
+            if was_offered(&job) {
+                return Ok(Some(job));
+            }
+            retried = job.retry_of;
+        }
+        Ok(None)
     }
 
     async fn save_fencing_delay(&mut self, before: &Job, after: Job) -> Result<(), ServiceError> {
@@ -83,4 +126,9 @@ impl UnitOfWork<'_> {
         self.notify(Topic::Job(after.id));
         Ok(())
     }
+}
+
+/// Otherwise its fencing delay is that of the job that it retries.
+fn was_offered(job: &Job) -> bool {
+    job.attempt > AttemptNumber(0)
 }

@@ -52,7 +52,7 @@ impl JobService {
                     let spec =
                         JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
                     let spec = with_changes(unit, spec, retry).await?;
-                    let job = Job { trace: Some(unit.trace()), spec, ..retried };
+                    let job = Job { trace: Some(unit.trace()), spec, ..unit.inherit_fencing_delay(retried).await? };
                     let start = job.spec.start.to_string();
                     let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
                     let job = insert_job(unit, &job, detail).await?;

@@ -6,13 +6,14 @@ use app::domain::alerts::{self, Alert, AlertKind, AlertSubject, Severity, Worker
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{AttemptLoss, Job};
 use app::domain::time::Timestamp;
-use app::domain::worker::{Worker, WorkerState};
+use app::domain::worker::WorkerState;
 use app::protocol::gpus::GpuCounts;
 use app::protocol::overview::{self, AlertCode, AlertView, JobTotals, OverviewView, WaitingJob};
 use app::protocol::status::{JobPhase, JobStatus};
 use app::protocol::workers::WorkerCounts;
 
 use crate::service::access::Principal;
+use crate::service::audit::rejections::RecentRejections;
 use crate::service::error::ServiceError;
 use crate::service::jobs::match_summary;
 use crate::service::system::SystemService;
@@ -48,9 +49,12 @@ impl SystemService {
         let mut tx = self.context.read_recent().await?;
         let failing = tx.failing_workers(failure_streak(now, MIN_FAILURE_STREAK), None).await?;
         let ended = tx.ended_since(since, visible_owner.as_deref()).await?;
+        let rejections = RecentRejections::load(&mut *tx, since).await?;
         drop(tx);
         let mut tx = self.context.read_recent().await?;
-        let survey = tx.with_state(|fleet_state| self.survey(fleet_state, failing, visible_owner.as_deref())).await?;
+        let survey = tx
+            .with_state(|fleet_state| self.survey(fleet_state, failing, &rejections, visible_owner.as_deref()))
+            .await?;
         let mut held = load_held_jobs(&mut *tx, &survey.leased.iter().collect::<Vec<_>>()).await?;
         drop(tx);
         let view = |stored: &StoredWorker| {
@@ -80,12 +84,13 @@ impl SystemService {
         &self,
         fleet_state: &FleetState,
         failing_workers: Vec<FailingWorker>,
+        rejections: &RecentRejections,
         visible_owner: Option<&str>,
     ) -> FleetSurvey {
         let now = self.context.now();
         let mut failing: HashMap<WorkerId, FailingWorker> =
             failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
-        let lost_jobs = jobs_of_offline_workers(fleet_state);
+        let lost_jobs = lost_jobs_that_wait(fleet_state);
         let (mut workers, mut gpus, mut entries) = (WorkerCounts::default(), GpuCounts::default(), Vec::new());
         let (mut ranked, mut gpus_measured) = (Vec::new(), 0);
         for stored in fleet_state.workers() {
@@ -100,7 +105,8 @@ impl SystemService {
                 worker,
                 credential: &stored.credential,
                 job: leased.first().map(|job| &job.id),
-                waiting_job: lost_jobs.get(&worker.id).copied().or_else(|| waiting_lost_job(fleet_state, worker)),
+                waiting_jobs: lost_jobs.get(&worker.id).map(Vec::as_slice).unwrap_or_default(),
+                rejection: rejections.newest_for(worker),
             };
             let mut own_alerts = alerts::worker_alerts(worker_context, env!("CARGO_PKG_VERSION"), now);
             own_alerts.extend(failing.remove(&worker.id).map(|failing| Alert {
@@ -154,19 +160,26 @@ fn can_see(visible_owner: Option<&str>, job: &Job) -> bool {
     visible_owner.is_none_or(|name| job.submitted_by == name)
 }
 
-/// The jobs that wait because their worker went offline.
-fn jobs_of_offline_workers(fleet_state: &FleetState) -> HashMap<WorkerId, &JobId> {
-    let worker = |job: &Job| {
+/// The jobs that wait because their worker went offline, by worker: also those whose offer to another worker is
+/// unanswered.
+fn lost_jobs_that_wait(fleet_state: &FleetState) -> HashMap<WorkerId, Vec<JobId>> {
+    let queued = fleet_state.queued_jobs().filter_map(|job| {
         let previous = job.state.waiting()?.previous.as_ref()?;
-        matches!(previous.loss, Some(AttemptLoss::WorkerOffline(_))).then(|| previous.lease.worker.clone())
-    };
-    fleet_state.queued_jobs().filter_map(|job| Some((worker(job)?, &job.id))).collect()
-}
-
-/// The job that an offline worker lost, while it waits: also if its offer to another worker is unanswered.
-fn waiting_lost_job<'k>(fleet_state: &'k FleetState, worker: &Worker) -> Option<&'k JobId> {
-    let job = fleet_state.job(worker.lost_job()?)?;
-    job.state.status().is_in_phase(JobPhase::Waiting).then_some(&job.id)
+        matches!(previous.loss, Some(AttemptLoss::WorkerOffline(_))).then_some((&previous.lease.worker, &job.id))
+    });
+    let offered = fleet_state.workers().flat_map(move |stored| {
+        let lost = stored.worker.lost_jobs().iter().filter_map(move |id| fleet_state.job(id));
+        let waiting = lost.filter(|job| job.state.status().is_in_phase(JobPhase::Waiting));
+        waiting.map(move |job| (&stored.worker.id, &job.id))
+    });
+    let mut jobs_by_worker: HashMap<WorkerId, Vec<JobId>> = HashMap::new();
+    for (worker, job) in queued.chain(offered) {
+        let jobs = jobs_by_worker.entry(worker.clone()).or_default();
+        if !jobs.contains(job) {
+            jobs.push(job.clone());
+        }
+    }
+    jobs_by_worker
 }
 
 /// The order of workers without alerts: busy ones first.
@@ -234,9 +247,15 @@ fn alert_view(entry: Alert) -> AlertView {
         job_id,
         name,
         count: worker_count,
+        job_ids: Vec::new(),
         summary: None,
         detail: None,
         at: None,
+    };
+    let about_jobs = |mut jobs: Vec<JobId>, view: AlertView| {
+        let count = Some(jobs.len() as u64);
+        jobs.truncate(alerts::MAX_NAMED_JOBS);
+        AlertView { job_id: jobs.first().cloned(), count, job_ids: jobs, ..view }
     };
     let non_empty = |detail: String| Some(detail).filter(|detail| !detail.is_empty());
     match entry.kind {
@@ -244,8 +263,8 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::AuditNotShipped => plain(AlertCode::AuditNotShipped),
         AlertKind::TokenShared { host } => AlertView { detail: non_empty(host), ..plain(AlertCode::TokenShared) },
         AlertKind::TokenExpired => plain(AlertCode::TokenExpired),
-        AlertKind::OfflineWithJob { job } => AlertView { job_id: Some(job), ..plain(AlertCode::OfflineWithJob) },
-        AlertKind::Offline { job } => AlertView { job_id: Some(job), ..plain(AlertCode::Offline) },
+        AlertKind::OfflineWithJob { jobs } => about_jobs(jobs, plain(AlertCode::OfflineWithJob)),
+        AlertKind::Offline { jobs } => about_jobs(jobs, plain(AlertCode::Offline)),
         AlertKind::FastFailures { attempts } => AlertView { count: Some(attempts), ..plain(AlertCode::FastFailures) },
         AlertKind::Stuck { jobs, summary } => {
             let summary = summary.as_ref().map(match_summary::fit_summary_view);
@@ -257,6 +276,9 @@ fn alert_view(entry: Alert) -> AlertView {
             AlertView { count: Some(gpus), detail: Some(detail), ..plain(AlertCode::GpusUnavailable) }
         }
         AlertKind::HostUnhealthy { why } => AlertView { detail: non_empty(why), ..plain(AlertCode::HostUnhealthy) },
+        AlertKind::RegistrationRejected { reason } => {
+            AlertView { detail: Some(reason), ..plain(AlertCode::RegistrationRejected) }
+        }
         AlertKind::DrainOverdue => plain(AlertCode::DrainOverdue),
         AlertKind::TokenExpiring { at } => AlertView { at: Some(at), ..plain(AlertCode::TokenExpiring) },
         AlertKind::TlsUnverified => plain(AlertCode::TlsUnverified),

@@ -85,6 +85,7 @@ impl WorkerService {
             status_since: status_since(worker),
             connection_lost: worker.connection.is_reconnecting(),
             offline_at: worker.connection.is_reconnecting().then(|| offline_at(&self.context, stored)),
+            offline_cause: worker.offline_cause(),
             local: worker.local,
             draining: worker.drain.is_some(),
             drain_reason: worker.drain.as_ref().and_then(|drain| drain.reason.clone()),

@@ -74,6 +74,14 @@ fn expected_worker() -> WorkerRow {
     ("offline".to_owned(), 2, Some("heartbeat_timeout".to_owned()), Some(3), Some(capability.to_owned()))
 }
 
+/// A worker that fell silent with a job, in the terms of migration 12.
+const WORKER_WITH_LOST_JOB: &str = "
+    INSERT INTO workers (id, name, labels, created_at, token_digest, connection, connection_since, lost_job)
+    VALUES ('w', 'gpu-1', '{}', 1, 'd', 'offline', 2, 'j_1');
+";
+const LOST_JOBS_QUERY: &str = "SELECT lost_jobs FROM workers";
+const EXPECTED_LOST_JOBS: &str = r#"["j_1"]"#;
+
 #[test]
 fn both_engines_have_the_same_versions_without_a_gap() {
     for migrations in [&sqlite::MIGRATIONS, &postgres::MIGRATIONS] {
@@ -105,4 +113,24 @@ async fn postgres_migration_renames_what_agents_reported() {
     postgres::MIGRATIONS.run(&mut connection).await.expect("the new schema");
     let row: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
     assert_eq!(row, expected_worker());
+}
+
+#[tokio::test]
+async fn sqlite_migration_lists_the_lost_job() {
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
+    migrations_to(12, &sqlite::MIGRATIONS).run(&mut connection).await.expect("the old schema");
+    raw_sql(WORKER_WITH_LOST_JOB).execute(&mut connection).await.expect("a row");
+    sqlite::MIGRATIONS.run(&mut connection).await.expect("the new schema");
+    let (jobs,): (String,) = sqlx::query_as(LOST_JOBS_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(jobs, EXPECTED_LOST_JOBS);
+}
+
+#[tokio::test]
+async fn postgres_migration_lists_the_lost_job() {
+    let mut connection = PgConnection::connect(&fresh_database().await).await.expect("a database");
+    migrations_to(12, &postgres::MIGRATIONS).run(&mut connection).await.expect("the old schema");
+    raw_sql(WORKER_WITH_LOST_JOB).execute(&mut connection).await.expect("a row");
+    postgres::MIGRATIONS.run(&mut connection).await.expect("the new schema");
+    let (jobs,): (String,) = sqlx::query_as(LOST_JOBS_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(jobs, EXPECTED_LOST_JOBS);
 }

@@ -96,8 +96,8 @@ async fn workers_round_trip(store: &TestStore) {
     let disconnected = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::HeartbeatTimeout);
     let evicted = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::TokenRotated);
-    let with_lost_job = silent.clone().with_lost_job(Some(job(1).id));
-    let returned = with_lost_job.clone().registered(Timestamp(NOW.0 + 5), capability(), WorkerKind::Persistent);
+    let with_lost_jobs = silent.clone().with_lost_jobs(vec![job(1).id, job(2).id]);
+    let returned = with_lost_jobs.clone().registered(Timestamp(NOW.0 + 5), capability(), WorkerKind::Persistent);
     let mut before = initial.clone();
     assert_eq!(reload(store, &initial).await, initial);
     let retired = silent.clone().job_ended(Timestamp(NOW.0 + 6));
@@ -118,7 +118,7 @@ async fn workers_round_trip(store: &TestStore) {
         drained,
         disconnected,
         evicted,
-        with_lost_job,
+        with_lost_jobs,
         returned,
         silent,
         ephemeral,

@@ -67,7 +67,7 @@ impl WorkerQueries for SqlSession<'_> {
             sql("UPDATE workers SET name = $1, kind = $2, labels = $3, connection = $4, connection_since = $5, connection_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
                     retired_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16,
-                    unassigned_job = $17, lease = $18, allows_older = $19, finishing_since = $20, lost_job = $21
+                    unassigned_job = $17, lease = $18, allows_older = $19, finishing_since = $20, lost_jobs = $21
              WHERE id = $22 AND connection = $23 AND connection_since = $24 AND drain_since IS NOT DISTINCT FROM $25");
         let update = update.bind(&after.name).bind(after.kind.map(WorkerKind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.state).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
@@ -84,7 +84,7 @@ impl WorkerQueries for SqlSession<'_> {
             .bind(after.lease_duration.map(|lease| lease.0))
             .bind(after.allows_older_agents)
             .bind(after.finishing_since.map(|since| since.0))
-            .bind(new.lost_job);
+            .bind(new.lost_jobs);
         let update = update.bind(before.id.as_str()).bind(old.state).bind(old.since);
         self.execute_one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
         self.record_change(StateChange::Worker(Box::new(after.clone())));

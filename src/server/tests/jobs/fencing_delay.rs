@@ -1,6 +1,8 @@
 //! I1 for exclusive jobs: an attempt is not offered to another worker until its agent must have stopped it, whatever
 //! the reason of the loss. Agents count the lease from their last answered request.
 
+mod retries;
+
 use app::domain::time::Millis;
 use serde_json::{Value, json};
 

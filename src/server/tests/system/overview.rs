@@ -1,5 +1,7 @@
 //! `/api/overview`: state of the fleet and alerts.
 
+use std::collections::BTreeSet;
+
 use app::domain::time::Millis;
 use axum::body::Body;
 use serde_json::{Value, json};
@@ -118,6 +120,84 @@ async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
     assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
     server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/drain"), "").await.expect_status(200);
     assert_eq!(offline_alerts(&server).await, []);
+}
+
+/// Starts jobs on a worker, which then falls silent; returns their IDs.
+async fn silent_worker_with_jobs(server: &TestServer, number: usize) -> BTreeSet<String> {
+    server.put_config("digits").await;
+    let (_, key) = server.create_worker("gpu-1").await;
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "max_jobs": number});
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    let mut events = server.open_stream(&key).await;
+    let mut jobs = BTreeSet::new();
+    for _ in 0..number {
+        let job = server.submit("digits").await;
+        events.next_offer().await;
+        server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+        jobs.insert(job);
+    }
+    server.advance(Millis::from_secs(121)).await;
+    jobs
+}
+
+/// The number of jobs of the first alert, and those that it names.
+async fn lost_jobs(server: &TestServer) -> (u64, BTreeSet<String>) {
+    let now = overview(server).await;
+    let alert = &now["attention"][0];
+    assert_eq!((&alert["kind"], &alert["job_id"]), (&json!("offline_with_job"), &alert["job_ids"][0]));
+    let named = alert["job_ids"].as_array().expect("a list").iter();
+    (alert["count"].as_u64().expect("a number"), named.map(|id| id.as_str().expect("an ID").to_owned()).collect())
+}
+
+#[tokio::test]
+async fn alert_names_all_jobs_of_a_worker_that_fell_silent() {
+    let server = TestServer::start().await;
+    let mut jobs = silent_worker_with_jobs(&server, 3).await;
+    assert_eq!(lost_jobs(&server).await, (3, jobs.clone()));
+
+    // One runs elsewhere, and the others wait.
+    let (_, other, mut other_events) = server.connect_worker("gpu-2").await;
+    server.advance(Millis::from_secs(10)).await;
+    let offer = other_events.next_offer().await;
+    let moved = offer.job_id.as_str();
+    server.report_status(&other, moved, json!({"status": "running", "attempt": 2})).await.expect_status(200);
+    assert!(jobs.remove(moved), "{moved}");
+    assert_eq!(lost_jobs(&server).await, (2, jobs));
+}
+
+#[tokio::test]
+async fn alert_names_twenty_jobs_and_counts_the_others() {
+    let server = TestServer::start().await;
+    let jobs = silent_worker_with_jobs(&server, 22).await;
+    let (count, named) = lost_jobs(&server).await;
+    assert_eq!((count, named.len()), (22, 20));
+    assert!(named.is_subset(&jobs), "{named:?}");
+}
+
+#[tokio::test]
+async fn rejected_agent_is_an_alert_until_it_registers() {
+    let server = TestServer::start().await;
+    let (id, key) = server.create_worker("gpu-1").await;
+    let rejected = async || {
+        let now = overview(&server).await;
+        let entries = now["attention"].as_array().expect("a list").clone();
+        entries.into_iter().find(|entry| entry["kind"] == "registration_rejected")
+    };
+    let register = json!({"name": "gpu-1", "protocol": 1, "persistent": true, "accelerator_type": "cpu"});
+    let path = "/api/workers/register";
+    server
+        .post(&Actor::worker("wt_cut"), path, json!({"name": "another"}))
+        .await
+        .expect_problem(401, "worker_token_invalid");
+    assert_eq!(rejected().await, None, "no worker has this name");
+    server.post(&Actor::worker("wt_cut"), path, register.clone()).await.expect_problem(401, "worker_token_invalid");
+    let alert = rejected().await.expect("an alert");
+    assert_eq!(
+        (&alert["worker_id"], &alert["name"], &alert["severity"], &alert["detail"]),
+        (&json!(id), &json!("gpu-1"), &json!("warning"), &json!("worker_token_invalid"))
+    );
+    server.post(&key, path, register).await.expect_status(200);
+    assert_eq!(rejected().await, None);
 }
 
 #[tokio::test]

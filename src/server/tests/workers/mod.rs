@@ -3,4 +3,5 @@
 mod forms;
 mod history;
 mod routes;
+mod status;
 mod tokens;

@@ -64,7 +64,7 @@ pub struct ConnectionColumns {
     pub stream: Option<String>,
     pub cause: Option<&'static str>,
     pub capability: Option<String>,
-    pub lost_job: Option<String>,
+    pub lost_jobs: Option<String>,
 }
 
 /// In `offline_cause`: the stream has ended.
@@ -85,7 +85,7 @@ pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
         stream: worker.stream_id().map(str::to_owned),
         cause,
         capability: worker.capability().map(capability_text),
-        lost_job: worker.lost_job().map(ToString::to_string),
+        lost_jobs: Some(worker.lost_jobs()).filter(|jobs| !jobs.is_empty()).map(|jobs| to_json(&jobs)),
     }
 }
 
@@ -204,8 +204,8 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
                 .as_deref()
                 .and_then(OfflineCause::parse)
                 .ok_or_else(|| row.corrupt(format!("offline_cause is {cause:?}")))?;
-            let lost_job = row.optional_job_id("lost_job")?;
-            Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause, lost_job })
+            let lost_jobs = row.optional_json("lost_jobs")?.unwrap_or_default();
+            Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause, lost_jobs })
         }
         other => Err(row.corrupt(format!("connection is {other:?}"))),
     }
