@@ -31,6 +31,9 @@ pub enum WorkerCommand {
     Supervise {
         /// Directory of the attempt
         attempt_dir: PathBuf,
+        /// Start the trainer only after a permit on standard input
+        #[arg(long)]
+        wait_for_permit: bool,
     },
     /// Enter the sandbox and run the trainer (started by the supervisor)
     #[command(hide = true)]
@@ -61,7 +64,7 @@ impl WorkerCommand {
     /// Exit code and message.
     pub fn run(self, matches: &ArgMatches) -> Result<u8, FatalError> {
         match self {
-            Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
+            Self::Supervise { attempt_dir, wait_for_permit } => supervisor::main(&attempt_dir, wait_for_permit),
             Self::Sandbox { attempt_dir, init } => sandbox::enter::main(&attempt_dir, init),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),

@@ -70,6 +70,12 @@ pub struct JobOffer {
     pub provider: Option<String>,
     /// Reference to the configuration's files.
     pub bundle: BundleRef,
+    /// Whether the job has secrets, which must be fetched.
+    #[serde(default = "unless_excluded", skip_serializing_if = "is_true")]
+    pub has_secrets: bool,
+    /// Whether the orchestrator may have a checkpoint of an earlier attempt.
+    #[serde(default = "unless_excluded", skip_serializing_if = "is_true")]
+    pub may_have_checkpoint: bool,
     /// UUIDs of the allocated GPUs; empty on a host without GPUs.
     #[serde(default)]
     pub gpus: Vec<String>,
@@ -139,6 +145,22 @@ pub struct BundleRef {
     pub url: String,
     /// SHA-256 of the body, in hex.
     pub sha256: String,
+    /// The body itself, if it has at most [`MAX_INLINE_BUNDLE`] bytes and the agent is not an older one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// The maximum size of a bundle that an offer contains, in bytes.
+pub const MAX_INLINE_BUNDLE: usize = 16 * 1024;
+
+/// What an older orchestrator does not send may be so.
+const fn unless_excluded() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]

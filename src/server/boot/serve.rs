@@ -201,7 +201,8 @@ async fn serve_connection<S>(
         }
         HttpVersion::Http2 => {
             let http = http2::builder(MAX_HEAD_BYTES).serve_connection(io, service);
-            drive(http, &requests, timeouts, Some(timeouts.idle), &shutdown).await
+            // Boxed, so that a connection with HTTP/1 does not reserve the memory of HTTP/2.
+            Box::pin(drive(http, &requests, timeouts, Some(timeouts.idle), &shutdown)).await
         }
     };
     match result {

@@ -21,11 +21,10 @@ impl AttemptRunner {
     pub fn adopt(context: &Arc<AgentContext>, dir: AttemptDir) -> AdoptOutcome {
         let spec: AttemptSpec = match dir.read_json("spec.json") {
             Ok(Some(spec)) => spec,
-            Ok(None) => {
-                // An agent exited between creating and filling the directory: the offer was not accepted yet.
-                tracing::debug!("removing {}, which is incomplete", dir.path().display());
-                let _ = remove_tree(dir.path());
-                return AdoptOutcome::Unrecognized;
+            Ok(None) => return remove_incomplete(&dir),
+            // The host crashed before it was on disk, so its trainer had hardly begun.
+            Err(_) if dir.join("spec.json").metadata().is_ok_and(|file| file.len() == 0) => {
+                return remove_incomplete(&dir);
             }
             Err(error) => {
                 tracing::warn!("left alone, because it cannot be read: {error}");
@@ -45,4 +44,11 @@ impl AttemptRunner {
         let secrets: AttemptSecrets = dir.read_json("secrets.json").ok().flatten().unwrap_or_default();
         AdoptOutcome::Active(Arc::new(AttemptRunner::new(context, dir, spec, secrets, state)))
     }
+}
+
+/// An agent exited between creating and filling the directory: the offer was not accepted yet, or is offered again.
+fn remove_incomplete(dir: &AttemptDir) -> AdoptOutcome {
+    tracing::debug!("removing {}, which is incomplete", dir.path().display());
+    let _ = remove_tree(dir.path());
+    AdoptOutcome::Unrecognized
 }

@@ -50,9 +50,12 @@ impl AttemptRunner {
     /// From the orchestrator or the disk.
     pub(super) async fn fetch_secrets(&self) -> Result<(), OrchestratorError> {
         let operation = format!("fetching the secrets of {}", self.key());
-        let fetched =
+        let fetched = if self.spec.offer.has_secrets {
             retry_until_answered(&self.context.reconnect_signal, &operation, async || self.api.fetch_secrets().await)
-                .await?;
+                .await?
+        } else {
+            BTreeMap::new()
+        };
         let mut variables: BTreeMap<String, Secret> =
             fetched.iter().map(|(name, value)| (name.clone(), Secret::new(value))).collect();
         if let Some(token) = &self.secrets.hf_token {
@@ -61,7 +64,10 @@ impl AttemptRunner {
         let (dir, stored) = (self.dir.clone(), variables.clone());
         let storage_error =
             |error: std::io::Error| OrchestratorError::InvalidResponse(format!("cannot store the secrets: {error}"));
-        run_blocking(move || dir.write_json(FILE, &stored)).await.map_err(storage_error)?;
+        // Also after a crash of the host, the log is not sent without a mask.
+        if !stored.is_empty() {
+            run_blocking(move || dir.write_json(FILE, &stored)).await.map_err(storage_error)?;
+        }
         // Earlier calls returned none, but there is no caller before the trainer runs.
         let _ = self.job_secrets.set(Arc::new(AttemptJobSecrets::new(variables, &self.secrets)));
         Ok(())

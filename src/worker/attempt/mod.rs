@@ -23,15 +23,16 @@ mod prepare;
 mod previous_checkpoint;
 mod resume_checkpoint;
 mod sandbox;
+mod supervisor_process;
 mod uploads;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
-use app::protocol::agents::dispatch::JobOffer;
+use app::protocol::agents::dispatch::{BundleRef, JobOffer};
 use tokio::sync::watch;
 
 pub use adopt::AdoptOutcome;
@@ -66,6 +67,8 @@ pub struct AttemptRunner {
     api: JobApi,
     persisted: PersistedState,
     stop: watch::Sender<Option<StopCause>>,
+    /// The bundle, if the offer contained it, until it is unpacked.
+    offered_body: Mutex<Option<String>>,
     /// When this agent started the trainer, if it did.
     started_at: OnceLock<Timestamp>,
     /// While it exists, processes on these GPUs are not foreign.
@@ -86,7 +89,9 @@ impl AttemptRunner {
             hf_token: offer.hf_token.as_deref().map(Secret::new),
             webhook: Secret::new(&clock::random_secret()?),
         };
+        let offered_body = offer.bundle.body.clone();
         let offer = JobOffer {
+            bundle: BundleRef { body: None, ..offer.bundle.clone() },
             upload_token: String::new(),
             hf_token: None,
             config: serde_json::Map::new(),
@@ -113,12 +118,12 @@ impl AttemptRunner {
         spec.disk = context.config.job_disk_bytes().map(|bytes| JobDiskLimit { bytes, home });
         let state = AttemptState { version: VERSION, ..AttemptState::default() };
         let result = dir
-            .write_json("secrets.json", &secrets)
-            .and_then(|()| dir.write_json("state.json", &state))
-            .and_then(|()| dir.write_json("spec.json", &spec));
+            .write_json_unsynced("secrets.json", &secrets)
+            .and_then(|()| dir.write_json_unsynced("state.json", &state))
+            .and_then(|()| dir.write_json_unsynced("spec.json", &spec));
         // An incomplete directory would never be adopted, and it contains secrets.
         result.inspect_err(|_| drop(remove_tree(dir.path())))?;
-        Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
+        Ok(Arc::new(Self { offered_body: Mutex::new(offered_body), ..Self::new(context, dir, spec, secrets, state) }))
     }
 
     fn new(
@@ -140,6 +145,7 @@ impl AttemptRunner {
             secrets,
             job_secrets: OnceLock::new(),
             stop: watch::Sender::new(None),
+            offered_body: Mutex::default(),
             started_at: OnceLock::new(),
             _gpu_reservation: gpu_reservation,
         }

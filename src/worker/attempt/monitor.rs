@@ -10,14 +10,15 @@ use tokio::sync::watch;
 use super::{AttemptRunner, run_blocking};
 use crate::api::retry_until_answered;
 use crate::cgroup::Cgroup;
+use crate::clock;
 use crate::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
-use crate::{clock, process};
+use crate::process::{self, ProcId};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 enum SupervisionStatus {
     /// The supervisor is alive.
-    Supervised,
+    Supervised(ProcId),
     /// The supervisor is dead and has recorded no exit.
     Orphaned,
     Ended(AttemptExit),
@@ -28,8 +29,8 @@ impl AttemptDir {
         if let Some(exit) = self.recorded_exit()? {
             return Ok(SupervisionStatus::Ended(exit));
         }
-        if self.is_supervised()? {
-            return Ok(SupervisionStatus::Supervised);
+        if let Some(supervisor) = self.living_supervisor()? {
+            return Ok(SupervisionStatus::Supervised(supervisor));
         }
         // The supervisor records the exit before it exits.
         Ok(self.recorded_exit()?.map_or(SupervisionStatus::Orphaned, SupervisionStatus::Ended))
@@ -47,11 +48,15 @@ impl AttemptDir {
         }
     }
 
-    fn is_supervised(&self) -> io::Result<bool> {
-        match self.read_supervisor_record() {
-            Ok(record) => record.map_or(Ok(false), |record| record.supervisor.check_alive()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-            Err(error) => Err(error),
+    fn living_supervisor(&self) -> io::Result<Option<ProcId>> {
+        let supervisor = match self.read_supervisor_record() {
+            Ok(record) => record.map(|record| record.supervisor),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+            Err(error) => return Err(error),
+        };
+        match supervisor {
+            Some(supervisor) if supervisor.check_alive()? => Ok(Some(supervisor)),
+            _ => Ok(None),
         }
     }
 
@@ -79,6 +84,7 @@ impl AttemptRunner {
         let (exit, ..) = tokio::join!(
             exit_wait,
             self.unless_superseded(lease),
+            self.flush_files(),
             self.forward_stop_requests(done.subscribe()),
             self.unless_superseded(self.report_running()),
             self.unless_superseded(self.upload_log(done.subscribe())),
@@ -96,9 +102,22 @@ impl AttemptRunner {
             match run_blocking(move || dir.supervision_status()).await {
                 Ok(SupervisionStatus::Ended(exit)) => return exit,
                 Ok(SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
+                Ok(SupervisionStatus::Supervised(supervisor)) => {
+                    if supervisor.wait_for_exit().await.is_err() {
+                        tokio::time::sleep(POLL_INTERVAL).await;
+                    }
+                }
                 // An error is retried: a disk with temporary errors ends no training.
-                Ok(SupervisionStatus::Supervised) | Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
+                Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }
+        }
+    }
+
+    /// Waits until what the next agent needs is on disk.
+    async fn flush_files(&self) {
+        let dir = self.dir.clone();
+        if let Err(error) = run_blocking(move || dir.flush()).await {
+            tracing::warn!("{}: cannot flush its files: {error}", self.key());
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::pin::pin;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use app::domain::path_placeholders::JOB_PLACEHOLDERS;
-use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
+use super::supervisor_process::SupervisorProcess;
 use super::{AttemptRunner, launch, run_blocking};
 use crate::api::{OrchestratorError, retry_until_answered};
 use crate::bundle::placeholders::{self, PlaceholderError, Placeholders};
@@ -38,20 +39,34 @@ impl AttemptRunner {
         if process::host_boot_id() != self.spec.host_boot {
             return Err(host_fault_exit("the host was restarted before the trainer started"));
         }
-        tokio::select! {
+        let supervisor = tokio::select! {
             biased;
             cause = self.wait_for_stop(StopCause::Requeue) => return Err(AttemptExit { stopped: Some(cause), ..exit_now() }),
-            ready = self.prepare_files() => ready?,
-        }
-        let child = self
-            .spawn_supervisor()
-            .map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))?;
-        self.wait_for_supervisor(child).await
+            ready = self.accept_and_prepare() => ready?,
+        };
+        self.start_trainer(supervisor).await
     }
 
-    /// The steps that leave nothing behind if they are aborted.
-    async fn prepare_files(&self) -> Result<(), AttemptExit> {
-        self.accept_offer().await?;
+    /// Accepts the offer while everything is prepared for the trainer. These steps leave nothing behind if they are
+    /// aborted: a supervisor without a permit exits.
+    async fn accept_and_prepare(&self) -> Result<SupervisorProcess, AttemptExit> {
+        let mut accepted = pin!(self.accept_offer());
+        let mut prepared = pin!(self.prepare_supervisor());
+        tokio::select! {
+            result = &mut accepted => {
+                result?;
+                prepared.await
+            }
+            // Also a failure is reported only by the worker that has accepted the offer.
+            result = &mut prepared => {
+                accepted.await?;
+                result
+            }
+        }
+    }
+
+    /// Prepares the files, and starts the supervisor that will start the trainer.
+    async fn prepare_supervisor(&self) -> Result<SupervisorProcess, AttemptExit> {
         self.check_host_health()?;
         self.check_disk_space().await?;
         self.fetch_bundle().await?;
@@ -71,7 +86,7 @@ impl AttemptRunner {
             if let Some(processes) = processes {
                 spec.trainer = launch_command(&dir, spec.trainer, processes, &accelerator)?;
             }
-            dir.write_json("spec.json", &spec)?;
+            dir.write_json_unsynced("spec.json", &spec)?;
             Ok(spec.trainer)
         };
         let command = run_blocking(prepare).await.map_err(storage_error)?;
@@ -79,7 +94,7 @@ impl AttemptRunner {
         self.check_gpus().await?;
         // Last, because a large checkpoint may have taken longer than a lease lasts.
         self.wait_for_lease().await;
-        Ok(())
+        self.spawn_supervisor().map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))
     }
 
     /// Accepts the offer with the first report.
@@ -95,7 +110,7 @@ impl AttemptRunner {
         .await
         {
             Ok(()) => {
-                self.update(true, |state| state.accepted = true).await;
+                self.update(false, |state| state.accepted = true).await;
                 Ok(())
             }
             Err(error) => {
@@ -113,11 +128,17 @@ impl AttemptRunner {
         let mut tries = 0;
         loop {
             tries += 1;
-            let body = match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
-                self.api.fetch_bundle(bundle_ref).await
-            })
-            .await
-            {
+            let offered = self.offered_body.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let body = match offered {
+                Some(body) => Ok(body.into()),
+                None => {
+                    retry_until_answered(&self.context.reconnect_signal, &operation, async || {
+                        self.api.fetch_bundle(bundle_ref).await
+                    })
+                    .await
+                }
+            };
+            let body = match body {
                 Ok(body) => body,
                 Err(error @ OrchestratorError::Conflict { .. }) => {
                     self.handle_error("fetching its configuration", &error);
@@ -178,7 +199,7 @@ impl AttemptRunner {
         offer.num_processes.or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0))
     }
 
-    fn spawn_supervisor(&self) -> std::io::Result<Child> {
+    fn spawn_supervisor(&self) -> io::Result<SupervisorProcess> {
         let offer = &self.spec.offer;
         let upload =
             self.context.api.resolve_url(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
@@ -198,32 +219,20 @@ impl AttemptRunner {
         };
         let agent_environment =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let log = crate::files::open_private(&self.dir.join("supervisor.log"))?;
-        self.started_at.get_or_init(clock::now);
-        Command::new(std::env::current_exe()?)
-            .arg("supervise")
-            .arg(self.dir.path())
-            .env_clear()
-            .envs(self.sandbox_environment(environment::trainer_environment(
-                agent_environment,
-                &self.context.config.pass_env,
-                &job,
-            )))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
+        let variables = environment::trainer_environment(agent_environment, &self.context.config.pass_env, &job);
+        SupervisorProcess::spawn(&self.dir, self.sandbox_environment(variables))
     }
 
-    /// Waits until the supervisor has recorded that it runs, or how it ended.
-    async fn wait_for_supervisor(&self, mut child: Child) -> Result<(), AttemptExit> {
+    /// Permits the supervisor to start the trainer, and waits until it has recorded that it runs, or how it ended.
+    async fn start_trainer(&self, mut supervisor: SupervisorProcess) -> Result<(), AttemptExit> {
+        self.started_at.get_or_init(clock::now);
+        supervisor.permit_start().await;
         let deadline = Instant::now() + SUPERVISOR_START_TIMEOUT;
         loop {
             // Order matters: it writes before it exits.
-            let exit_status = child.try_wait();
+            let exit_status = supervisor.try_wait();
             if self.has_supervisor().await {
-                // Only reaps the process; its exit is known from its files.
-                tokio::spawn(async move { child.wait().await });
+                supervisor.reap_when_ended();
                 return Ok(());
             }
             let reason = match exit_status {
@@ -231,7 +240,7 @@ impl AttemptRunner {
                 Err(error) => error.to_string(),
                 // On success it has left the attempt to another supervisor.
                 Ok(_) if Instant::now() < deadline => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    supervisor.wait_for_record(deadline).await;
                     continue;
                 }
                 Ok(_) => "it does not start".to_owned(),

@@ -111,6 +111,9 @@ impl AttemptRunner {
 
     /// The checkpoint that the orchestrator has.
     async fn fetch_offered_checkpoint(&self) -> Result<Option<ResumeCheckpoint>, OrchestratorError> {
+        if !self.spec.offer.may_have_checkpoint {
+            return Ok(None);
+        }
         let operation = format!("asking for earlier checkpoints of {}", self.key());
         match retry_until_answered(&self.context.reconnect_signal, &operation, async || {
             self.api.fetch_resume_checkpoint().await

@@ -52,7 +52,9 @@ impl AttemptRunner {
             match level {
                 // An earlier agent may have prepared another level.
                 SandboxLevel::None => grant.dir.remove(FILE),
-                SandboxLevel::Files | SandboxLevel::Full => grant.dir.write_json(FILE, &SandboxJob { command, plan }),
+                SandboxLevel::Files | SandboxLevel::Full => {
+                    grant.dir.write_json_unsynced(FILE, &SandboxJob { command, plan })
+                }
             }
         };
         run_blocking(prepare)

@@ -275,6 +275,22 @@ impl AttemptDir {
         self.with_reserve(|| write_atomic(&self.join(name), &bytes, true))
     }
 
+    /// Waits until the files that were written before the trainer's start are on disk. No trainer survives a crash of the
+    /// host, but the next agent reports its end and sends its log.
+    ///
+    /// # Errors
+    /// On an I/O error.
+    pub fn flush(&self) -> io::Result<()> {
+        for name in ["secrets.json", "spec.json", "state.json", "supervisor.json"] {
+            match fs::File::open(self.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                file => file?.sync_all()?,
+            }
+        }
+        // The directory, and its entries in those of the job and of all jobs.
+        self.0.ancestors().take(3).try_for_each(|dir| fs::File::open(dir)?.sync_all())
+    }
+
     /// Like [`Self::write_json`], but without a sync and without using the reserve, which is for data that cannot be
     /// obtained again.
     ///

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
@@ -29,6 +29,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct WebhookListener {
     port: u16,
     accept_task: JoinHandle<()>,
+    finish: oneshot::Sender<()>,
     connections: TaskTracker,
 }
 
@@ -38,10 +39,20 @@ impl WebhookListener {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
         let connections = TaskTracker::new();
-        let handler =
-            Arc::new(WebhookHandler { limits, secret, events: Mutex::new(events), body_permit: Semaphore::new(1) });
-        let accept_task = tokio::spawn(accept_connections(socket, handler, connections.clone()));
-        Ok(Self { port, accept_task, connections })
+        let (finish, finished) = oneshot::channel();
+        let acceptor = ConnectionAcceptor {
+            permits: Arc::new(Semaphore::new(limits.connections)),
+            pending: PendingConnections::default(),
+            connections: connections.clone(),
+            handler: Arc::new(WebhookHandler {
+                limits,
+                secret,
+                events: Mutex::new(events),
+                body_permit: Semaphore::new(1),
+            }),
+        };
+        let accept_task = tokio::spawn(acceptor.accept_until(socket, finished));
+        Ok(Self { port, accept_task, finish, connections })
     }
 
     /// The port in use.
@@ -49,13 +60,15 @@ impl WebhookListener {
         self.port
     }
 
-    /// Receives pending requests, and stops.
+    /// Receives what the trainer has sent before it exited, and stops.
     pub async fn finish(self) {
-        // The trainer's last request may still wait to be accepted.
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        self.accept_task.abort();
-        self.connections.close();
-        let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.connections.wait()).await;
+        let _ = self.finish.send(());
+        let drain = async {
+            let _ = self.accept_task.await;
+            self.connections.close();
+            self.connections.wait().await;
+        };
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain).await;
     }
 }
 
@@ -67,27 +80,50 @@ struct WebhookHandler {
     body_permit: Semaphore,
 }
 
-async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, connections: TaskTracker) {
-    let permits = Arc::new(Semaphore::new(handler.limits.connections));
-    let mut pending = PendingConnections::default();
-    loop {
-        let Ok((stream, _)) = socket.accept().await else {
-            // Most likely out of file descriptors; others may be closed soon.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        if permits.available_permits() == 0 {
-            pending.drop_oldest();
+struct ConnectionAcceptor {
+    permits: Arc<Semaphore>,
+    pending: PendingConnections,
+    connections: TaskTracker,
+    handler: Arc<WebhookHandler>,
+}
+
+impl ConnectionAcceptor {
+    async fn accept_until(mut self, socket: TcpListener, mut finished: oneshot::Receiver<()>) {
+        loop {
+            tokio::select! {
+                accepted = socket.accept() => match accepted {
+                    Ok((stream, _)) => self.serve(stream).await,
+                    // Most likely out of file descriptors; others may be closed soon.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                },
+                _ = &mut finished => break,
+            }
+        }
+        // Connections of the trainer, which has exited, may still wait to be accepted. No others will follow.
+        let Ok(socket) = socket.into_std() else { return };
+        while let Ok((stream, _)) = socket.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                self.serve(stream).await;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn serve(&mut self, stream: TcpStream) {
+        if self.permits.available_permits() == 0 {
+            self.pending.drop_oldest();
         }
         // Never closed.
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
         let is_authenticated = Arc::new(AtomicBool::new(false));
-        let connection = serve_connection(stream, Arc::clone(&handler), Arc::clone(&is_authenticated));
-        let task = connections.spawn(async move {
+        let connection = serve_connection(stream, Arc::clone(&self.handler), Arc::clone(&is_authenticated));
+        let task = self.connections.spawn(async move {
             connection.await;
             drop(permit);
         });
-        pending.add(task, is_authenticated);
+        self.pending.add(task, is_authenticated);
     }
 }
 
@@ -127,6 +163,8 @@ async fn serve_connection(stream: TcpStream, handler: Arc<WebhookHandler>, is_au
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
+        // A trainer that exits right after its last event does not wait for the response.
+        .half_close(true)
         .max_buf_size(head)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
@@ -156,6 +194,7 @@ impl WebhookHandler {
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
         let result = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
+
         match result {
             Ok(()) => StatusCode::NO_CONTENT,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => StatusCode::BAD_REQUEST,

@@ -1,6 +1,7 @@
 //! The supervisor: a small separate process, one per attempt, that outlives the agent.
 //!
-//! It starts the trainer with a plain file as its output, so that no reader can block it and no other process's exit
+//! It prepares what it needs while the agent still negotiates the attempt, and starts the trainer once the agent permits
+//! it. It starts the trainer with a plain file as its output, so that no reader can block it and no other process's exit
 //! can interrupt it, and limits that file. It reaps all orphans below it, runs the webhook listener (whose port is part
 //! of the job's configuration), handles stop requests, stops an exclusive job in time when its lease is not renewed,
 //! and records how everything ended, once no process of the attempt is left. It never connects to the orchestrator, and
@@ -15,6 +16,7 @@ mod listener;
 pub mod log_spool;
 mod media;
 mod oom_detector;
+mod permit;
 mod reaper;
 mod sample_name;
 mod stop_requests;
@@ -23,10 +25,10 @@ mod trainer_exit;
 mod trainer_monitor;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
@@ -47,6 +49,8 @@ use trainer_exit::ReportedExit;
 
 /// Time for a killed process to disappear.
 const KILL_WAIT: Duration = Duration::from_millis(20);
+/// How long a supervisor waits for an earlier one that has not recorded a trainer.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long and how often recording the exit is retried.
 const EXIT_WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 const EXIT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
@@ -57,7 +61,7 @@ const REMAINING_GRACE: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// If not even the exit can be recorded.
-pub fn main(path: &Path) -> Result<u8, FatalError> {
+pub fn main(path: &Path, waits_for_permit: bool) -> Result<u8, FatalError> {
     crate::logging::init_logging(false, app::logging::LogLineFormat::Text);
     let path = std::path::absolute(path).map_err(|error| FatalError::error(error.to_string()))?;
     let dir = AttemptDir::from_path(&path);
@@ -68,16 +72,21 @@ pub fn main(path: &Path) -> Result<u8, FatalError> {
     else {
         return Ok(exit::OK);
     };
-    kill_unrecorded_trainer(&dir);
     nix::sys::prctl::set_child_subreaper(true)
         .map_err(|error| FatalError::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| FatalError::error(error.to_string()))?;
-    let attempt_exit = runtime.block_on(supervise(&dir)).unwrap_or_else(|attempt_exit| attempt_exit);
-    write_exit(&dir, &attempt_exit).map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
-    Ok(exit::OK)
+    match runtime.block_on(supervise(&dir, waits_for_permit)) {
+        // The agent has withdrawn: nothing has happened.
+        Ok(None) => Ok(exit::OK),
+        Ok(Some(attempt_exit)) | Err(attempt_exit) => {
+            let written = write_exit(&dir, &attempt_exit);
+            written.map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
+            Ok(exit::OK)
+        }
+    }
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
@@ -99,10 +108,27 @@ fn write_exit(dir: &AttemptDir, exit: &AttemptExit) -> io::Result<()> {
 
 /// Whether this is the only supervisor that this attempt ever had; a restarted agent may start a second one.
 fn lock_as_only_supervisor(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
-    let file = File::create(dir.join("supervisor.lock"))?;
-    let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return Ok(None) };
-    let was_used = dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
-    Ok((!was_used).then_some(lock))
+    let has_record = || dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
+    let mut file = File::options().write(true).create(true).truncate(false).open(dir.join("supervisor.lock"))?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    let lock = loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => break lock,
+            Err(_) if has_record() || Instant::now() > deadline => return Ok(None),
+            // One that gets no permit exits soon.
+            Err((unlocked, _)) => file = unlocked,
+        }
+        std::thread::sleep(KILL_WAIT);
+    };
+    if has_record() {
+        return Ok(None);
+    }
+    // Searching all processes takes milliseconds, so the first supervisor leaves a mark and does not.
+    if lock.metadata()?.len() > 0 {
+        kill_unrecorded_trainer(dir);
+    }
+    (&*lock).write_all(b"used")?;
+    Ok(Some(lock))
 }
 
 /// A supervisor that was killed before it recorded its trainer has left it running: there must not be two.
@@ -132,15 +158,13 @@ fn disk_error(error: io::Error) -> AttemptExit {
     not_started(format!("cannot use the attempt's directory: {error}"), true)
 }
 
-async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
+/// Returns the attempt's exit, or `None` if the agent permits no start.
+async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<AttemptExit>, AttemptExit> {
     let spec: AttemptSpec =
         dir.read_json("spec.json").map_err(disk_error)?.ok_or_else(|| disk_error(io::ErrorKind::NotFound.into()))?;
     let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk_error)?.unwrap_or_default();
     let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk_error)?;
     let lease_enforcer = stop_requests.lease_enforcer().map_err(disk_error)?;
-    if let Some(cause) = stop_requests.start_forbidden_by() {
-        return Ok(AttemptExit { stopped: Some(cause), ..stopped_before_start() });
-    }
     for created in [dir.output_dir(), dir.control_dir(), dir.working_dir()] {
         std::fs::create_dir_all(created).map_err(disk_error)?;
     }
@@ -153,6 +177,12 @@ async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
     let truncator = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk_error)?;
 
     let mut reaper = Reaper::new().map_err(disk_error)?;
+    if waits_for_permit && !permit::wait_for_permit().await.map_err(disk_error)? {
+        return Ok(None);
+    }
+    if let Some(cause) = stop_requests.start_forbidden_by() {
+        return Ok(Some(AttemptExit { stopped: Some(cause), ..stopped_before_start() }));
+    }
     let oom_detector = match start_trainer(dir, &spec, &mut reaper, &lease_enforcer, listener.port()) {
         Ok(oom_detector) => oom_detector,
         Err(attempt_exit) => {
@@ -175,7 +205,7 @@ async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
     let error = stop_requests.disk_limit_exceeded().filter(|_| stopped == Some(StopCause::Disk));
     let ended_at = clock::now();
     let exit = AttemptExit { version: VERSION, code, signal, stopped, error, ..AttemptExit::default() };
-    Ok(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..exit })
+    Ok(Some(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..exit }))
 }
 
 /// Starts the trainer, and records that it runs.
@@ -220,7 +250,10 @@ fn start_trainer(
         started_at: clock::now(),
         cgroup,
     };
-    dir.write_json("supervisor.json", &record).map_err(disk_error)?;
+    dir.write_json_unsynced("supervisor.json", &record)
+        .or_else(|_| dir.write_json("supervisor.json", &record))
+        .map_err(disk_error)?;
+    permit::report_recorded();
     Ok(oom_detector)
 }
 
@@ -240,7 +273,7 @@ fn write_config(dir: &AttemptDir, spec: &AttemptSpec, secrets: &AttemptSecrets, 
         resume: spec.resume,
     };
     let text = job_config::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
-    crate::files::write_atomic(&path, text.as_bytes(), true)
+    crate::files::write_atomic(&path, text.as_bytes(), false)
         .and_then(|()| chown_like_parent(&path))
         .map_err(|error| format!("cannot write config.json: {error}"))
 }

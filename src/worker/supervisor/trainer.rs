@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::process::Child;
+use std::process::{Child, Stdio};
 
 use app::domain::time::Timestamp;
 
@@ -36,7 +36,8 @@ fn start_unconfined(dir: &AttemptDir, spec: &AttemptSpec) -> Result<StartedTrain
     let log = || open_log(dir).map_err(|error| format!("cannot open the log file: {error}"));
     let mut command = build_command(&spec.trainer, spec.cwd.as_deref().unwrap_or(&dir.working_dir()))?;
     // A separate process group, so that asking it to stop also asks its helpers.
-    let child = command.envs(limit_variables(spec)).stdout(log()?).stderr(log()?).process_group(0).spawn();
+    command.envs(limit_variables(spec)).stdin(Stdio::null()).stdout(log()?).stderr(log()?);
+    let child = command.process_group(0).spawn();
     // Not waited for here: the reaper does that for all processes.
     let child = child.map_err(|error| explain_spawn_error(&spec.trainer, &error))?;
     Ok(StartedTrainer { pid: child_pid(&child)?, reports: None })

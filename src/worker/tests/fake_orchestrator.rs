@@ -87,6 +87,9 @@ pub struct FakeState {
     pub secrets_error: Option<&'static str>,
     /// Respond with 503 to this many reports of an end.
     pub failing_ends: u32,
+    /// Respond with 503 to acceptances, which are counted.
+    pub rejects_acceptances: bool,
+    pub rejected_acceptances: u32,
     /// Respond with 409 to every report.
     pub rejects_reports: bool,
     pub reject_token: bool,
@@ -188,6 +191,20 @@ impl FakeOrchestrator {
         merge(&mut offer, extra);
         shared.offers.push(offer.clone());
         shared.push(&offer);
+    }
+
+    /// Offers a job as an orchestrator of this version does: with the bundle, and with what need not be asked.
+    pub fn offer_inline(&self, job: &str, attempt: u32, files: &Value) {
+        self.offer_with_body(job, attempt, files, &json!({ "files": files }).to_string());
+    }
+
+    /// The same with this body instead of the bundle.
+    pub fn offer_with_body(&self, job: &str, attempt: u32, files: &Value, body: &str) {
+        let sha256 = encode_hex(&Sha256::digest(json!({ "files": files }).to_string().as_bytes()));
+        let url = format!("/api/workers/job/{job}/bundle?attempt={attempt}");
+        let bundle = json!({"url": url, "sha256": sha256, "body": body});
+        let extra = json!({"bundle": bundle, "has_secrets": false, "may_have_checkpoint": false});
+        self.offer_with(job, attempt, files, extra);
     }
 
     /// Requests that an attempt stops.

@@ -158,14 +158,17 @@ async fn agent_continues_with_other_jobs() -> io::Result<()> {
         fake.offer(job, 1, &json!({"config.json": "{}"}));
         fake.wait_until("it runs", |shared| has_status(shared, job, "running")).await;
     }
-    hang(&host.attempt("j_1", 1), "exit.json")?;
-    let blocked = wait_until_hanging(&host.attempt("j_1", 1), "exit.json").await;
+    let dir = host.attempt("j_1", 1);
+    // The agent reads it for the report of the end.
+    hang(&dir, "log.json")?;
+    fake.stop("j_1", 1, "cancelled");
+    let blocked = wait_until_hanging(&dir, "log.json").await;
     let heartbeat_count = fake.state().heartbeats.len();
     fake.wait_until("heartbeats", |shared| (shared.heartbeats.len() > heartbeat_count + 2).then_some(())).await;
-    fake.stop("j_1", 1, "cancelled");
     fake.stop("j_2", 1, "cancelled");
     fake.wait_until("the end of the other job", |shared| has_status(shared, "j_2", "cancelled")).await;
     assert_eq!(has_status(&fake.state(), "j_1", "cancelled"), None, "nothing hung");
+    fs::remove_file(dir.join("log.json"))?;
     drop(blocked);
     fake.wait_until("its end", |shared| has_status(shared, "j_1", "cancelled")).await;
     agent.kill().await

@@ -105,3 +105,16 @@ async fn unauthenticated_connections_make_room_for_the_trainer() -> io::Result<(
     assert!(rest.contains("HTTP/1.1 204"), "{rest}");
     Ok(())
 }
+
+#[tokio::test]
+async fn requests_that_wait_to_be_accepted_are_recorded() -> io::Result<()> {
+    let (listener, temp) = start_listener(short_limits()).await?;
+    // Nothing is accepted meanwhile, because the listener's task needs this thread.
+    for _ in 0..3 {
+        let mut stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, listener.port()))?;
+        io::Write::write_all(&mut stream, post("Connection: close\r\n", r#"{"type": "x"}"#).as_bytes())?;
+    }
+    listener.finish().await;
+    assert_eq!(std::fs::read_to_string(AttemptDir::from_path(temp.path()).events_path())?.lines().count(), 3);
+    Ok(())
+}

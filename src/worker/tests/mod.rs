@@ -37,6 +37,7 @@ mod sd_notify;
 mod secrets;
 mod spooling;
 mod spot;
+mod starting;
 mod startup;
 mod stopping;
 mod terminal;

@@ -1,17 +1,19 @@
 //! The desired state of a worker's host: in responses to heartbeats and long polls, and as events of its stream.
 
 use app::domain::config_files::CONFIG_FILE;
+use app::domain::ids::AttemptNumber;
 use app::domain::job::{AttemptOrder, Job, Lease, StopCause};
-use app::protocol::agents::dispatch::{BundleRef, JobOffer};
+use app::protocol::agents::dispatch::{BundleRef, JobOffer, MAX_INLINE_BUNDLE};
 use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
 
 use crate::service::ServiceContext;
-use crate::service::configs::{data_loader_file, json_file, json_object};
+use crate::service::configs::{bundle_bytes, data_loader_file, json_file, json_object};
 use crate::service::error::ServiceError;
 use crate::service::jobs::fields::checkpoint_policy;
 use crate::service::jobs::overrides as job_overrides;
 use crate::store::Tx;
+use crate::store::configs::StoredConfig;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
@@ -71,7 +73,7 @@ async fn job_offer(
     let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
     let config = config.ok_or_else(|| ServiceError::ConfigNotFound(job.spec.config_name.clone(), Vec::new()))?;
     let config = job_overrides::applied_config(config, &job.spec.overrides);
-    // Older agents take the configuration from the event; current ones download the bundle.
+    // Older agents take the configuration from the event; current ones take the bundle, or download it.
     let older = worker.worker.has_older_agent();
     let base = format!("/api/workers/job/{}", job.id);
     Ok(JobOffer {
@@ -84,7 +86,13 @@ async fn job_offer(
         upload_token: tokens::job_token(&context.token_signing_key, &job.id, lease.attempt),
         hf_token: if older { hub_token(context, tx, job).await } else { None },
         provider: older.then(|| "kubeflow".to_owned()),
-        bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
+        bundle: BundleRef {
+            url: format!("{base}/bundle?attempt={}", lease.attempt),
+            sha256: config.sha256.clone(),
+            body: if older { None } else { small_bundle(&config) },
+        },
+        has_secrets: older || job.spec.secrets.as_ref().is_none_or(|names| !names.is_empty()),
+        may_have_checkpoint: older || lease.attempt > AttemptNumber(1) || job.retry_of.is_some(),
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
         exclusive: job.spec.exclusive,
@@ -94,6 +102,13 @@ async fn job_offer(
         sandbox: job.spec.demand.sandbox,
         traceparent: job.trace.as_ref().map(ToString::to_string),
     })
+}
+
+/// The body of the bundle, if an offer can contain it.
+fn small_bundle(config: &StoredConfig) -> Option<String> {
+    let is_small = config.files.values().map(String::len).sum::<usize>() <= MAX_INLINE_BUNDLE;
+    let body = is_small.then(|| bundle_bytes(&config.files))?;
+    String::from_utf8(body).ok().filter(|body| body.len() <= MAX_INLINE_BUNDLE)
 }
 
 /// Older agents run without the token if it cannot be decrypted.

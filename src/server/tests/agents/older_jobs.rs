@@ -30,6 +30,9 @@ async fn data_loader_key_is_always_set() {
     let (_, _, mut events) = connect_older_agent(&server).await;
     let event = submit_and_offer(&server, &mut events, "bare").await;
     assert_eq!(event.get("dataloader"), Some(&Value::Null), "{event}");
+    // What only current agents use is not sent.
+    let unknown = [event.get("has_secrets"), event.get("may_have_checkpoint"), event["bundle"].get("body")];
+    assert_eq!(unknown, [None; 3], "{event}");
 }
 
 #[tokio::test]

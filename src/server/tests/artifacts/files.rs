@@ -164,6 +164,31 @@ async fn bundle_is_the_submitted_revision() {
 }
 
 #[tokio::test]
+async fn offer_contains_a_small_bundle_and_what_need_not_be_requested() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, _, mut events) = server.connect_worker("gpu-1").await;
+    for (size, is_inline) in [(10, true), (20_000, false)] {
+        let config = json!({"note": "x".repeat(size)}).to_string();
+        let bundle = json!({"files": {"config.json": config}}).to_string();
+        server.call(&Actor::Admin, "PUT", "/api/configs/digits", bundle).await.expect_status(200);
+        let job = server.submit("digits").await;
+        let offer = events.next_offer().await;
+        let token = Actor::Job(offer.upload_token);
+        let download = server.get(&token, &offer.bundle.url).await.text();
+        assert_eq!(offer.bundle.body, is_inline.then_some(download));
+        assert_eq!((offer.has_secrets, offer.may_have_checkpoint), (false, false));
+        server.report_status(&token, &job, json!({"status": "failed", "attempt": 1})).await.expect_status(200);
+        let path = format!("/api/queue/{job}/retry");
+        let retry = server.post(&Actor::Admin, &path, json!({})).await.expect_status(201);
+        let offer = events.next_offer().await;
+        assert_eq!((offer.has_secrets, offer.may_have_checkpoint), (false, true));
+        let (job, token) = (retry["job_id"].as_str().expect("text").to_owned(), Actor::Job(offer.upload_token));
+        server.report_status(&token, &job, json!({"status": "failed", "attempt": 1})).await.expect_status(200);
+    }
+}
+
+#[tokio::test]
 async fn ended_attempt_cannot_upload() {
     let (server, job, token) = start_running_job().await;
     server.report_status(&token, &job, json!({"status": "completed"})).await.expect_status(200);

@@ -66,6 +66,10 @@ impl FakeState {
             self.failing_ends -= 1;
             return problem_response(503, "busy", json!({}));
         }
+        if status == "starting" && self.rejects_acceptances {
+            self.rejected_acceptances += 1;
+            return problem_response(503, "busy", json!({}));
+        }
         let is_this_attempt = |entry: &Value| entry["job_id"] == job && entry["attempt"] == value["attempt"];
         self.offers.retain(|entry| !is_this_attempt(entry));
         if is_end {
