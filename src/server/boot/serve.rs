@@ -319,6 +319,16 @@ mod tests {
         server.await.expect("the server ended");
     }
 
+    #[test]
+    fn http1_connections_do_not_reserve_the_memory_of_http2() {
+        let (socket, _) = tokio::io::duplex(1);
+        let (peer, timeouts) = (Peer([127, 0, 0, 1].into()), ConnectionTimeouts::default());
+        let shutdown = CancellationToken::new();
+        let connection = serve_connection(HttpVersion::Http1, socket, peer, Router::new(), timeouts, shutdown);
+        let bytes = size_of_val(&connection);
+        assert!(bytes < 2_560, "{bytes} bytes: how much is it for each of ten thousand streams?");
+    }
+
     #[tokio::test]
     async fn sockets_have_nodelay_and_user_timeout() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
