@@ -30,6 +30,7 @@ mod logging;
 mod outcome;
 mod probe;
 mod process;
+mod process_exit;
 mod progress;
 mod retention;
 mod run_as;

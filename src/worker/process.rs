@@ -8,8 +8,6 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// One process, unique while the host is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,24 +64,6 @@ impl ProcId {
             Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Waits until it has exited.
-    ///
-    /// # Errors
-    /// If the kernel cannot notify about that: Linux before 5.3, or a filter of system calls.
-    pub async fn wait_for_exit(self) -> io::Result<()> {
-        let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(()) };
-        let process = match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
-            Err(rustix::io::Errno::SRCH) => return Ok(()),
-            #[expect(deprecated, reason = "an owned descriptor is sound; what replaces it is unsafe for all types")]
-            process => AsyncFd::with_interest(process?, Interest::READABLE)?,
-        };
-        // The PID may be another process's by now.
-        if self.check_alive()? {
-            process.readable().await?.retain_ready();
-        }
-        Ok(())
     }
 
     /// Sends a signal, if it is still the same process.
