@@ -71,10 +71,10 @@ pub struct JobOffer {
     /// Reference to the configuration's files.
     pub bundle: BundleRef,
     /// Whether the job has secrets, which must be fetched.
-    #[serde(default = "unless_excluded", skip_serializing_if = "is_true")]
+    #[serde(default = "true_by_default", skip_serializing_if = "is_true")]
     pub has_secrets: bool,
     /// Whether the orchestrator may have a checkpoint of an earlier attempt.
-    #[serde(default = "unless_excluded", skip_serializing_if = "is_true")]
+    #[serde(default = "true_by_default", skip_serializing_if = "is_true")]
     pub may_have_checkpoint: bool,
     /// UUIDs of the allocated GPUs; empty on a host without GPUs.
     #[serde(default)]
@@ -153,8 +153,8 @@ pub struct BundleRef {
 /// The maximum size of a bundle that an offer contains, in bytes.
 pub const MAX_INLINE_BUNDLE: usize = 16 * 1024;
 
-/// What an older orchestrator does not send may be so.
-const fn unless_excluded() -> bool {
+/// An older orchestrator does not say, so the agent has to ask.
+const fn true_by_default() -> bool {
     true
 }
 

@@ -52,7 +52,7 @@ impl AttemptRunner {
     async fn accept_and_prepare(&self) -> Result<SupervisorProcess, AttemptExit> {
         let mut accepted = pin!(self.accept_offer());
         let mut prepared = pin!(self.prepare_supervisor());
-        tokio::select! {
+        let supervisor = tokio::select! {
             result = &mut accepted => {
                 result?;
                 prepared.await
@@ -62,7 +62,10 @@ impl AttemptRunner {
                 accepted.await?;
                 result
             }
-        }
+        }?;
+        // Last, because the rest may have taken longer than a lease lasts.
+        self.wait_for_lease().await;
+        Ok(supervisor)
     }
 
     /// Prepares the files, and starts the supervisor that will start the trainer.
@@ -92,8 +95,6 @@ impl AttemptRunner {
         let command = run_blocking(prepare).await.map_err(storage_error)?;
         self.prepare_sandbox(command).await?;
         self.check_gpus().await?;
-        // Last, because a large checkpoint may have taken longer than a lease lasts.
-        self.wait_for_lease().await;
         self.spawn_supervisor().map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))
     }
 

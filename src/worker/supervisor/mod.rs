@@ -163,8 +163,6 @@ async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<At
     let spec: AttemptSpec =
         dir.read_json("spec.json").map_err(disk_error)?.ok_or_else(|| disk_error(io::ErrorKind::NotFound.into()))?;
     let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk_error)?.unwrap_or_default();
-    let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk_error)?;
-    let lease_enforcer = stop_requests.lease_enforcer().map_err(disk_error)?;
     for created in [dir.output_dir(), dir.control_dir(), dir.working_dir()] {
         std::fs::create_dir_all(created).map_err(disk_error)?;
     }
@@ -180,6 +178,9 @@ async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<At
     if waits_for_permit && !permit::wait_for_permit().await.map_err(disk_error)? {
         return Ok(None);
     }
+    // Not earlier: an exclusive job has a lease only now.
+    let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk_error)?;
+    let lease_enforcer = stop_requests.lease_enforcer().map_err(disk_error)?;
     if let Some(cause) = stop_requests.start_forbidden_by() {
         return Ok(Some(AttemptExit { stopped: Some(cause), ..stopped_before_start() }));
     }

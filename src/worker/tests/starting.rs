@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::process;
+use crate::{clock, process};
 
 fn config() -> serde_json::Value {
     json!({"config.json": "{\"from\": \"offer\"}"})
@@ -82,6 +82,26 @@ async fn supervisor_without_a_permit_exits_with_its_agent() -> io::Result<()> {
     // The next agent starts over.
     fake.state().rejects_acceptances = false;
     let agent = host.start(&fake)?;
+    fake.wait_for_status("completed").await;
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
+    agent.kill().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn exclusive_job_completes_if_its_acceptance_takes_longer_than_a_lease() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().rejects_acceptances = true;
+    fake.state().offer_extra = json!({"exclusive": true});
+    let host = TestHost::with_script("echo trained")?;
+    let agent = host.start(&fake)?;
+    fake.offer_inline("j_1", 1, &config());
+    let dir = host.attempt("j_1", 1);
+    wait_until("a prepared supervisor", || dir.join("events.jsonl").exists().then_some(())).await;
+    // A lease of the fake orchestrator lasts four seconds.
+    let lease_end = clock::boot_ms() + 4_000;
+    wait_until("the end of a lease", || (clock::boot_ms() > lease_end).then_some(())).await;
+    fake.state().rejects_acceptances = false;
     fake.wait_for_status("completed").await;
     assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     agent.kill().await?;

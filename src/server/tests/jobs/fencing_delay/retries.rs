@@ -21,7 +21,7 @@ impl ExclusiveScenario {
         again["job_id"].as_str().expect("text").to_owned()
     }
 
-    /// The old agent still runs the attempt, and is told to stop it.
+    /// The old agent still runs the attempt; the response orders it to stop.
     async fn claim_attempt(&self) {
         let desired = self.server.heartbeat(&self.key, self.attempt_claim()).await;
         assert_eq!(desired.stop.len(), 1, "{desired:?}");
