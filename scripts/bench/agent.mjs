@@ -139,6 +139,29 @@ async function spooled() {
   await server.kill();
 }
 
+/** Measures whole jobs, from submit to completion, of an agent with 16 places whose trainer does nothing. */
+export async function jobs() {
+  const count = 1_000;
+  const server = await startServer({ configs: true });
+  const agent = await startAgent(server, 'host', { flags: ['--max-jobs', '16'], trainer: '/bin/true' });
+  const completed = async () => (await server.api('GET', '/api/queue?status=completed&limit=1')).total;
+  const submit = () => server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' });
+  const run = async (number, before) => {
+    for (let n = 0; n < number; n += 20) await Promise.all(Array.from({ length: 20 }, submit));
+    await until('the jobs to be completed', async () => await completed() === before + number, 10, 120_000);
+  };
+  await run(100, 0); // the first runs warm up
+  const cpu = () => [cpuSeconds(server.pid), cpuSeconds(agent.pid)];
+  const [startedAt, before] = [performance.now(), cpu()];
+  await run(count, 100);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const perJob = cpu().map((used, index) => ((used - before[index]) * 1_000) / count);
+  const rate = (value) => `${value.toFixed(0)}/s`;
+  figure('whole jobs with a process, 16 places', [['', count / seconds, rate, 500, 'least'], ['CPU per job, server', perJob[0], millis], ['agent', perJob[1], millis]], `${count} jobs, submitted 20 at a time; the trainer is /bin/true`);
+  await agent.kill();
+  await server.kill();
+}
+
 /** Runs all benchmarks in order. */
 export async function agent() {
   for (const benchmark of [idle, pump, overhead, spooled]) await benchmark();

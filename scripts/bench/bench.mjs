@@ -5,7 +5,7 @@ import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopAll } from '../programs.mjs';
-import { agent, sandbox } from './agent.mjs';
+import { agent, jobs, sandbox } from './agent.mjs';
 import { FakeAgent } from './fake-agent.mjs';
 import { figure, millis, quantile } from './figure.mjs';
 import { DIST, ROOT, startServer } from './fleet.mjs';
@@ -78,7 +78,7 @@ function machine() {
   return `${availableParallelism()} cores (${cpus()[0].model}), Linux ${release()}, load ${loadavg()[0].toFixed(1)}, Node ${process.version}, commit ${commit}`;
 }
 
-const FIGURES = { start, dispatch, agent, sandbox, size, paint, latency, busy, list };
+const FIGURES = { start, dispatch, agent, sandbox, jobs, size, paint, latency, busy, list };
 const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
 const unknown = names.filter((name) => !Object.hasOwn(FIGURES, name));
 if (unknown.length > 0) {

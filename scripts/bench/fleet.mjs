@@ -73,7 +73,7 @@ export async function startServer({ configs = false } = {}) {
     server.child.kill('SIGKILL');
     await server.ended;
   };
-  return { url, dir, readyAfter, api, kill };
+  return { pid: server.child.pid, url, dir, readyAfter, api, kill };
 }
 
 /** Starts the real agent of a new worker with a custom trainer, whose home is `home` unless a sandbox replaces it. */
