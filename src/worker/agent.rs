@@ -27,6 +27,7 @@ use crate::host_health::HostHealth;
 use crate::sandbox::users;
 use crate::session::AgentSession;
 use crate::state::{self, AgentAction, AgentInput, AgentPolicy, ProcessExit};
+use crate::supervisor_pool::SupervisorPool;
 use crate::{clock, daemon, gpu, limits, sandbox, spot};
 
 /// Reported for an attempt of which this host has no files.
@@ -104,6 +105,8 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     let host_health = HostHealth::examine(&config.trainer).await;
     let jobs = config.max_jobs.resolve(hardware.gpus.len());
     let limits = limits::HostLimits::set_up(&config.work_dir, config.job_limits, jobs);
+    let cgroup_parent = limits.job_cgroup().map(|cgroup| cgroup.base.clone());
+    let supervisors = SupervisorPool::new(usize::try_from(jobs).unwrap_or(usize::MAX), cgroup_parent);
     let api = Api::new(&config)?;
     let boot_id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;
@@ -118,6 +121,7 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
         host_health,
         sandbox,
         limits,
+        supervisors,
         boot_id,
         install_id,
         token_rejected: AtomicBool::new(false),
@@ -229,6 +233,7 @@ impl AgentLoop {
             agent.spawn_attempt(attempt);
         }
         agent.context.disk_space.request_prune();
+        agent.context.supervisors.refill();
         Ok(agent)
     }
 

@@ -4,9 +4,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::clock;
-use crate::files::{AttemptKey, JobCgroup};
+use crate::files::JobCgroup;
 
 /// Prefix of the groups of attempts.
 pub const JOB_CGROUP_PREFIX: &str = "st-";
@@ -15,31 +16,11 @@ pub const JOB_CGROUP_PREFIX: &str = "st-";
 #[derive(Debug, Clone)]
 pub struct Cgroup(PathBuf);
 
-fn not_available() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "cgroup v2 is not available")
-}
-
 impl Cgroup {
-    /// Creates a group below the prepared one, with its limits; otherwise below this process's own.
-    ///
-    /// # Errors
-    /// If there is no cgroup v2, or it is not delegated.
-    pub fn create(key: &AttemptKey, parent: Option<&JobCgroup>) -> io::Result<Self> {
-        let limited =
-            parent.map(|parent| Self::create_below(&parent.base, key).and_then(|group| group.apply_limits(parent)));
-        match limited {
-            Some(Ok(group)) => return Ok(group),
-            Some(Err(error)) => tracing::warn!("starting the job without limits: {error}"),
-            None => {}
-        }
-        Self::create_below(&own_cgroup(None).ok_or_else(not_available)?, key)
-    }
-
-    fn create_below(parent: &Path, key: &AttemptKey) -> io::Result<Self> {
-        // Never the name of another attempt's group, past or future: a process that knows the name could kill the
-        // processes in it.
+    fn create_below(parent: &Path) -> io::Result<Self> {
+        // Never the name of another group, past or future: a process that knows the name could kill the processes in it.
         let unique = clock::random_secret()?;
-        let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
+        let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}", &unique[..12]));
         fs::create_dir(&path)?;
         let group = Self(path);
         if group.kill_file().exists() {
@@ -47,21 +28,6 @@ impl Cgroup {
         }
         group.remove();
         Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel cannot kill a whole cgroup (Linux 5.14 can)"))
-    }
-
-    /// Sets these limits.
-    fn apply_limits(self, limits: &JobCgroup) -> io::Result<Self> {
-        let set = |file: &str, value: u64| fs::write(self.0.join(file), value.to_string());
-        let limited = limits.memory.map_or(Ok(()), |bytes| {
-            // If only one process of a trainer is killed, the others wait for it.
-            set("memory.max", bytes).and_then(|()| set("memory.oom.group", 1))
-        });
-        let limited = limited.and_then(|()| limits.processes.map_or(Ok(()), |count| set("pids.max", count)));
-        if let Err(error) = limited {
-            self.remove();
-            return Err(error);
-        }
-        Ok(self)
     }
 
     /// A group that a supervisor has created.
@@ -77,16 +43,6 @@ impl Cgroup {
         self.0.join("cgroup.kill")
     }
 
-    /// Starts a process in the group: this process enters it, and leaves it afterwards. So even the first fork of the
-    /// new process is inside. The error means that this process is still in it.
-    pub fn spawn_inside<T>(&self, spawn: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let Some(own_group) = own_cgroup(None) else { return (spawn(), Err(not_available())) };
-        let entered = fs::write(self.0.join("cgroup.procs"), "0");
-        let spawned = spawn();
-        let result = entered.and_then(|()| fs::write(own_group.join("cgroup.procs"), "0"));
-        (spawned, result)
-    }
-
     /// Kills all processes in it.
     pub fn kill(&self) -> io::Result<()> {
         fs::write(self.kill_file(), "1")
@@ -100,9 +56,79 @@ impl Cgroup {
         }
     }
 
-    /// Removes the group, and groups that the trainer may have created below it, once they are empty.
+    /// Removes the group, if it exists, and groups that the trainer may have created below it, once they are empty.
     pub fn remove(&self) {
         remove_cgroup(&self.0);
+    }
+}
+
+/// The group of the next trainer, which this process has entered in advance: a trainer that it starts is inside from its
+/// first instruction, however it forks. To enter or leave a group, the kernel waits for all CPUs, up to 20 ms.
+#[derive(Debug)]
+pub struct EnteredCgroup {
+    group: Cgroup,
+    /// Where this process was before.
+    outside: PathBuf,
+}
+
+impl EnteredCgroup {
+    /// Creates a group below the prepared one, if there is one and it can be used, or below `outside`, and enters it.
+    ///
+    /// # Errors
+    /// If there is no cgroup v2, or it is not delegated.
+    pub fn create(prepared: Option<&Path>, outside: &Path) -> io::Result<Self> {
+        let below_prepared = prepared.map(Cgroup::create_below).transpose();
+        let group = match below_prepared {
+            Ok(Some(group)) => group,
+            Ok(None) => Cgroup::create_below(outside)?,
+            Err(error) => {
+                tracing::warn!("the next job will have no limits: {error}");
+                Cgroup::create_below(outside)?
+            }
+        };
+        match fs::write(group.0.join("cgroup.procs"), "0") {
+            Ok(()) => Ok(Self { group, outside: outside.to_owned() }),
+            Err(error) => {
+                group.remove();
+                Err(error)
+            }
+        }
+    }
+
+    pub fn group(&self) -> &Cgroup {
+        &self.group
+    }
+
+    /// Sets the limits of a job, if the group is where they can be set.
+    pub fn apply_limits(&self, limits: &JobCgroup) {
+        let set = |file: &str, value: Option<u64>| {
+            value.map_or(Ok(()), |value| fs::write(self.group.0.join(file), value.to_string()))
+        };
+        let result = set("memory.max", limits.memory).and_then(|()| set("pids.max", limits.processes));
+        if let Err(error) = result {
+            tracing::warn!("starting the job without limits: {error}");
+        }
+    }
+
+    /// Leaves the group, which can then be killed. If the trainer exceeds its memory limit from now on, the kernel kills
+    /// the whole group, because other processes would wait for a killed one.
+    ///
+    /// # Errors
+    /// If this process is still in it.
+    pub fn leave(&self) -> io::Result<()> {
+        fs::write(self.outside.join("cgroup.procs"), "0")?;
+        // Without a memory limit there is no such file.
+        let _ = fs::write(self.group.0.join("memory.oom.group"), "1");
+        Ok(())
+    }
+
+    /// Whether other processes than this one are in it.
+    pub fn has_others(&self) -> bool {
+        let own_pid = std::process::id().to_string();
+        let read = |file: &str| fs::read_to_string(self.group.0.join(file)).unwrap_or_default();
+        // A trainer may create groups below its own.
+        read("cgroup.procs").lines().any(|pid| pid != own_pid)
+            || parse_counter(&read("cgroup.stat"), "nr_descendants") != Some(0)
     }
 }
 
@@ -112,8 +138,11 @@ fn remove_cgroup(group: &Path) {
             remove_cgroup(&entry.path());
         }
     }
-    if let Err(error) = fs::remove_dir(group) {
-        tracing::debug!("cannot remove {}: {error}", group.display());
+    match fs::remove_dir(group) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::debug!("cannot remove {}: {error}", group.display());
+        }
+        _ => {}
     }
 }
 
@@ -124,8 +153,9 @@ pub fn parse_counter(text: &str, name: &str) -> Option<u64> {
 
 /// The directory of this process's group: of version 2, or of a controller of version 1.
 pub fn own_cgroup(controller: Option<&str>) -> Option<PathBuf> {
-    let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).ok();
-    find_cgroup(&read("mountinfo")?, &read("cgroup")?, controller)
+    // Long in containers, and constant; the group changes when this process enters one.
+    static MOUNTS: LazyLock<Option<String>> = LazyLock::new(|| fs::read_to_string("/proc/self/mountinfo").ok());
+    find_cgroup(MOUNTS.as_ref()?, &fs::read_to_string("/proc/self/cgroup").ok()?, controller)
 }
 
 /// From `/proc/self/mountinfo` and `/proc/self/cgroup`.

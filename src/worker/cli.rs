@@ -26,14 +26,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum WorkerCommand {
-    /// Supervise one trainer (started by the agent)
+    /// Supervise trainers that standard input assigns, one after the other (started by the agent)
     #[command(hide = true)]
     Supervise {
-        /// Directory of the attempt
-        attempt_dir: PathBuf,
-        /// Start the trainer only after a permit on standard input
+        /// Where control groups of jobs are created
         #[arg(long)]
-        wait_for_permit: bool,
+        cgroup_parent: Option<PathBuf>,
     },
     /// Enter the sandbox and run the trainer (started by the supervisor)
     #[command(hide = true)]
@@ -64,7 +62,7 @@ impl WorkerCommand {
     /// Exit code and message.
     pub fn run(self, matches: &ArgMatches) -> Result<u8, FatalError> {
         match self {
-            Self::Supervise { attempt_dir, wait_for_permit } => supervisor::main(&attempt_dir, wait_for_permit),
+            Self::Supervise { cgroup_parent } => supervisor::main(cgroup_parent.as_deref()),
             Self::Sandbox { attempt_dir, init } => sandbox::enter::main(&attempt_dir, init),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),

@@ -18,12 +18,21 @@ use crate::retention::{self, RetentionPolicy};
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How often files that only get old are pruned.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+/// How often files are pruned at most while there is enough space: all attempts are read for it.
+const MIN_PRUNE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether the disk has enough space for another job.
 #[derive(Debug)]
 pub struct DiskSpaceMonitor {
     status: Arc<DiskSpaceStatus>,
-    check_requests: Sender<Option<oneshot::Sender<()>>>,
+    requests: Sender<DiskRequest>,
+}
+
+enum DiskRequest {
+    /// Prune soon.
+    Prune,
+    /// Check now, and prune if space is short.
+    Check(oneshot::Sender<()>),
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +49,7 @@ struct DiskWatcher {
     policy: RetentionPolicy,
     is_short: bool,
     last_pruned: Instant,
+    must_prune: bool,
 }
 
 impl DiskSpaceMonitor {
@@ -48,7 +58,8 @@ impl DiskSpaceMonitor {
         let (sender, requests) = channel();
         let policy = RetentionPolicy { min_free_space: config.min_free_space, home_retention: config.home_retention };
         let work_dir = config.work_dir.clone();
-        let mut disk = DiskWatcher { work_dir, policy, is_short: false, last_pruned: Instant::now() };
+        let mut disk =
+            DiskWatcher { work_dir, policy, is_short: false, last_pruned: Instant::now(), must_prune: false };
         let status = Arc::<DiskSpaceStatus>::default();
         // The first registration must report it. Pruning waits until adoption is finished.
         disk.is_short = disk.is_short_now();
@@ -58,19 +69,19 @@ impl DiskSpaceMonitor {
         if let Err(error) = std::thread::Builder::new().name("disk-space".to_owned()).spawn(work) {
             tracing::error!("cannot start the disk space monitor: {error}");
         }
-        Self { status, check_requests: sender }
+        Self { status, requests: sender }
     }
 
     /// Requests that old files are pruned, without waiting.
     pub fn request_prune(&self) {
         // If the thread could not be started, which was logged, nothing is pruned.
-        let _ = self.check_requests.send(None);
+        let _ = self.requests.send(DiskRequest::Prune);
     }
 
-    /// Prunes and checks now. Returns why there is not enough space.
+    /// Checks now, and prunes if space is short. Returns why there is not enough space.
     pub async fn check_now(&self) -> Option<String> {
         let (done, is_done) = oneshot::channel();
-        if self.check_requests.send(Some(done)).is_ok() {
+        if self.requests.send(DiskRequest::Check(done)).is_ok() {
             // Without the thread the state is unchanged.
             let _ = is_done.await;
         }
@@ -109,24 +120,33 @@ impl DiskSpaceStatus {
 
 impl DiskWatcher {
     /// Runs until all senders are dropped.
-    fn run(mut self, status: &DiskSpaceStatus, requests: &Receiver<Option<oneshot::Sender<()>>>) {
+    fn run(mut self, status: &DiskSpaceStatus, requests: &Receiver<DiskRequest>) {
         loop {
-            let request = match requests.recv_timeout(CHECK_INTERVAL) {
-                Ok(request) => Some(request),
+            let done = match requests.recv_timeout(self.next_check()) {
+                Ok(DiskRequest::Check(done)) => Some(done),
+                Ok(DiskRequest::Prune) => {
+                    self.must_prune = true;
+                    continue;
+                }
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            self.check(status, request.is_some() || self.last_pruned.elapsed() >= PRUNE_INTERVAL);
+            self.check(status);
             // The receiver may have been dropped.
-            let _ = request.flatten().map(|done| done.send(()));
+            let _ = done.map(|done| done.send(()));
         }
     }
 
-    /// Prunes if requested, or if there is too little space.
-    fn check(&mut self, status: &DiskSpaceStatus, must_prune: bool) {
+    fn next_check(&self) -> Duration {
+        if self.must_prune { MIN_PRUNE_INTERVAL.saturating_sub(self.last_pruned.elapsed()) } else { CHECK_INTERVAL }
+    }
+
+    /// Prunes if it is time to, or if there is too little space.
+    fn check(&mut self, status: &DiskSpaceStatus) {
         let is_short = self.is_short_now();
-        self.is_short = if is_short || must_prune {
-            self.last_pruned = Instant::now();
+        let interval = if self.must_prune { MIN_PRUNE_INTERVAL } else { PRUNE_INTERVAL };
+        self.is_short = if is_short || self.last_pruned.elapsed() >= interval {
+            (self.last_pruned, self.must_prune) = (Instant::now(), false);
             let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(clock::now().0).unwrap_or_default());
             retention::prune(&self.work_dir, self.policy, self.is_short, now, || read_disk_space(&self.work_dir))
         } else {

@@ -117,13 +117,23 @@ fn exempt_loopback_from_proxy(environment: &mut BTreeMap<String, String>) {
     }
 }
 
+/// This process's variables.
+pub fn own_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// The agent's variables that trainers get.
+pub fn passed_variables(agent: impl Iterator<Item = (String, String)>, pass: &[String]) -> BTreeMap<String, String> {
+    agent.filter(|(name, _)| is_passed(name, pass)).collect()
+}
+
 /// The trainer's complete environment.
 pub fn trainer_environment(
     agent: impl Iterator<Item = (String, String)>,
     pass: &[String],
     job: &JobEnvironment,
 ) -> BTreeMap<String, String> {
-    let mut environment: BTreeMap<_, _> = agent.filter(|(name, _)| is_passed(name, pass)).collect();
+    let mut environment = passed_variables(agent, pass);
     exempt_loopback_from_proxy(&mut environment);
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     for (name, value) in job.secrets {

@@ -41,6 +41,7 @@ mod spot;
 mod startup;
 mod state;
 mod supervisor;
+mod supervisor_pool;
 mod terminal;
 #[cfg(test)]
 mod tests;

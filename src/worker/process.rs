@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::sync::LazyLock;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
@@ -140,9 +141,12 @@ pub fn has_environment_entry(pid: i32, entry: &str) -> Option<bool> {
 
 /// Changes whenever every process here was killed from outside: the kernel's boot ID, and the start of process 1, which
 /// in a container is the container's own.
-pub fn host_boot_id() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    format!("{}/{}", boot.trim(), read_stat(1).map_or(0, |first| first.start))
+pub fn host_boot_id() -> &'static str {
+    static BOOT_ID: LazyLock<String> = LazyLock::new(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        format!("{}/{}", boot.trim(), read_stat(1).map_or(0, |first| first.start))
+    });
+    &BOOT_ID
 }
 
 #[cfg(test)]

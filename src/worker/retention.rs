@@ -75,6 +75,9 @@ pub fn prune(
         }
         if let Err(error) = remove_target(work_dir, &target) {
             tracing::warn!("cannot remove {path}: {error}");
+        } else if is_short_now {
+            // Some file systems update the free space only after a sync.
+            let _ = fs::File::open(work_dir).map(nix::unistd::syncfs);
         }
     }
 }
@@ -136,10 +139,7 @@ fn remove_target(work_dir: &Path, target: &PruneTarget) -> io::Result<()> {
         PruneTarget::Home(home) if !homes::move_to_trash(work_dir, home, &trash_path)? => return Ok(()),
         PruneTarget::Home(_) => {}
     }
-    remove_tree(&trash_path)?;
-    // Some file systems update the free space only after a sync.
-    let _ = fs::File::open(&trash_dir).map(nix::unistd::syncfs);
-    Ok(())
+    remove_tree(&trash_path)
 }
 
 /// Continues a removal that an earlier agent began.

@@ -14,10 +14,9 @@ async fn cancel(fleet: &TestFleet, job: &str) -> Duration {
     started.elapsed()
 }
 
-/// Fails if a process of the job still runs. Its supervisor may still be exiting; it is no process of the job.
+/// Fails if a process of the job still runs.
 fn assert_no_processes(host: &WorkerHost, job: &str) {
-    let mut remaining = processes_that_mention(&host.attempt_dir(job, 1).to_string_lossy());
-    remaining.retain(|(_, command)| !command.contains(" supervise "));
+    let remaining = processes_that_mention(&host.attempt_dir(job, 1).to_string_lossy());
     assert!(remaining.is_empty(), "still running after the job's end: {remaining:?}");
 }
 

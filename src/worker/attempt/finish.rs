@@ -59,7 +59,8 @@ impl AttemptRunner {
 
     /// Reports the end. Returns whether the orchestrator accepted the report from this worker.
     pub(super) async fn report_end(&self, mut report: StatusReport) -> bool {
-        self.update(true, |state| state.terminal = Some(report.clone())).await;
+        // Not synced: after a crash of the host the report is created again, from what the supervisor has recorded.
+        self.update(false, |state| state.terminal = Some(report.clone())).await;
         let operation = format!("reporting {} of {}", report.status, self.key());
         loop {
             let response = retry_until_answered(&self.context.reconnect_signal, &operation, async || {

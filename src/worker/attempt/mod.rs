@@ -23,7 +23,6 @@ mod prepare;
 mod previous_checkpoint;
 mod resume_checkpoint;
 mod sandbox;
-mod supervisor_process;
 mod uploads;
 
 use std::io;
@@ -50,6 +49,7 @@ use crate::gpu::GpuReservation;
 use crate::logging::CURRENT_JOB;
 use crate::sandbox::users;
 use crate::secret::Secret;
+use crate::supervisor_pool::SupervisorProcess;
 
 /// Grace period of a superseded attempt, in seconds.
 const SUPERSEDED_GRACE: u64 = 5;
@@ -71,6 +71,8 @@ pub struct AttemptRunner {
     offered_body: Mutex<Option<String>>,
     /// When this agent started the trainer, if it did.
     started_at: OnceLock<Timestamp>,
+    /// The supervisor, if this agent has assigned it.
+    supervisor: Mutex<Option<SupervisorProcess>>,
     /// While it exists, processes on these GPUs are not foreign.
     _gpu_reservation: GpuReservation,
 }
@@ -98,7 +100,7 @@ impl AttemptRunner {
             dataloader: None,
             ..offer.clone()
         };
-        let host_boot = crate::process::host_boot_id();
+        let host_boot = crate::process::host_boot_id().to_owned();
         let trainer = context.config.trainer.clone();
         let cwd = context.config.trainer_cwd.as_ref().map(|dir| dir.path.clone());
         let (limits, cgroup) = (context.config.attempt_limits(), context.limits.job_cgroup().cloned());
@@ -147,6 +149,7 @@ impl AttemptRunner {
             stop: watch::Sender::new(None),
             offered_body: Mutex::default(),
             started_at: OnceLock::new(),
+            supervisor: Mutex::default(),
             _gpu_reservation: gpu_reservation,
         }
     }

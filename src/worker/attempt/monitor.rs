@@ -1,6 +1,7 @@
 //! Runs the agent's tasks while the supervisor runs.
 
 use std::io;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use app::protocol::agents::StatusReport;
@@ -13,8 +14,11 @@ use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
 use crate::process::{self, ProcId};
+use crate::supervisor_pool::SupervisorProcess;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// After this time files are flushed. A shorter job would only wait for the disk: its end is flushed anyway.
+const FLUSH_DELAY: Duration = Duration::from_secs(1);
 
 enum SupervisionStatus {
     /// The supervisor is alive.
@@ -84,7 +88,7 @@ impl AttemptRunner {
         let (exit, ..) = tokio::join!(
             exit_wait,
             self.unless_superseded(lease),
-            self.flush_files(),
+            self.flush_files(done.subscribe()),
             self.forward_stop_requests(done.subscribe()),
             self.unless_superseded(self.report_running()),
             self.unless_superseded(self.upload_log(done.subscribe())),
@@ -97,14 +101,41 @@ impl AttemptRunner {
 
     /// Waits for the exit; if the supervisor died without recording one, creates it.
     async fn wait_for_exit(&self) -> AttemptExit {
+        let mut assigned = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let exit = self.wait_for_recorded_exit(assigned.as_mut()).await;
+        if let Some(mut supervisor) = assigned {
+            let context = Arc::clone(&self.context);
+            tokio::task::spawn_local(async move {
+                if supervisor.wait_until_idle().await {
+                    context.supervisors.put_back(supervisor);
+                }
+            });
+        }
+        exit
+    }
+
+    async fn wait_for_recorded_exit(&self, mut assigned: Option<&mut SupervisorProcess>) -> AttemptExit {
         loop {
             let dir = self.dir.clone();
             match run_blocking(move || dir.supervision_status()).await {
                 Ok(SupervisionStatus::Ended(exit)) => return exit,
                 Ok(SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
                 Ok(SupervisionStatus::Supervised(supervisor)) => {
-                    if supervisor.wait_for_exit().await.is_err() {
-                        tokio::time::sleep(POLL_INTERVAL).await;
+                    // Only the agent that has assigned the attempt is told about its end.
+                    let ended = async {
+                        let is_idle = match &mut assigned {
+                            Some(assigned) => assigned.wait_until_idle().await,
+                            None => false,
+                        };
+                        if !is_idle {
+                            std::future::pending::<()>().await;
+                        }
+                    };
+                    tokio::select! {
+                        () = ended => {}
+                        exited = supervisor.wait_for_exit() => if exited.is_err() {
+                            tokio::time::sleep(POLL_INTERVAL).await;
+                        },
                     }
                 }
                 // An error is retried: a disk with temporary errors ends no training.
@@ -113,8 +144,11 @@ impl AttemptRunner {
         }
     }
 
-    /// Waits until what the next agent needs is on disk.
-    async fn flush_files(&self) {
+    /// Flushes what the next agent needs after a crash of the host, unless the attempt ends soon.
+    async fn flush_files(&self, mut done: watch::Receiver<bool>) {
+        if tokio::time::timeout(FLUSH_DELAY, done.wait_for(|done| *done)).await.is_ok() {
+            return;
+        }
         let dir = self.dir.clone();
         if let Err(error) = run_blocking(move || dir.flush()).await {
             tracing::warn!("{}: cannot flush its files: {error}", self.key());
@@ -223,7 +257,7 @@ impl AttemptRunner {
         })
         .await
         {
-            Ok(()) => self.update(true, |state| state.running = true).await,
+            Ok(()) => self.update(false, |state| state.running = true).await,
             Err(error) => self.handle_error("reporting it as running", &error),
         }
     }

@@ -38,8 +38,12 @@ impl PersistedState {
     /// Changes and saves the state. `wait_for_disk` waits until it is written.
     pub async fn update(&self, wait_for_disk: bool, change: impl FnOnce(&mut AttemptState)) {
         let guard = Arc::clone(&self.write_lock).lock_owned().await;
+        let before = self.state().clone();
         change(&mut self.state());
         let (dir, state) = (self.dir.clone(), self.state().clone());
+        if state == before && !wait_for_disk {
+            return;
+        }
         // The disk may be busy with a checkpoint for seconds; nothing else waits for it.
         let write = move || {
             let _guard = guard;

@@ -1,5 +1,6 @@
 //! From the offer to the running supervisor. A restarted agent repeats all of it; a supervisor starts only once.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -9,11 +10,12 @@ use std::time::Duration;
 use app::domain::path_placeholders::JOB_PLACEHOLDERS;
 use tokio::time::Instant;
 
-use super::supervisor_process::SupervisorProcess;
 use super::{AttemptRunner, launch, run_blocking};
 use crate::api::{OrchestratorError, retry_until_answered};
 use crate::bundle::placeholders::{self, PlaceholderError, Placeholders};
 use crate::files::{AttemptDir, AttemptExit, StopCause, VERSION};
+use crate::supervisor::agent_pipe::Assignment;
+use crate::supervisor_pool::SupervisorProcess;
 use crate::{bundle, clock, environment, process};
 
 /// How often a damaged bundle is fetched.
@@ -68,7 +70,7 @@ impl AttemptRunner {
         Ok(supervisor)
     }
 
-    /// Prepares the files, and starts the supervisor that will start the trainer.
+    /// Prepares the files, and assigns the supervisor that will start the trainer.
     async fn prepare_supervisor(&self) -> Result<SupervisorProcess, AttemptExit> {
         self.check_host_health()?;
         self.check_disk_space().await?;
@@ -77,7 +79,7 @@ impl AttemptRunner {
         self.fetch_secrets().await.map_err(|error| self.secrets_error_exit(&error))?;
         let storage_error =
             |error: std::io::Error| host_fault_exit(&format!("cannot prepare the job's directory: {error}"));
-        let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
+        let (dir, written, mut spec) = (self.dir.clone(), self.spec.clone(), self.spec.clone());
         let output = dir.output_dir();
         run_blocking(move || std::fs::create_dir_all(output)).await.map_err(storage_error)?;
         spec.resume = self
@@ -89,13 +91,17 @@ impl AttemptRunner {
             if let Some(processes) = processes {
                 spec.trainer = launch_command(&dir, spec.trainer, processes, &accelerator)?;
             }
-            dir.write_json_unsynced("spec.json", &spec)?;
+            if spec != written {
+                dir.write_json_unsynced("spec.json", &spec)?;
+            }
             Ok(spec.trainer)
         };
         let command = run_blocking(prepare).await.map_err(storage_error)?;
         self.prepare_sandbox(command).await?;
         self.check_gpus().await?;
-        self.spawn_supervisor().map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))
+        let assignment = Assignment { dir: self.dir.path().to_owned(), environment: self.trainer_environment() };
+        let assigned = self.context.supervisors.assign(assignment).await;
+        assigned.map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))
     }
 
     /// Accepts the offer with the first report.
@@ -200,7 +206,7 @@ impl AttemptRunner {
         offer.num_processes.or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0))
     }
 
-    fn spawn_supervisor(&self) -> io::Result<SupervisorProcess> {
+    fn trainer_environment(&self) -> BTreeMap<String, String> {
         let offer = &self.spec.offer;
         let upload =
             self.context.api.resolve_url(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
@@ -218,10 +224,9 @@ impl AttemptRunner {
             is_module: self.spec.trainer.iter().any(|argument| argument == "-m"),
             trace: self.trace.as_ref(),
         };
-        let agent_environment =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let variables = environment::trainer_environment(agent_environment, &self.context.config.pass_env, &job);
-        SupervisorProcess::spawn(&self.dir, self.sandbox_environment(variables))
+        let own_variables = environment::own_variables();
+        let variables = environment::trainer_environment(own_variables, &self.context.config.pass_env, &job);
+        self.sandbox_environment(variables)
     }
 
     /// Permits the supervisor to start the trainer, and waits until it has recorded that it runs, or how it ended.
@@ -233,7 +238,8 @@ impl AttemptRunner {
             // Order matters: it writes before it exits.
             let exit_status = supervisor.try_wait();
             if self.has_supervisor().await {
-                supervisor.reap_when_ended();
+                *self.supervisor.lock().unwrap_or_else(PoisonError::into_inner) = Some(supervisor);
+                self.context.supervisors.refill();
                 return Ok(());
             }
             let reason = match exit_status {
@@ -247,6 +253,7 @@ impl AttemptRunner {
                 Ok(_) => "it does not start".to_owned(),
             };
             // Its trainer may have started.
+            supervisor.kill().await;
             self.kill_remaining().await;
             let log = self.dir.join("supervisor.log");
             return Err(host_fault_exit(&format!(

@@ -14,6 +14,7 @@ use crate::gpu::{GpuMonitor, Hardware};
 use crate::host_health::HostHealth;
 use crate::limits::HostLimits;
 use crate::sandbox::host::SandboxSupport;
+use crate::supervisor_pool::SupervisorPool;
 
 #[derive(Debug)]
 pub struct AgentContext {
@@ -27,6 +28,7 @@ pub struct AgentContext {
     pub host_health: HostHealth,
     pub sandbox: SandboxSupport,
     pub limits: HostLimits,
+    pub supervisors: SupervisorPool,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.

@@ -26,7 +26,7 @@ pub fn list(work_dir: &Path) -> Result<u8, FatalError> {
     let mut health = GpuHealth::default();
     let reserved: BTreeSet<String> = holders.keys().cloned().collect();
     let failures = health.record(&mark_missing_as_lost(provider.poll(), &known), &reserved);
-    let mut quarantine = Quarantine::open(work_dir, &process::host_boot_id());
+    let mut quarantine = Quarantine::open(work_dir, process::host_boot_id());
     let failure_details: BTreeMap<String, String> =
         failures.into_iter().map(|failure| (failure.uuid, failure.detail)).collect();
     print!("{}", format_table(&hardware, &health, quarantine.entries(), &failure_details, &holders));
@@ -38,7 +38,7 @@ pub fn list(work_dir: &Path) -> Result<u8, FatalError> {
 /// # Errors
 /// If it is not in quarantine, or on an I/O error.
 pub fn release(work_dir: &Path, uuid: &str) -> Result<u8, FatalError> {
-    match Quarantine::open(work_dir, &process::host_boot_id()).release(uuid) {
+    match Quarantine::open(work_dir, process::host_boot_id()).release(uuid) {
         Ok(true) => {
             println!("Released {uuid} from quarantine.");
             Ok(exit::OK)

@@ -204,7 +204,7 @@ impl Drop for GpuReservation {
 impl MonitorShared {
     /// Before the first poll.
     fn new(hardware: Hardware, config: &AgentConfig) -> (Hardware, Arc<Self>) {
-        let quarantine = Quarantine::open(&config.work_dir, &process::host_boot_id());
+        let quarantine = Quarantine::open(&config.work_dir, process::host_boot_id());
         let known_uuids =
             hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_placeholder(uuid)).collect();
         let state = MonitorState {

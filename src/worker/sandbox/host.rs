@@ -18,6 +18,7 @@ use super::report::{SandboxReport, SandboxReportReader};
 use super::{landlock, system_paths, trainer_files, users};
 use crate::config::AgentConfig;
 use crate::config::paths::{HostDirectories, writable_ancestor};
+use crate::environment::{own_variables, passed_variables};
 use crate::files::AttemptDir;
 use crate::trainer_program::{check_command, is_python, succeeds};
 
@@ -170,7 +171,8 @@ impl SandboxSupport {
             .map_err(describe)?;
         dir.write_json(FILE, &SandboxJob { command, plan }).map_err(describe)?;
         let log = fs::File::create(dir.log_path()).map_err(describe)?;
-        let (mut child, mut reports) = super::spawn(dir, None, log).map_err(describe)?;
+        let environment = passed_variables(own_variables(), &config.pass_env);
+        let (mut child, mut reports) = super::spawn(dir, &environment, log).map_err(describe)?;
         let started = reports.wait_until_running();
         let with_cause =
             |why| match NamespaceDiagnosis::collect().likely_cause().filter(|_| level == SandboxLevel::Full) {

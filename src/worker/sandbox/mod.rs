@@ -26,6 +26,7 @@ mod system_paths;
 pub mod trainer_files;
 pub mod users;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -41,14 +42,15 @@ use crate::files::AttemptDir;
 /// If it cannot be started.
 pub fn spawn(
     dir: &AttemptDir,
-    variables: impl IntoIterator<Item = (&'static str, String)>,
+    environment: &BTreeMap<String, String>,
     log: File,
 ) -> io::Result<(Child, SandboxReportReader)> {
     // Not by its path, because another version may have replaced the program.
     let mut child = Command::new("/proc/self/exe")
         .arg("sandbox")
         .arg(dir.path())
-        .envs(variables)
+        .env_clear()
+        .envs(environment)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)

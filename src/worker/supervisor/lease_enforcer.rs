@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use nix::sys::signal::Signal;
 
@@ -32,33 +33,54 @@ struct EnforcerState {
 
 pub struct LeaseEnforcer {
     shared: Arc<EnforcerState>,
-    _stop_on_drop: Option<Sender<()>>,
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl LeaseEnforcer {
     /// For a job that is not exclusive: it may outlive its lease.
     pub fn disabled() -> Self {
-        Self { shared: Arc::default(), _stop_on_drop: None }
+        Self { shared: Arc::default(), thread: None }
     }
 
     /// Starts before the trainer does.
     pub fn start(lease: &CachedLease) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let (lease, shared) = (lease.clone(), Arc::<EnforcerState>::default());
-        let enforcer = Self { shared: Arc::clone(&shared), _stop_on_drop: Some(stop) };
-        std::thread::Builder::new().name("lease-enforcer".to_owned()).spawn(move || shared.run(&lease, &stopped))?;
-        Ok(enforcer)
+        let state = Arc::clone(&shared);
+        let thread =
+            std::thread::Builder::new().name("lease-enforcer".to_owned()).spawn(move || state.run(&lease, &stopped))?;
+        Ok(Self { shared, thread: Some((stop, thread)) })
     }
 
-    /// Sets the trainer, or the init process that reports its exit, and the control group of all its processes, if
-    /// there is one. Must not be called while this process is in the group.
-    pub fn set_target(&self, trainer: ProcId, group: Option<Cgroup>, reported_exit: Option<ReportedExit>) {
-        *self.shared.target() = EnforcementTarget { trainer: Some(trainer), group, reported_exit };
+    /// Sets the trainer, or the init process that reports its exit.
+    pub fn set_target(&self, trainer: ProcId, reported_exit: Option<ReportedExit>) {
+        let mut target = self.shared.target();
+        (target.trainer, target.reported_exit) = (Some(trainer), reported_exit);
     }
 
-    /// Stops the thread. Returns whether it has killed the trainer.
-    pub fn stop(self) -> bool {
+    /// Where the control group of all processes is set.
+    pub fn enforced_group(&self) -> EnforcedGroup {
+        EnforcedGroup(Arc::clone(&self.shared))
+    }
+
+    /// Stops the thread, which must not kill the next trainer. Returns whether it has killed this one.
+    pub fn stop(mut self) -> bool {
+        if let Some((stop, thread)) = self.thread.take() {
+            drop(stop);
+            // It does not panic.
+            let _ = thread.join();
+        }
         self.shared.has_killed.load(Ordering::SeqCst)
+    }
+}
+
+/// The control group that a lease enforcer kills.
+pub struct EnforcedGroup(Arc<EnforcerState>);
+
+impl EnforcedGroup {
+    /// Must not be called while this process is in the group.
+    pub fn set(&self, group: Cgroup) {
+        self.0.target().group = Some(group);
     }
 }
 

@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::events::EventRecorder;
@@ -31,6 +32,8 @@ pub struct WebhookListener {
     accept_task: JoinHandle<()>,
     finish: oneshot::Sender<()>,
     connections: TaskTracker,
+    /// Everyone on the host can hold connections open.
+    _close_on_drop: DropGuard,
 }
 
 impl WebhookListener {
@@ -38,12 +41,13 @@ impl WebhookListener {
     pub async fn start(limits: WebhookLimits, secret: Secret, events: EventRecorder) -> io::Result<Self> {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
-        let connections = TaskTracker::new();
+        let (connections, closed) = (TaskTracker::new(), CancellationToken::new());
         let (finish, finished) = oneshot::channel();
         let acceptor = ConnectionAcceptor {
             permits: Arc::new(Semaphore::new(limits.connections)),
             pending: PendingConnections::default(),
             connections: connections.clone(),
+            closed: closed.clone(),
             handler: Arc::new(WebhookHandler {
                 limits,
                 secret,
@@ -52,7 +56,7 @@ impl WebhookListener {
             }),
         };
         let accept_task = tokio::spawn(acceptor.accept_until(socket, finished));
-        Ok(Self { port, accept_task, finish, connections })
+        Ok(Self { port, accept_task, finish, connections, _close_on_drop: closed.drop_guard() })
     }
 
     /// The port in use.
@@ -84,6 +88,7 @@ struct ConnectionAcceptor {
     permits: Arc<Semaphore>,
     pending: PendingConnections,
     connections: TaskTracker,
+    closed: CancellationToken,
     handler: Arc<WebhookHandler>,
 }
 
@@ -119,8 +124,9 @@ impl ConnectionAcceptor {
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
         let is_authenticated = Arc::new(AtomicBool::new(false));
         let connection = serve_connection(stream, Arc::clone(&self.handler), Arc::clone(&is_authenticated));
+        let closed = self.closed.clone();
         let task = self.connections.spawn(async move {
-            connection.await;
+            closed.run_until_cancelled(connection).await;
             drop(permit);
         });
         self.pending.add(task, is_authenticated);

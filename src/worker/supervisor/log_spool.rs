@@ -58,16 +58,13 @@ fn next_check(added: u64, interval: Duration, free: u64, limit: u64) -> Duration
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)).clamp(shortest, longest)
 }
 
-/// Whether holes can be punched into files in this directory.
+/// Whether holes can be punched into files of this file system. Changes nothing: the hole begins after the file's end.
 ///
 /// # Errors
-/// If the directory is not writable.
-pub fn can_punch(dir: &Path) -> io::Result<bool> {
-    let path = dir.join("punch-test");
-    let file = File::create(&path)?;
-    let result = fallocate(&file, FallocateFlags::empty(), 0, 8192).and_then(|()| punch_hole(&file, 0, 4096));
-    std::fs::remove_file(path)?;
-    match result {
+/// On an I/O error.
+pub fn can_punch(file: &File) -> io::Result<bool> {
+    let end = file.metadata()?.len().next_multiple_of(BLOCK_BYTES);
+    match punch_hole(file, end, end + BLOCK_BYTES) {
         Ok(()) => Ok(true),
         Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(false),
         Err(error) => Err(error.into()),
@@ -116,7 +113,7 @@ struct LogSpool {
     log: SpooledFile,
     events: SpooledFile,
     floors: TruncationOffsets,
-    /// Whether the file system can punch holes; tested while there is space for it.
+    /// Whether the file system can punch holes.
     can_punch: bool,
     /// Whether its inability was logged.
     warned: bool,
@@ -126,12 +123,13 @@ struct LogSpool {
 
 impl LogSpool {
     fn open(dir: &AttemptDir, limit: u64) -> io::Result<Self> {
+        let log = SpooledFile::open(&dir.log_path(), limit)?;
         Ok(Self {
-            log: SpooledFile::open(&dir.log_path(), limit)?,
+            can_punch: can_punch(&log.file)?,
+            log,
             events: SpooledFile::open(&dir.events_path(), MAX_EVENTS_BYTES)?,
             floors: dir.truncation_offsets(),
             dir: dir.clone(),
-            can_punch: can_punch(dir.path())?,
             warned: false,
             lowest_free: None,
         })

@@ -1,12 +1,13 @@
-//! The supervisor: a small separate process, one per attempt, that outlives the agent.
+//! The supervisor: a small separate process that outlives the agent, with one attempt at a time.
 //!
-//! It prepares what it needs while the agent still negotiates the attempt, and starts the trainer once the agent permits
-//! it. It starts the trainer with a plain file as its output, so that no reader can block it and no other process's exit
+//! The agent starts it in advance. It prepares an attempt while the agent still negotiates it, and starts the trainer once
+//! the agent permits it. It starts the trainer with a plain file as its output, so that no reader can block it and no other process's exit
 //! can interrupt it, and limits that file. It reaps all orphans below it, runs the webhook listener (whose port is part
 //! of the job's configuration), handles stop requests, stops an exclusive job in time when its lease is not renewed,
 //! and records how everything ended, once no process of the attempt is left. It never connects to the orchestrator, and
 //! knows no token except the webhook's.
 
+pub mod agent_pipe;
 mod disk_usage;
 mod event_log_line;
 mod events;
@@ -16,14 +17,15 @@ mod listener;
 pub mod log_spool;
 mod media;
 mod oom_detector;
-mod permit;
 mod reaper;
 mod sample_name;
 mod stop_requests;
 pub mod trainer;
 mod trainer_exit;
+mod trainer_group;
 mod trainer_monitor;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, lchown};
@@ -32,20 +34,25 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, EnteredCgroup, own_cgroup};
 use crate::clock;
 use crate::exit::{self, FatalError};
-use crate::files::{AttemptDir, AttemptExit, AttemptSecrets, AttemptSpec, StopCause, SupervisorRecord, VERSION};
+use crate::files::{
+    AttemptDir, AttemptExit, AttemptSecrets, AttemptSpec, StopCause, SupervisorRecord, VERSION, open_private,
+};
 use crate::job_config::{self, HostContext};
 use crate::process::{self, ProcId};
 
+use agent_pipe::{AgentPipe, Assignment, SupervisorEvent, SupervisorOrder};
 use lease_enforcer::LeaseEnforcer;
 use log_spool::LogTruncator;
 use oom_detector::OomDetector;
 use reaper::Reaper;
 use stop_requests::StopRequests;
 use trainer_exit::ReportedExit;
+use trainer_group::TrainerGroup;
 
 /// Time for a killed process to disappear.
 const KILL_WAIT: Duration = Duration::from_millis(20);
@@ -57,36 +64,71 @@ const EXIT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// Grace period of remaining processes after the trainer's exit.
 const REMAINING_GRACE: Duration = Duration::from_secs(3);
 
-/// The hidden subcommand.
+/// The hidden subcommand. Control groups of jobs are created below `cgroup_parent`, if it is set.
 ///
 /// # Errors
-/// If not even the exit can be recorded.
-pub fn main(path: &Path, waits_for_permit: bool) -> Result<u8, FatalError> {
+/// If it cannot be a supervisor, or cannot even record an attempt's exit.
+pub fn main(cgroup_parent: Option<&Path>) -> Result<u8, FatalError> {
     crate::logging::init_logging(false, app::logging::LogLineFormat::Text);
-    let path = std::path::absolute(path).map_err(|error| FatalError::error(error.to_string()))?;
-    let dir = AttemptDir::from_path(&path);
     // Leaves the agent's terminal and process group; fails if that is already so.
     let _ = nix::unistd::setsid();
-    let Some(_lock) =
-        lock_as_only_supervisor(&dir).map_err(|error| FatalError::error(format!("{}: {error}", path.display())))?
-    else {
-        return Ok(exit::OK);
-    };
     nix::sys::prctl::set_child_subreaper(true)
         .map_err(|error| FatalError::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| FatalError::error(error.to_string()))?;
-    match runtime.block_on(supervise(&dir, waits_for_permit)) {
-        // The agent has withdrawn: nothing has happened.
-        Ok(None) => Ok(exit::OK),
-        Ok(Some(attempt_exit)) | Err(attempt_exit) => {
-            let written = write_exit(&dir, &attempt_exit);
-            written.map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
-            Ok(exit::OK)
-        }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let served = runtime.and_then(|runtime| runtime.block_on(serve(cgroup_parent)));
+    served.map(|()| exit::OK).map_err(|error| FatalError::error(format!("the supervisor failed: {error}")))
+}
+
+/// Supervises one attempt after the other, until the agent has exited or has withdrawn an attempt.
+async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
+    let mut agent = AgentPipe::open()?;
+    let mut sigterm = signal(SignalKind::terminate())?;
+    let outside = own_cgroup(None);
+    let enter_group = || {
+        let group = EnteredCgroup::create(cgroup_parent, outside.as_deref()?);
+        group.inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok()
+    };
+    let mut group = enter_group();
+    loop {
+        let order = tokio::select! {
+            order = agent.next_order() => order,
+            _ = sigterm.recv() => None,
+        };
+        let Some(SupervisorOrder::Prepare(assignment)) = order else { break };
+        let Some(supervised) = supervise_attempt(&mut agent, &assignment, &mut group, outside.as_deref()).await? else {
+            break;
+        };
+        // Entering the next group leaves this one.
+        group = enter_group();
+        supervised.inspect(Cgroup::remove);
     }
+    if let Some(group) = group {
+        group.leave()?;
+        group.group().remove();
+    }
+    Ok(())
+}
+
+/// Supervises one attempt to its recorded exit. Returns the group of its trainer, in which nothing is left but possibly this
+/// process; or `None` if nothing has happened, because the agent has withdrawn or another supervisor has the attempt.
+async fn supervise_attempt(
+    agent: &mut AgentPipe,
+    assignment: &Assignment,
+    group: &mut Option<EnteredCgroup>,
+    outside: Option<&Path>,
+) -> io::Result<Option<Option<Cgroup>>> {
+    let dir = AttemptDir::from_path(&std::path::absolute(&assignment.dir)?);
+    nix::unistd::dup2_stderr(open_private(&dir.join("supervisor.log"))?)?;
+    let Some(_lock) = lock_as_only_supervisor(&dir)? else { return Ok(None) };
+    let path = group.as_ref().map(|group| group.group().clone());
+    let attempt_exit = match supervise(agent, &dir, &assignment.environment, group, outside).await {
+        Ok(None) => return Ok(None),
+        Ok(Some(attempt_exit)) | Err(attempt_exit) => attempt_exit,
+    };
+    write_exit(&dir, &attempt_exit)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot write exit.json: {error}")))?;
+    agent.send(SupervisorEvent::Ended);
+    Ok(Some(path))
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
@@ -158,8 +200,14 @@ fn disk_error(error: io::Error) -> AttemptExit {
     not_started(format!("cannot use the attempt's directory: {error}"), true)
 }
 
-/// Returns the attempt's exit, or `None` if the agent permits no start.
-async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<AttemptExit>, AttemptExit> {
+/// Returns the attempt's exit, or `None` if the agent permits no start. Takes the group once a trainer may be in it.
+async fn supervise(
+    agent: &mut AgentPipe,
+    dir: &AttemptDir,
+    environment: &BTreeMap<String, String>,
+    group: &mut Option<EnteredCgroup>,
+    outside: Option<&Path>,
+) -> Result<Option<AttemptExit>, AttemptExit> {
     let spec: AttemptSpec =
         dir.read_json("spec.json").map_err(disk_error)?.ok_or_else(|| disk_error(io::ErrorKind::NotFound.into()))?;
     let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk_error)?.unwrap_or_default();
@@ -175,7 +223,7 @@ async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<At
     let truncator = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk_error)?;
 
     let mut reaper = Reaper::new().map_err(disk_error)?;
-    if waits_for_permit && !permit::wait_for_permit().await.map_err(disk_error)? {
+    if !matches!(agent.next_order().await, Some(SupervisorOrder::Start)) {
         return Ok(None);
     }
     // Not earlier: an exclusive job has a lease only now.
@@ -184,21 +232,29 @@ async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<At
     if let Some(cause) = stop_requests.start_forbidden_by() {
         return Ok(Some(AttemptExit { stopped: Some(cause), ..stopped_before_start() }));
     }
-    let oom_detector = match start_trainer(dir, &spec, &mut reaper, &lease_enforcer, listener.port()) {
-        Ok(oom_detector) => oom_detector,
-        Err(attempt_exit) => {
-            // It may have started without being recorded.
-            let group = reaper.terminate_all(Duration::ZERO).await;
-            group.inspect(Cgroup::remove);
-            return Err(attempt_exit);
-        }
-    };
+    if let (Some(group), Some(limits)) = (group.as_ref(), &spec.cgroup) {
+        group.apply_limits(limits);
+    }
+    let oom_detector = OomDetector::start(group.as_ref().map(EnteredCgroup::group), outside);
+    let group = group.take().map(|group| TrainerGroup::new(group, lease_enforcer.enforced_group())).transpose();
+    let mut group = group.map_err(disk_error)?;
+    let to_kill = |group: &mut Option<TrainerGroup>| group.as_mut().and_then(TrainerGroup::leave_to_kill).cloned();
+    let starter = TrainerStarter { dir, spec: &spec, environment, port: listener.port(), group: group.as_ref() };
+    if let Err(attempt_exit) = starter.start(&mut reaper, &lease_enforcer) {
+        // It may have started without being recorded.
+        reaper.terminate_all(Duration::ZERO, to_kill(&mut group).as_ref()).await;
+        lease_enforcer.stop();
+        return Err(attempt_exit);
+    }
+    agent.send(SupervisorEvent::Recorded);
     let stopped = trainer_monitor::run_until_exit(dir, &mut stop_requests, &mut reaper).await;
     let grace = if stopped.is_some() { Duration::ZERO } else { stop_requests.limit_grace(REMAINING_GRACE) };
-    let group = reaper.terminate_all(grace).await;
+    let killed_group = to_kill(&mut group);
+    reaper.terminate_all(grace, killed_group.as_ref()).await;
     let (out_of_memory, memory_limit) = (oom_detector.has_killed(), oom_detector.limit_reached());
-    group.inspect(Cgroup::remove);
-    let stopped = stopped.or_else(|| lease_enforcer.stop().then_some(StopCause::Lease));
+    killed_group.inspect(Cgroup::remove);
+    let has_lease_ended = lease_enforcer.stop();
+    let stopped = stopped.or(has_lease_ended.then_some(StopCause::Lease));
     // Not earlier: a busy disk may block it for seconds.
     let disk = truncator.stop(dir);
     listener.finish().await;
@@ -209,53 +265,45 @@ async fn supervise(dir: &AttemptDir, waits_for_permit: bool) -> Result<Option<At
     Ok(Some(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..exit }))
 }
 
-/// Starts the trainer, and records that it runs.
-fn start_trainer(
-    dir: &AttemptDir,
-    spec: &AttemptSpec,
-    reaper: &mut Reaper,
-    lease_enforcer: &LeaseEnforcer,
+/// What the start of a trainer needs.
+struct TrainerStarter<'a> {
+    dir: &'a AttemptDir,
+    spec: &'a AttemptSpec,
+    environment: &'a BTreeMap<String, String>,
+    /// Of the webhook listener.
     port: u16,
-) -> Result<OomDetector, AttemptExit> {
-    let group = Cgroup::create(&spec.key, spec.cgroup.as_ref())
-        .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
-        .ok();
-    let oom_detector = OomDetector::start(group.as_ref());
-    let (started, group) = match group {
-        None => (trainer::start(dir, spec), None),
-        Some(group) => match group.spawn_inside(|| trainer::start(dir, spec)) {
-            (started @ Ok(_), Ok(())) => (started, Some(group)),
-            (started, entered) => {
-                tracing::debug!("without a cgroup: {entered:?}");
-                group.remove();
-                (started, None)
-            }
-        },
-    };
-    let trainer::StartedTrainer { pid, reports } = started
-        .inspect_err(|failure| trainer::append_to_log(dir, &failure.why))
-        .map_err(|failure| not_started(failure.why, failure.host_fault))?;
-    let cgroup = group.as_ref().map(|group| group.path().to_owned());
-    // It may be a zombie by now, but only this process reaps it.
-    let trainer = ProcId::from_pid(pid).unwrap_or(ProcId { pid, start: 0 });
-    let reports = reports.map(ReportedExit::from_reports).transpose().map_err(disk_error)?;
-    lease_enforcer.set_target(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
-    reaper.set_trainer(pid, group, reports);
-    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
-    let record = SupervisorRecord {
-        version: VERSION,
-        supervisor: ProcId::from_pid(own_pid)
-            .ok_or_else(|| not_started("/proc does not show this process".to_owned(), true))?,
-        trainer,
-        port,
-        started_at: clock::now(),
-        cgroup,
-    };
-    dir.write_json_unsynced("supervisor.json", &record)
-        .or_else(|_| dir.write_json("supervisor.json", &record))
-        .map_err(disk_error)?;
-    permit::report_recorded();
-    Ok(oom_detector)
+    group: Option<&'a TrainerGroup>,
+}
+
+impl TrainerStarter<'_> {
+    /// Starts the trainer, and records that it runs.
+    fn start(&self, reaper: &mut Reaper, lease_enforcer: &LeaseEnforcer) -> Result<(), AttemptExit> {
+        let dir = self.dir;
+        let trainer::StartedTrainer { pid, reports } = trainer::start(dir, self.spec, self.environment)
+            .inspect_err(|failure| trainer::append_to_log(dir, &failure.why))
+            .map_err(|failure| not_started(failure.why, failure.host_fault))?;
+        // It may be a zombie by now, but only this process reaps it.
+        let trainer = ProcId::from_pid(pid).unwrap_or(ProcId { pid, start: 0 });
+        let reports = reports.map(ReportedExit::from_reports).transpose().map_err(disk_error)?;
+        lease_enforcer.set_target(trainer, reports.as_ref().map(|(reported, _)| reported.clone()));
+        reaper.set_trainer(pid, reports);
+        let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
+        let record = SupervisorRecord {
+            version: VERSION,
+            supervisor: ProcId::from_pid(own_pid)
+                .ok_or_else(|| not_started("/proc does not show this process".to_owned(), true))?,
+            trainer,
+            port: self.port,
+            started_at: clock::now(),
+            cgroup: self.group.map(|group| group.group().path().to_owned()),
+        };
+        dir.write_json_unsynced("supervisor.json", &record)
+            .or_else(|_| dir.write_json("supervisor.json", &record))
+            .map_err(disk_error)?;
+        // Not earlier: until now an orphan is found by its environment.
+        self.group.inspect(|group| group.set_started());
+        Ok(())
+    }
 }
 
 fn stopped_before_start() -> AttemptExit {

@@ -13,11 +13,10 @@ pub struct OomDetector {
 }
 
 impl OomDetector {
-    /// Call before the trainer starts. Its own group counts only if its memory is accounted; the group shared with this
-    /// process, of either version, counts events of all its processes.
-    pub fn start(group: Option<&Cgroup>) -> Self {
-        let files = group.map(|group| group.path().join("memory.events")).into_iter();
-        let files = files.chain(own_cgroup(None).map(|own_group| own_group.join("memory.events")));
+    /// Call before the trainer starts. Its own group counts only if its memory is accounted; the group outside it, which the
+    /// agent is in, and that of version 1 count events of all their processes.
+    pub fn start(group: Option<&Cgroup>, outside: Option<&Path>) -> Self {
+        let files = group.map(Cgroup::path).into_iter().chain(outside).map(|group| group.join("memory.events"));
         let files = files.chain(own_cgroup(Some("memory")).map(|own_group| own_group.join("memory.oom_control")));
         let counts = files.filter_map(|file| Some((file.clone(), read_count(&file, "oom_kill")?))).collect();
         Self { counts, limited: group.and_then(|group| Some((group.path().to_owned(), memory_limit(group.path())?))) }

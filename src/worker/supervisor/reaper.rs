@@ -21,7 +21,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Reaper {
     children: tokio::signal::unix::Signal,
     trainer: Option<i32>,
-    group: Option<Cgroup>,
     /// The trainer's exit, if an init process is between it and this process.
     reported_exit: Option<ReportedExit>,
     /// Notifies about that, while more reports are possible.
@@ -36,22 +35,12 @@ impl Reaper {
     /// Create before the trainer starts.
     pub fn new() -> io::Result<Self> {
         let children = signal(SignalKind::child())?;
-        Ok(Self {
-            children,
-            trainer: None,
-            group: None,
-            reported_exit: None,
-            receiver: None,
-            child_exit: None,
-            trainer_exit: None,
-        })
+        Ok(Self { children, trainer: None, reported_exit: None, receiver: None, child_exit: None, trainer_exit: None })
     }
 
-    /// Sets the trainer, or the init process that reports its exit, and the control group of all its processes, if
-    /// there is one.
-    pub fn set_trainer(&mut self, pid: i32, group: Option<Cgroup>, reports: Option<(ReportedExit, Receiver)>) {
+    /// Sets the trainer, or the init process that reports its exit.
+    pub fn set_trainer(&mut self, pid: i32, reports: Option<(ReportedExit, Receiver)>) {
         self.trainer = Some(pid);
-        self.group = group;
         (self.reported_exit, self.receiver) = reports.unzip();
     }
 
@@ -114,19 +103,19 @@ impl Reaper {
 
     /// Terminates all processes below this one: asks, and after the grace period kills, until none is left. Processes
     /// that left the trainer's group or session are found too, because their orphans become this process's children; a
-    /// control group contains all of them and is killed at once. Returns that group, which is empty and can be removed.
-    pub async fn terminate_all(&mut self, grace: Duration) -> Option<Cgroup> {
+    /// control group contains all of them and is killed at once.
+    pub async fn terminate_all(&mut self, grace: Duration, group: Option<&Cgroup>) {
         let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
         let started_at = Instant::now();
         let mut terminated = false;
         loop {
             let has_children = self.reap();
-            if !has_children && self.group.as_ref().is_none_or(Cgroup::is_empty) {
-                break;
+            if !has_children && group.is_none_or(Cgroup::is_empty) {
+                return;
             }
             let remaining = descendants(own_pid);
             let is_grace_over = started_at.elapsed() >= grace;
-            if is_grace_over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
+            if is_grace_over && let Some(Err(error)) = group.map(Cgroup::kill) {
                 tracing::debug!("cannot kill the trainer's cgroup: {error}");
             }
             for process in remaining.iter().filter(|_| is_grace_over || !terminated) {
@@ -135,7 +124,6 @@ impl Reaper {
             terminated = true;
             let _ = tokio::time::timeout(POLL_INTERVAL, self.children.recv()).await;
         }
-        self.group.take()
     }
 }
 

@@ -108,8 +108,15 @@ async fn killed_supervisor_leaves_no_processes_with_cgroups() -> io::Result<()> 
         child.signal(Signal::SIGKILL);
         return agent.kill().await;
     };
-    let inside = std::fs::read_to_string(group.join("cgroup.procs"))?;
-    let mut inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
+    let read_pids = || {
+        let text = std::fs::read_to_string(group.join("cgroup.procs")).ok()?;
+        Some(text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<i32>>())
+    };
+    // The supervisor, which has started the trainer in the group, leaves it.
+    let mut inside = wait_until("a group without the supervisor", || {
+        read_pids().filter(|pids| !pids.contains(&record.supervisor.pid))
+    })
+    .await;
     inside.sort_unstable();
     let mut tree: Vec<i32> = process::descendants(record.trainer.pid).iter().map(|found| found.pid).collect();
     tree.push(record.trainer.pid);

@@ -11,13 +11,14 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::fake_orchestrator::{FakeOrchestrator, TOKEN};
 use crate::cgroup::Cgroup;
 use crate::files::{AttemptDir, SupervisorRecord};
 use crate::process::{self, ProcId};
+use crate::supervisor::agent_pipe::{Assignment, SupervisorOrder};
 
 /// Longer than anything here takes, even on a busy machine.
 pub const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -135,11 +136,21 @@ impl TestHost {
         wait_until("a supervisor", || dir.read_json("supervisor.json").ok().flatten()).await
     }
 
-    /// Runs a supervisor for a directory until it exits.
+    /// Runs a supervisor for the attempt in a directory until it exits.
     pub async fn supervise(&self, dir: &AttemptDir) -> io::Result<()> {
         let mut command = Command::new(binary());
-        command.arg("supervise").arg(dir.path()).stdin(Stdio::null()).kill_on_drop(true);
-        let status = tokio::time::timeout(TEST_TIMEOUT, command.status()).await.map_err(io::Error::other)??;
+        command.arg("supervise").stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let path = std::env::var("PATH").map_err(io::Error::other)?;
+        let environment = [("PATH".to_owned(), path)].into();
+        let assignment = Assignment { dir: dir.path().to_owned(), environment };
+        // Then its input is closed, as if the agent had exited.
+        let mut orders = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        for order in [SupervisorOrder::Prepare(assignment), SupervisorOrder::Start] {
+            orders.write_all(format!("{}\n", serde_json::to_string(&order)?).as_bytes()).await?;
+        }
+        drop(orders);
+        let status = tokio::time::timeout(TEST_TIMEOUT, child.wait()).await.map_err(io::Error::other)??;
         if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
     }
 
@@ -272,6 +283,16 @@ impl AgentProcess {
 
     pub fn pid(&self) -> io::Result<u32> {
         self.0.id().ok_or_else(|| io::Error::other("it has exited"))
+    }
+
+    /// The supervisors that it has started and that are still running.
+    pub fn supervisors(&self) -> io::Result<Vec<ProcId>> {
+        let mut found = process::descendants(i32::try_from(self.pid()?).map_err(io::Error::other)?);
+        found.retain(|process| {
+            let line = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1) == Some(b"supervise")
+        });
+        Ok(found)
     }
 
     /// Peak memory in bytes.

@@ -38,7 +38,7 @@ fn write_old_layout(dir: &AttemptDir, process: ProcId) -> io::Result<()> {
     for (name, text) in V1 {
         let pid = process.pid.to_string();
         let start = process.start.to_string();
-        let text = text.replace("HOST_BOOT", &process::host_boot_id());
+        let text = text.replace("HOST_BOOT", process::host_boot_id());
         let text = text.replace("SUPERVISOR_PID", &pid).replace("SUPERVISOR_START", &start);
         std::fs::write(dir.join(name), text.replace("TRAINER_PID", &pid).replace("TRAINER_START", &start))?;
     }
