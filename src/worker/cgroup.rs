@@ -86,7 +86,7 @@ impl EnteredCgroup {
                 Cgroup::create_below(outside)?
             }
         };
-        match fs::write(group.0.join("cgroup.procs"), "0") {
+        match enter(&group.0) {
             Ok(()) => Ok(Self { group, outside: outside.to_owned() }),
             Err(error) => {
                 group.remove();
@@ -116,7 +116,7 @@ impl EnteredCgroup {
     /// # Errors
     /// If this process is still in it.
     pub fn leave(&self) -> io::Result<()> {
-        fs::write(self.outside.join("cgroup.procs"), "0")?;
+        enter(&self.outside)?;
         // Without a memory limit there is no such file.
         let _ = fs::write(self.group.0.join("memory.oom.group"), "1");
         Ok(())
@@ -129,6 +129,24 @@ impl EnteredCgroup {
         // A trainer may create groups below its own.
         read("cgroup.procs").lines().any(|pid| pid != own_pid)
             || parse_counter(&read("cgroup.stat"), "nr_descendants") != Some(0)
+    }
+}
+
+/// Moves this process into a group.
+///
+/// # Errors
+/// If it is still where it was.
+pub fn enter(group: &Path) -> io::Result<()> {
+    fs::write(group.join("cgroup.procs"), "0")
+}
+
+/// Removes groups of jobs that have no processes, which killed supervisors have left.
+pub fn remove_unused(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(JOB_CGROUP_PREFIX) {
+            // Only an empty group can be removed.
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 

@@ -64,7 +64,9 @@ async fn unknown_host_name_is_reported_and_retried() {
 #[tokio::test]
 async fn wrong_clock_of_an_agent_has_no_effect() {
     let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
-    let host = fleet.add_host("timeless").await.with_python_trainer(trainers::AT_THE_GATE);
+    // Trainers inherit the library of the clock; without this it shares memory by the process's ID, which in a sandbox is 1.
+    let shared = ["--pass-env", "FAKETIME_SHARED"];
+    let host = fleet.add_host("timeless").await.with_python_trainer(trainers::AT_THE_GATE).with_flags(&shared);
     let clock = FakeTime::new(fleet.path(), 600);
     let agent = host.start_with_changes(|command| {
         clock.apply_to(command);

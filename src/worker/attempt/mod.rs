@@ -121,7 +121,6 @@ impl AttemptRunner {
         let state = AttemptState { version: VERSION, ..AttemptState::default() };
         let result = dir
             .write_json_unsynced("secrets.json", &secrets)
-            .and_then(|()| dir.write_json_unsynced("state.json", &state))
             .and_then(|()| dir.write_json_unsynced("spec.json", &spec));
         // An incomplete directory would never be adopted, and it contains secrets.
         result.inspect_err(|_| drop(remove_tree(dir.path())))?;

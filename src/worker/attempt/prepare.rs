@@ -75,19 +75,14 @@ impl AttemptRunner {
         self.check_host_health()?;
         self.check_disk_space().await?;
         self.fetch_bundle().await?;
-        self.resolve_placeholders().await?;
         self.fetch_secrets().await.map_err(|error| self.secrets_error_exit(&error))?;
-        let storage_error =
-            |error: std::io::Error| host_fault_exit(&format!("cannot prepare the job's directory: {error}"));
         let (dir, written, mut spec) = (self.dir.clone(), self.spec.clone(), self.spec.clone());
-        let output = dir.output_dir();
-        run_blocking(move || std::fs::create_dir_all(output)).await.map_err(storage_error)?;
         spec.resume = self
             .restore_checkpoint()
             .await
             .map_err(|error| self.superseded_exit("restoring an earlier checkpoint", &error))?;
         let (processes, accelerator) = (self.process_count(), self.context.hardware.accelerator.clone());
-        let prepare = move || {
+        let write_spec = move || {
             if let Some(processes) = processes {
                 spec.trainer = launch_command(&dir, spec.trainer, processes, &accelerator)?;
             }
@@ -96,8 +91,7 @@ impl AttemptRunner {
             }
             Ok(spec.trainer)
         };
-        let command = run_blocking(prepare).await.map_err(storage_error)?;
-        self.prepare_sandbox(command).await?;
+        self.prepare_sandbox(write_spec).await?;
         self.check_gpus().await?;
         let assignment = Assignment { dir: self.dir.path().to_owned(), environment: self.trainer_environment() };
         let assigned = self.context.supervisors.assign(assignment).await;
@@ -117,7 +111,8 @@ impl AttemptRunner {
         .await
         {
             Ok(()) => {
-                self.update(false, |state| state.accepted = true).await;
+                // Saved with the next change: if this agent is killed before it, the next one accepts again.
+                self.state().accepted = true;
                 Ok(())
             }
             Err(error) => {
@@ -129,6 +124,8 @@ impl AttemptRunner {
         }
     }
 
+    /// Fetches the configuration's files, unless the offer contains them, replaces placeholders in them by directories of
+    /// this host, and creates the output directory.
     async fn fetch_bundle(&self) -> Result<(), AttemptExit> {
         let bundle_ref = &self.spec.offer.bundle;
         let operation = format!("fetching the configuration of {}", self.key());
@@ -155,12 +152,17 @@ impl AttemptRunner {
             };
             let (sha256, dir) = (bundle_ref.sha256.clone(), self.dir.bundle_dir());
             let allow_code = self.context.config.allow_code;
-            let unpack =
-                move || Ok(bundle::parse(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir)));
+            let (values, output) = (self.placeholders(), self.dir.output_dir());
+            let unpack = move || {
+                std::fs::create_dir_all(output)?;
+                let unpacked = bundle::parse(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir));
+                Ok(unpacked.map(|()| placeholders::resolve_in_files(&dir, &values)))
+            };
             match run_blocking(unpack).await {
-                Ok(Ok(())) => return Ok(()),
+                Ok(Ok(Ok(()))) => return Ok(()),
+                Ok(Ok(Err(error @ PlaceholderError::Unknown { .. }))) => return Err(error_exit(error.to_string())),
                 Ok(Err(bundle::BundleError::Damaged { .. })) if tries < MAX_BUNDLE_TRIES => {}
-                Ok(Err(bundle::BundleError::Write(error))) | Err(error) => {
+                Ok(Ok(Err(PlaceholderError::Write(error))) | Err(bundle::BundleError::Write(error))) | Err(error) => {
                     return Err(host_fault_exit(&format!("cannot write the configuration's files: {error}")));
                 }
                 Ok(Err(error)) => return Err(error_exit(error.to_string())),
@@ -168,19 +170,12 @@ impl AttemptRunner {
         }
     }
 
-    /// Replaces placeholders in the configuration by directories of this host.
-    async fn resolve_placeholders(&self) -> Result<(), AttemptExit> {
+    fn placeholders(&self) -> Placeholders {
         let directories = self.context.config.host_directories.iter();
         let mut values: Placeholders = directories.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
         let job_values = [self.dir.output_dir(), PathBuf::from(self.key().job_id.as_str())];
         values.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(job_values));
-        let bundle = self.dir.bundle_dir();
-        let storage_error = |error| host_fault_exit(&format!("cannot write the configuration's files: {error}"));
-        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &values))).await.map_err(storage_error)? {
-            Err(PlaceholderError::Write(error)) => Err(storage_error(error)),
-            Err(error @ PlaceholderError::Unknown { .. }) => Err(error_exit(error.to_string())),
-            Ok(()) => Ok(()),
-        }
+        values
     }
 
     /// The exit if secrets cannot be fetched: superseded, or a secret is not available.

@@ -1,6 +1,7 @@
 //! The attempt's sandbox: which parts of the host it gets, and how its environment describes them.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 use app::domain::sandbox::SandboxLevel;
@@ -19,11 +20,14 @@ impl AttemptRunner {
         self.context.sandbox.min_level.max(self.spec.offer.sandbox)
     }
 
-    /// Creates the trainer's directories, and writes its sandbox plan.
+    /// Creates the trainer's directories, and writes its sandbox plan, for the command that `write_spec` returns.
     ///
     /// # Errors
     /// If this host does not support the required level; another host may.
-    pub(super) async fn prepare_sandbox(&self, command: Vec<String>) -> Result<(), AttemptExit> {
+    pub(super) async fn prepare_sandbox(
+        &self,
+        write_spec: impl FnOnce() -> io::Result<Vec<String>> + Send + 'static,
+    ) -> Result<(), AttemptExit> {
         let (level, host) = (self.sandbox_level(), self.context.sandbox.clone());
         if level > host.max_level {
             let reason = host.limit_reason.as_deref().unwrap_or("not tested");
@@ -48,6 +52,7 @@ impl AttemptRunner {
             jobs: self.context.config.max_jobs.resolve(self.context.hardware.gpus.len()),
         };
         let prepare = move || {
+            let command = write_spec()?;
             let plan = host.prepare(&grant)?;
             match level {
                 // An earlier agent may have prepared another level.
@@ -59,7 +64,7 @@ impl AttemptRunner {
         };
         run_blocking(prepare)
             .await
-            .map_err(|error| host_fault_exit(&format!("cannot prepare the job's sandbox: {error}")))
+            .map_err(|error| host_fault_exit(&format!("cannot prepare the job's directory: {error}")))
     }
 
     /// The home directory with the caches of this user's trainers.

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `spec.json`, `secrets.json` (0600) | agent | what to run; written once |
 //! | `sandbox.json` | agent | what the trainer may read, write and reach; missing without a sandbox |
-//! | `state.json` | agent | what the orchestrator has acknowledged |
+//! | `state.json` | agent | what the orchestrator has acknowledged; missing until it is something |
 //! | `uploaded.jsonl` | agent | uploaded files; append-only |
 //! | `stop.json` | agent | the stop request |
 //! | `lease.json` | agent | until when an exclusive job may run |

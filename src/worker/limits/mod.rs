@@ -29,7 +29,8 @@ impl HostLimits {
     pub fn set_up(work_dir: &Path, requested: RequestedLimits, jobs: u32) -> Self {
         let pids = agent_processes(work_dir);
         let result = find_controllers(&pids)
-            .and_then(|(group, available)| group.delegate_controllers(available).map(|()| (group.base, available)));
+            .and_then(|(group, available)| group.delegate_controllers(available).map(|()| (group.base, available)))
+            .inspect(|(base, _)| cgroup::remove_unused(base));
         let host = Self::from_inspection(result, requested, jobs);
         let job_limit = |limit: fn(&JobCgroup) -> Option<u64>| host.job_cgroup.as_ref().and_then(limit);
         let (memory, processes) = (job_limit(|cgroup| cgroup.memory), job_limit(|cgroup| cgroup.processes));

@@ -63,9 +63,9 @@ impl AgentPipe {
         serde_json::from_str(&line).inspect_err(|error| tracing::error!("cannot read the agent's order: {error}")).ok()
     }
 
-    /// Tells the agent, which finds out by itself if it does not get this.
-    pub fn send(&mut self, event: SupervisorEvent) {
+    /// Tells the agent, which finds out by itself if it does not get this. Returns false if it has exited.
+    pub fn send(&mut self, event: SupervisorEvent) -> bool {
         let line = serde_json::to_vec(&event).map(|line| [line, vec![b'\n']].concat());
-        let _ = line.map_err(io::Error::other).and_then(|line| self.events.write_all(&line));
+        line.map_err(io::Error::other).and_then(|line| self.events.write_all(&line)).is_ok()
     }
 }

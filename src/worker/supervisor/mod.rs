@@ -36,7 +36,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cgroup::{Cgroup, EnteredCgroup, own_cgroup};
+use crate::cgroup::{self, Cgroup, EnteredCgroup};
 use crate::clock;
 use crate::exit::{self, FatalError};
 use crate::files::{
@@ -83,7 +83,7 @@ pub fn main(cgroup_parent: Option<&Path>) -> Result<u8, FatalError> {
 async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
     let mut agent = AgentPipe::open()?;
     let mut sigterm = signal(SignalKind::terminate())?;
-    let outside = own_cgroup(None);
+    let outside = cgroup::own_cgroup(None);
     let enter_group = || {
         let group = EnteredCgroup::create(cgroup_parent, outside.as_deref()?);
         group.inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok()
@@ -95,12 +95,22 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
             _ = sigterm.recv() => None,
         };
         let Some(SupervisorOrder::Prepare(assignment)) = order else { break };
-        let Some(supervised) = supervise_attempt(&mut agent, &assignment, &mut group, outside.as_deref()).await? else {
+        let trainer_group = group.as_ref().map(|group| group.group().clone());
+        if !supervise_attempt(&mut agent, &assignment, &mut group, outside.as_deref()).await? {
             break;
-        };
-        // Entering the next group leaves this one.
-        group = enter_group();
-        supervised.inspect(Cgroup::remove);
+        }
+        let is_connected = agent.send(SupervisorEvent::Ended);
+        group = if is_connected { enter_group() } else { None };
+        if group.is_none()
+            && let Some(outside) = &outside
+        {
+            // If this fails, the next agent removes the group.
+            let _ = cgroup::enter(outside);
+        }
+        trainer_group.inspect(Cgroup::remove);
+        if !is_connected {
+            break;
+        }
     }
     if let Some(group) = group {
         group.leave()?;
@@ -109,26 +119,25 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// Supervises one attempt to its recorded exit. Returns the group of its trainer, in which nothing is left but possibly this
-/// process; or `None` if nothing has happened, because the agent has withdrawn or another supervisor has the attempt.
+/// Supervises one attempt to its recorded exit. Then nothing is left in the group but possibly this process. Returns false if
+/// nothing has happened, because the agent has withdrawn or another supervisor has the attempt.
 async fn supervise_attempt(
     agent: &mut AgentPipe,
     assignment: &Assignment,
     group: &mut Option<EnteredCgroup>,
     outside: Option<&Path>,
-) -> io::Result<Option<Option<Cgroup>>> {
+) -> io::Result<bool> {
     let dir = AttemptDir::from_path(&std::path::absolute(&assignment.dir)?);
-    nix::unistd::dup2_stderr(open_private(&dir.join("supervisor.log"))?)?;
-    let Some(_lock) = lock_as_only_supervisor(&dir)? else { return Ok(None) };
-    let path = group.as_ref().map(|group| group.group().clone());
+    let log = open_private(&dir.join("supervisor.log"))?;
+    nix::unistd::dup2_stderr(&log)?;
+    let Some(_lock) = lock_as_only_supervisor(&dir, log)? else { return Ok(false) };
     let attempt_exit = match supervise(agent, &dir, &assignment.environment, group, outside).await {
-        Ok(None) => return Ok(None),
+        Ok(None) => return Ok(false),
         Ok(Some(attempt_exit)) | Err(attempt_exit) => attempt_exit,
     };
     write_exit(&dir, &attempt_exit)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write exit.json: {error}")))?;
-    agent.send(SupervisorEvent::Ended);
-    Ok(Some(path))
+    Ok(true)
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
@@ -148,10 +157,11 @@ fn write_exit(dir: &AttemptDir, exit: &AttemptExit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this is the only supervisor that this attempt ever had; a restarted agent may start a second one.
-fn lock_as_only_supervisor(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
+/// Locks the log of the attempt's supervisors, unless another one has ever started its trainer; a restarted agent may
+/// assign a second supervisor.
+fn lock_as_only_supervisor(dir: &AttemptDir, log: File) -> io::Result<Option<Flock<File>>> {
     let has_record = || dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
-    let mut file = File::options().write(true).create(true).truncate(false).open(dir.join("supervisor.lock"))?;
+    let mut file = log;
     let deadline = Instant::now() + LOCK_TIMEOUT;
     let lock = loop {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -165,11 +175,11 @@ fn lock_as_only_supervisor(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> 
     if has_record() {
         return Ok(None);
     }
-    // Searching all processes takes milliseconds, so the first supervisor leaves a mark and does not.
+    // Searching all processes takes milliseconds, so the first supervisor writes a line and does not.
     if lock.metadata()?.len() > 0 {
         kill_unrecorded_trainer(dir);
     }
-    (&*lock).write_all(b"used")?;
+    writeln!(&*lock, "supervised by process {}", std::process::id())?;
     Ok(Some(lock))
 }
 

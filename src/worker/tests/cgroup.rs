@@ -116,3 +116,17 @@ fn cgroup_names_are_unique() -> io::Result<()> {
     second.remove();
     Ok(())
 }
+
+#[test]
+fn only_unused_groups_of_jobs_are_removed() -> io::Result<()> {
+    let temp = tempfile::tempdir()?;
+    for name in ["st-unused", "st-used/cgroup.procs", "other"] {
+        fs::create_dir_all(temp.path().join(name))?;
+    }
+    remove_unused(temp.path());
+    let mut left: Vec<_> = fs::read_dir(temp.path())?.flatten().map(|entry| entry.file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["other", "st-used"]);
+    remove_unused(&temp.path().join("missing"));
+    Ok(())
+}

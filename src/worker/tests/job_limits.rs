@@ -2,20 +2,20 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::cgroup;
+use crate::cgroup::{self, JOB_CGROUP_PREFIX};
 use crate::clock;
 use crate::limits::cgroups::AGENT_CGROUP;
 
 /// A group as systemd creates it for the service, or why not.
 fn create_delegated_cgroup() -> Result<PathBuf, String> {
     let own_group = cgroup::own_cgroup(None).ok_or("cgroup v2 is not available")?;
-    let delegates_limits = |group: &&std::path::Path| {
+    let delegates_limits = |group: &&Path| {
         let words = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         ["memory", "pids"].iter().all(|name| words.split_ascii_whitespace().any(|word| word == *name))
     };
@@ -27,6 +27,21 @@ fn create_delegated_cgroup() -> Result<PathBuf, String> {
     let base = parent.join(format!("simpletuner-test-{}", &unique[..8]));
     fs::create_dir(&base).and_then(|()| fs::create_dir(base.join(AGENT_CGROUP))).map_err(|error| error.to_string())?;
     Ok(base)
+}
+
+/// Waits until the supervisors have removed their groups and exited, and removes this one.
+async fn remove_when_unused(base: &Path) {
+    let job_cgroups = || -> io::Result<usize> {
+        let names = fs::read_dir(base)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        Ok(names.collect::<io::Result<Vec<_>>>()?.iter().filter(|name| name.starts_with(JOB_CGROUP_PREFIX)).count())
+    };
+    wait_until("no group of a job", || (job_cgroups().ok()? == 0).then_some(())).await;
+    wait_until("the group to be empty", || {
+        // Only an empty group can be removed.
+        let _ = fs::remove_dir(base.join(AGENT_CGROUP));
+        fs::remove_dir(base).ok()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -67,12 +82,7 @@ async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
     host.supervisor("j_2", 1).await;
     agent.kill().await?;
     drop(host);
-    wait_until("the group to be empty", || {
-        // Only an empty group can be removed.
-        let _ = fs::remove_dir(base.join(AGENT_CGROUP));
-        fs::remove_dir(&base).ok()
-    })
-    .await;
+    remove_when_unused(&base).await;
     Ok(())
 }
 
@@ -99,11 +109,6 @@ async fn fork_bomb_is_limited() -> io::Result<()> {
     assert!(count.is_some_and(|count| (1..64).contains(&count)), "{log}");
     agent.kill().await?;
     drop(host);
-    wait_until("the group to be empty", || {
-        // Only an empty group can be removed.
-        let _ = fs::remove_dir(base.join(AGENT_CGROUP));
-        fs::remove_dir(&base).ok()
-    })
-    .await;
+    remove_when_unused(&base).await;
     Ok(())
 }

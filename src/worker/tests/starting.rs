@@ -156,7 +156,7 @@ async fn supervisor_is_started_in_advance_and_used_again() -> io::Result<()> {
         })
         .await;
         let log = std::fs::read_to_string(host.attempt(job, 1).join("supervisor.log"))?;
-        assert_eq!(log, "", "{job}");
+        assert_eq!(log, format!("supervised by process {}\n", idle[0].pid), "{job}");
     }
     let groups: BTreeSet<_> = ["j_1", "j_2", "j_3"]
         .map(|job| host.attempt(job, 1).read_json("supervisor.json"))

@@ -140,7 +140,7 @@ async fn second_supervisor_kills_leftovers_of_the_first() -> io::Result<()> {
     let dir = host.attempt("j_1", 1);
     std::fs::create_dir_all(dir.bundle_dir())?;
     std::fs::write(dir.bundle_dir().join("config.json"), "{}")?;
-    std::fs::write(dir.join("supervisor.lock"), "used")?;
+    std::fs::write(dir.join("supervisor.log"), "supervised by process 1\n")?;
     let mut leftover =
         std::process::Command::new("sleep").arg("1000").env("SIMPLETUNER_STOP_FILE", dir.stop_file()).spawn()?;
     let id = i32::try_from(leftover.id()).map_err(io::Error::other)?;

@@ -1,12 +1,17 @@
 //! Memory stays bounded when an orchestrator, another server or a trainer sends endless data.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 
 use super::fake_orchestrator::FakeOrchestrator;
-use super::test_host::{TestHost, peak_memory, wait_until};
+use super::test_host::{TEST_TIMEOUT, TestHost, peak_memory};
+use crate::files::SupervisorRecord;
+use crate::process::ProcId;
 
 /// An agent and a supervisor in a debug build use a few dozen MiB, plus one response of maximum size.
 const MAX_MEMORY_BYTES: u64 = 200 << 20;
@@ -129,13 +134,15 @@ async fn webhook_flood_uses_bounded_memory() -> io::Result<()> {
     let host = TestHost::with_python(FLOOD)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let pid = host.supervisor("j_1", 1).await.supervisor.pid;
+    let SupervisorRecord { supervisor: ProcId { pid, .. }, port, .. } = host.supervisor("j_1", 1).await;
     fake.wait_until("the end of the flood", |shared| shared.log.starts_with(b"flooded").then_some(())).await;
     let peak = peak_memory(u32::try_from(pid).unwrap_or_default())?;
     assert!(peak < MAX_MEMORY_BYTES, "{peak} bytes of memory");
+    // Nobody can keep a connection to a supervisor that has the next job.
+    let mut held = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
-    wait_until("the supervisor's exit", || peak_memory(u32::try_from(pid).unwrap_or_default()).is_err().then_some(()))
-        .await;
+    let end = tokio::time::timeout(TEST_TIMEOUT, held.read(&mut [0])).await?;
+    assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
     agent.kill().await
 }
