@@ -138,7 +138,7 @@ async fn webhook_flood_uses_bounded_memory() -> io::Result<()> {
     fake.wait_until("the end of the flood", |shared| shared.log.starts_with(b"flooded").then_some(())).await;
     let peak = peak_memory(u32::try_from(pid).unwrap_or_default())?;
     assert!(peak < MAX_MEMORY_BYTES, "{peak} bytes of memory");
-    // Nobody can keep a connection to a supervisor that has the next job.
+    // A connection of another process does not stay open in a supervisor that has the next job.
     let mut held = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     fake.stop("j_1", 1, "cancelled");
     fake.wait_for_status("cancelled").await;
