@@ -106,7 +106,8 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     let jobs = config.max_jobs.resolve(hardware.gpus.len());
     let limits = limits::HostLimits::set_up(&config.work_dir, config.job_limits, jobs);
     let cgroup_parent = limits.job_cgroup().map(|cgroup| cgroup.base.clone());
-    let supervisors = SupervisorPool::new(usize::try_from(jobs).unwrap_or(usize::MAX), cgroup_parent);
+    let supervisors =
+        SupervisorPool::new(usize::try_from(jobs).unwrap_or(usize::MAX), config.work_dir.clone(), cgroup_parent);
     let api = Api::new(&config)?;
     let boot_id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;

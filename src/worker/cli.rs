@@ -29,6 +29,8 @@ pub enum WorkerCommand {
     /// Supervise trainers that standard input assigns, one after the other (started by the agent)
     #[command(hide = true)]
     Supervise {
+        /// The agent's work directory, for lists of processes
+        work_dir: PathBuf,
         /// Where control groups of jobs are created
         #[arg(long)]
         cgroup_parent: Option<PathBuf>,
@@ -62,7 +64,7 @@ impl WorkerCommand {
     /// Exit code and message.
     pub fn run(self, matches: &ArgMatches) -> Result<u8, FatalError> {
         match self {
-            Self::Supervise { cgroup_parent } => supervisor::main(cgroup_parent.as_deref()),
+            Self::Supervise { work_dir: _, cgroup_parent } => supervisor::main(cgroup_parent.as_deref()),
             Self::Sandbox { attempt_dir, init } => sandbox::enter::main(&attempt_dir, init),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),

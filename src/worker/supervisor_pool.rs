@@ -23,6 +23,7 @@ const PASSED_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 pub struct SupervisorPool {
     /// One per job at most.
     max_count: usize,
+    work_dir: PathBuf,
     /// Where they create the control groups of their jobs.
     cgroup_parent: Option<PathBuf>,
     idle: Mutex<Vec<SupervisorProcess>>,
@@ -31,8 +32,8 @@ pub struct SupervisorPool {
 }
 
 impl SupervisorPool {
-    pub fn new(max_count: usize, cgroup_parent: Option<PathBuf>) -> Self {
-        Self { max_count, cgroup_parent, idle: Mutex::default(), counted: Arc::default() }
+    pub fn new(max_count: usize, work_dir: PathBuf, cgroup_parent: Option<PathBuf>) -> Self {
+        Self { max_count, work_dir, cgroup_parent, idle: Mutex::default(), counted: Arc::default() }
     }
 
     /// Starts one in advance, if none is idle and another job may run at the same time.
@@ -77,7 +78,7 @@ impl SupervisorPool {
     fn spawn(&self) -> io::Result<SupervisorProcess> {
         // Not by its path, because another version may have replaced the program.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("simpletuner-worker").arg("supervise");
+        command.arg0("simpletuner-worker").arg("supervise").arg(&self.work_dir);
         if let Some(parent) = &self.cgroup_parent {
             command.arg("--cgroup-parent").arg(parent);
         }

@@ -139,7 +139,12 @@ impl TestHost {
     /// Runs a supervisor for the attempt in a directory until it exits.
     pub async fn supervise(&self, dir: &AttemptDir) -> io::Result<()> {
         let mut command = Command::new(binary());
-        command.arg("supervise").stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
+        command
+            .arg("supervise")
+            .arg(self.path().join("state"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .kill_on_drop(true);
         let mut child = command.spawn()?;
         let path = std::env::var("PATH").map_err(io::Error::other)?;
         let environment = [("PATH".to_owned(), path)].into();
@@ -227,6 +232,8 @@ impl Drop for TestHost {
                 process.signal(Signal::SIGKILL);
             }
             let record: Option<SupervisorRecord> = dir.read_json("supervisor.json").ok().flatten();
+            // It would try for minutes to write to the test's directory.
+            record.as_ref().inspect(|record| record.supervisor.signal(Signal::SIGKILL));
             if let Some(group) = record.and_then(|record| record.cgroup).map(|path| Cgroup::from_path(&path)) {
                 let result = group.kill();
                 while result.is_ok() && !group.is_empty() {
