@@ -223,6 +223,10 @@ impl TestHost {
     }
 }
 
+fn is_own_process(process: ProcId) -> bool {
+    u32::try_from(process.pid) == Ok(std::process::id())
+}
+
 /// Kills all processes of the test.
 impl Drop for TestHost {
     fn drop(&mut self) {
@@ -232,8 +236,9 @@ impl Drop for TestHost {
                 process.signal(Signal::SIGKILL);
             }
             let record: Option<SupervisorRecord> = dir.read_json("supervisor.json").ok().flatten();
-            // It would try for minutes to write to the test's directory.
-            record.as_ref().inspect(|record| record.supervisor.signal(Signal::SIGKILL));
+            // It would try for minutes to write to the test's directory. Some tests record themselves as the supervisor.
+            let supervisor = record.as_ref().map(|record| record.supervisor);
+            supervisor.filter(|found| !is_own_process(*found)).inspect(|found| found.signal(Signal::SIGKILL));
             if let Some(group) = record.and_then(|record| record.cgroup).map(|path| Cgroup::from_path(&path)) {
                 let result = group.kill();
                 while result.is_ok() && !group.is_empty() {
