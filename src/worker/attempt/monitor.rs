@@ -121,7 +121,7 @@ impl AttemptRunner {
                 Ok(SupervisionStatus::Ended(exit)) => return exit,
                 Ok(SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
                 Ok(SupervisionStatus::Supervised(supervisor)) => {
-                    // Only the agent that has assigned the attempt is told about its end.
+                    // The supervisor reports the end only to the agent that assigned the attempt.
                     let ended = async {
                         let is_idle = match &mut assigned {
                             Some(assigned) => assigned.wait_until_idle().await,
@@ -131,11 +131,18 @@ impl AttemptRunner {
                             std::future::pending::<()>().await;
                         }
                     };
-                    tokio::select! {
-                        () = ended => {}
-                        exited = supervisor.wait_for_exit() => if exited.is_err() {
-                            tokio::time::sleep(POLL_INTERVAL).await;
-                        },
+                    let is_reported = tokio::select! {
+                        () = ended => true,
+                        exited = supervisor.wait_for_exit() => {
+                            if exited.is_err() {
+                                tokio::time::sleep(POLL_INTERVAL).await;
+                            }
+                            false
+                        }
+                    };
+                    // A trainer without a sandbox can forge the report. Without an exit, only that of the process counts.
+                    if is_reported {
+                        assigned = None;
                     }
                 }
                 // An error is retried: a disk with temporary errors ends no training.

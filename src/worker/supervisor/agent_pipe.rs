@@ -34,7 +34,7 @@ pub struct Assignment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The trainer is recorded, or the attempt has ended without one.
+    /// The running trainer is recorded.
     Recorded,
     /// The attempt's exit is recorded, and the supervisor is free for another one.
     Ended,

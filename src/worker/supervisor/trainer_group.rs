@@ -14,7 +14,7 @@ const LEAVE_DELAY: Duration = Duration::from_millis(20);
 
 pub struct TrainerGroup {
     entered: Arc<EnteredCgroup>,
-    /// The first message means that the trainer has started; without it, and once this is dropped, nothing is left.
+    /// A message says that the trainer has started. If this is dropped, the thread does not leave the group.
     started: Option<Sender<()>>,
     /// Leaves the group, which blocks. Started before the trainer, which may use up all processes of the group. Returns
     /// whether it has left it.
