@@ -27,10 +27,10 @@ pub fn quantile(times: &mut [Duration], fraction: f64) -> f64 {
     times[index].as_secs_f64() * 1_000.0
 }
 
-/// Creates `number` agents, 32 at a time.
-pub async fn agents(server: &Server, number: usize) -> Vec<Agent> {
-    let names: Vec<String> = (0..number).map(|n| format!("load-{n:05}")).collect();
-    iter(names.iter().map(|name| Agent::new(server, name))).buffered(32).collect().await
+/// Creates `number` agents, 32 at a time, the same number for each server.
+pub async fn agents(servers: &[&Server], name: &str, number: usize) -> Vec<Agent> {
+    let agent = async |n: usize| Agent::new(servers[n % servers.len()], &format!("{name}-{n:05}")).await;
+    iter((0..number).map(agent)).buffered(32).collect().await
 }
 
 /// Waits until `number` agents listen and are idle.
@@ -49,7 +49,7 @@ pub async fn dispatch(server: &Server) {
     const AGENTS: usize = 1_000;
     const SUBMITS: usize = 1_000;
     let (sender, mut offers) = mpsc::unbounded_channel::<(String, Instant)>();
-    for agent in agents(server, AGENTS).await {
+    for agent in agents(&[server], "load", AGENTS).await {
         let sender = sender.clone();
         tokio::spawn(async move {
             let mut offers = agent.offers();
@@ -85,47 +85,63 @@ pub async fn dispatch(server: &Server) {
 pub async fn lives(server: &Server) {
     const AGENTS: usize = 64;
     const JOBS: usize = 10_000;
+    let Lives { rate, done, submit_rate, .. } = complete_jobs(&[server], AGENTS, JOBS).await;
+    println!(
+        "complete jobs over HTTP, {AGENTS} agents: {rate:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {submit_rate:.0}/s",
+        if done == JOBS { "" } else { ", NOT ALL DONE" },
+    );
+}
+
+/// How a number of jobs was completed.
+pub struct Lives {
+    /// Jobs per second.
+    pub rate: f64,
+    pub done: usize,
+    pub submit_rate: f64,
+    /// Durations of the submits.
+    pub submits: Vec<Duration>,
+}
+
+/// Completes jobs with `agents` agents; the servers get the same number of agents and submits.
+pub async fn complete_jobs(servers: &[&Server], number_of_agents: usize, jobs: usize) -> Lives {
     let (done, all_done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    for agent in agents(server, AGENTS).await {
+    for agent in agents(servers, "life", number_of_agents).await {
         let (done, all_done) = (Arc::clone(&done), Arc::clone(&all_done));
         tokio::spawn(async move {
             let mut offers = agent.offers();
             while let Some(offer) = offers.recv().await {
                 let _ = agent.report(&offer, "starting").await;
                 let _ = agent.report(&offer, "completed").await;
-                if done.fetch_add(1, Ordering::SeqCst) + 1 == JOBS {
+                if done.fetch_add(1, Ordering::SeqCst) + 1 == jobs {
                     all_done.notify_one();
                 }
             }
         });
     }
-    until_idle(server, AGENTS).await;
+    until_idle(servers[0], number_of_agents).await;
     let started = Instant::now();
-    let submitting = iter((0..JOBS).map(|_| server.submit())).buffer_unordered(128).for_each(async |_| {});
-    let finished = async { tokio::time::timeout(Duration::from_mins(5), all_done.notified()).await };
-    let (submitted, finished) = tokio::join!(
-        async {
-            submitting.await;
-            started.elapsed()
-        },
-        finished
-    );
-    let done = done.load(Ordering::SeqCst);
+    let submit = async |n: usize| {
+        let started = Instant::now();
+        servers[n % servers.len()].submit().await;
+        started.elapsed()
+    };
+    let submitting = iter((0..jobs).map(submit)).buffer_unordered(128).collect::<Vec<_>>();
+    let finished = async {
+        let _ = tokio::time::timeout(Duration::from_mins(5), all_done.notified()).await;
+        started.elapsed()
+    };
+    let ((submits, submitted), finished) = tokio::join!(async { (submitting.await, started.elapsed()) }, finished);
     #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
     let rate = |number: usize, span: Duration| number as f64 / span.as_secs_f64();
-    println!(
-        "complete jobs over HTTP, {AGENTS} agents: {:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {:.0}/s",
-        rate(done, started.elapsed()),
-        if finished.is_ok() { "" } else { ", NOT ALL DONE" },
-        rate(JOBS, submitted)
-    );
+    let done = done.load(Ordering::SeqCst);
+    Lives { rate: rate(done, finished), done, submit_rate: rate(jobs, submitted), submits }
 }
 
 /// Heartbeats as fast as possible, without telemetry and with readings of eight GPUs.
 pub async fn heartbeats(server: &Server) {
     const AGENTS: usize = 64;
     const GPUS: usize = 8;
-    let agents = agents(server, AGENTS).await;
+    let agents = agents(&[server], "load", AGENTS).await;
     let rate = heartbeats_per_second(&agents, &json!([])).await;
     println!("heartbeats: {rate}/s (target >= 20000); {AGENTS} connections, 5 s");
     for agent in &agents {
@@ -158,7 +174,7 @@ async fn heartbeats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
 /// Idle streams.
 pub async fn streams(server: &Server) {
     const AGENTS: usize = 10_000;
-    let agents = agents(server, AGENTS).await;
+    let agents = agents(&[server], "load", AGENTS).await;
     let (before, _) = server.resource_usage();
     for agent in agents {
         tokio::spawn(async move {
@@ -182,7 +198,7 @@ pub async fn streams(server: &Server) {
 /// `kill -9` with a thousand workers that each run a job.
 pub async fn recovery(mut server: Server) {
     const AGENTS: usize = 1_000;
-    let agents = agents(&server, AGENTS + 1).await;
+    let agents = agents(&[&server], "load", AGENTS + 1).await;
     let (sender, mut offers) = mpsc::unbounded_channel::<(usize, Offer)>();
     for (n, agent) in agents.iter().cloned().enumerate() {
         let sender = sender.clone();

@@ -1,7 +1,8 @@
 //! The load that the server sustains: many agents without trainers, on real sockets, with the program in `dist/`.
 //!
 //! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, where
-//! FIGURE is `dispatch`, `lives`, `heartbeats`, `streams`, `recovery`, `metrics`, `access` or `stop`. Load and server
+//! FIGURE is `dispatch`, `lives`, `heartbeats`, `streams`, `recovery`, `metrics`, `access`, `stop` or, on PostgreSQL,
+//! `servers`. Load and server
 //! share the machine's cores. `SIMPLETUNER_DIST` is the directory of the programs, `SIMPLETUNER_TEST_POSTGRES` the
 //! address of a PostgreSQL server. A missed target is not an error: targets are only printed next to the figures.
 
@@ -9,6 +10,7 @@ mod agent;
 mod figures;
 mod ops;
 mod server;
+mod servers;
 
 use server::Server;
 
@@ -44,6 +46,9 @@ fn main() {
         }
         if is_selected("stop") {
             ops::stop(Server::start(postgres).await).await;
+        }
+        if postgres && is_selected("servers") {
+            servers::servers().await;
         }
         if is_selected("recovery") {
             figures::recovery(Server::start(postgres).await).await;

@@ -65,7 +65,7 @@ pub async fn stop(mut server: Server) {
 
 /// Connects `number` agents that listen until the server ends.
 async fn start_listeners(server: &Server, number: usize) {
-    for agent in agents(server, number).await {
+    for agent in agents(&[server], "load", number).await {
         tokio::spawn(listen(agent));
     }
     until_idle(server, number).await;

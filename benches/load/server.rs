@@ -24,8 +24,21 @@ pub struct Server {
 
 impl Server {
     pub async fn start(postgres: bool) -> Self {
-        let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
         let database = if postgres { Some(create_database()) } else { None };
+        let server = Self::with_database(database).await;
+        let files = json!({"files": {"config.json": "{}"}});
+        server.api(Method::PUT, "/api/configs/load", Some(&files)).await;
+        server
+    }
+
+    /// Starts another server on the same PostgreSQL database.
+    pub async fn start_peer(&self) -> Self {
+        assert!(self.database.is_some(), "servers share a PostgreSQL database only");
+        Self::with_database(self.database.clone()).await
+    }
+
+    async fn with_database(database: Option<String>) -> Self {
+        let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let child = spawn(dir.path(), port, database.as_deref());
@@ -33,8 +46,6 @@ impl Server {
         let http = http.expect("a client");
         let server = Self { http, url: format!("http://127.0.0.1:{port}"), port, child, dir, database };
         server.until_ready().await;
-        let files = json!({"files": {"config.json": "{}"}});
-        server.api(Method::PUT, "/api/configs/load", Some(&files)).await;
         server
     }
 

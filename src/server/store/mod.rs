@@ -44,8 +44,9 @@ pub trait Store: Send + Sync {
     /// A consistent snapshot for reading, not older than now; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
-    /// A snapshot whose live state may come from memory: as of this server's last commit, or before a commit of another
-    /// server that has not been notified yet. After the first statement, all of it is from one time.
+    /// A snapshot whose live state may come from memory: as of this server's last commit, or before commits of another
+    /// server that were notified less than a moment ago, or not yet. After the first statement, all of it is from one
+    /// time.
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
     /// Waits for the next change by other servers on the same database; never returns if there are none.

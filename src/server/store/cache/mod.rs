@@ -1,6 +1,7 @@
 //! State in memory, and what it may be used for.
 
 pub mod access;
+pub mod changed_rows;
 pub mod read;
 pub(super) mod revisions;
 pub mod snapshot;

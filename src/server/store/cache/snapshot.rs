@@ -1,15 +1,20 @@
 //! The last committed state, in memory, for reads: streams, heartbeats, tokens, and loops that mostly find nothing to
 //! do.
 //!
-//! The writer publishes what it has committed before anyone is notified of it. On a database with several servers the
-//! snapshot is invalid from the moment another server is known to have written, until this server's writer has read the
-//! state again; meanwhile reads go to the database. What is missing in the snapshot may still be in the database, so
-//! only a positive answer is final.
+//! The writer publishes what it has committed before anyone is notified of it. Commits of other servers are applied
+//! when they are notified; until then the snapshot may be read for a moment, and then reads go to the database. What is
+//! missing in the snapshot may still be in the database, so only a positive answer is final.
 
+use std::collections::BTreeSet;
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use crate::store::cache::state::{FleetState, StateChange};
+
+/// The maximum number of changes by other servers that are kept for the writer; it takes them every few seconds.
+const MAX_KEPT_CHANGES: usize = 100_000;
+/// How long the snapshot may be read after a commit of another server was notified and is not applied.
+const MAX_LAG: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub struct CommittedSnapshot {
@@ -21,12 +26,28 @@ pub struct CommittedSnapshot {
 #[derive(Default)]
 struct SnapshotState {
     fleet: Option<FleetState>,
-    /// The database generation of this state; engines that serve one server have none.
+    /// The generation of the database that this state is of.
     generation: i64,
     /// The newest known generation.
     newest_generation: i64,
-    /// The last commit of this server.
-    committed_at: Option<Instant>,
+    /// When a newer generation than this one was noticed.
+    outdated_since: Option<Instant>,
+    /// The last time that something was published.
+    published_at: Option<Instant>,
+    /// Commits of other servers that the writer has not taken, from the oldest.
+    kept: Vec<ExternalChanges>,
+}
+
+/// Changes by other servers.
+#[derive(Debug, Clone, Default)]
+pub struct ExternalChanges {
+    /// They were committed after this generation.
+    pub since: i64,
+    /// The last one of them is this generation.
+    pub generation: i64,
+    pub changes: Vec<StateChange>,
+    /// Configurations that have changed, by name.
+    pub configs: BTreeSet<String>,
 }
 
 impl CommittedSnapshot {
@@ -38,38 +59,76 @@ impl CommittedSnapshot {
     /// Reads the snapshot if it is valid.
     pub fn read<R>(&self, read: impl FnOnce(&FleetState) -> R) -> Option<R> {
         let state = self.state.read().expect("no panic while it is held");
-        let is_expired = self.max_age.is_some_and(|life| state.committed_at.is_none_or(|at| at.elapsed() > life));
-        if is_expired || state.newest_generation > state.generation { None } else { state.fleet.as_ref().map(read) }
+        let is_expired = self.max_age.is_some_and(|life| state.published_at.is_none_or(|at| at.elapsed() > life));
+        let is_outdated = state.outdated_since.is_some_and(|since| since.elapsed() > MAX_LAG);
+        if is_expired || is_outdated { None } else { state.fleet.as_ref().map(read) }
     }
 
-    /// Applies the changes of a commit with this generation; `all` is the complete state after it, if the writer has
-    /// it.
-    pub fn apply(&self, generation: i64, changes: Vec<StateChange>, all: Option<&FleetState>) {
+    /// The generation of the state; `None` if there is no state.
+    pub fn generation(&self) -> Option<i64> {
+        let state = self.state.read().expect("no panic while it is held");
+        state.fleet.as_ref().map(|_| state.generation)
+    }
+
+    /// A copy of the state of exactly this generation.
+    pub fn copy_at(&self, generation: i64) -> Option<FleetState> {
+        let state = self.state.read().expect("no panic while it is held");
+        if state.generation == generation { state.fleet.clone() } else { None }
+    }
+
+    /// Applies the changes of the commits after generation `since` until `generation`; `all` is the complete state after
+    /// them, if it is in memory.
+    pub fn publish(&self, since: i64, generation: i64, changes: Vec<StateChange>, all: Option<&FleetState>) {
         // Copied before the lock is taken.
-        let copied = if self.read(|_| ()).is_none() { all.cloned() } else { None };
-        let mut state = self.state.write().expect("no panic while it is held");
+        let copied = if self.generation().is_some_and(|at| at >= since) { None } else { all.cloned() };
+        let state = &mut *self.state.write().expect("no panic while it is held");
+        state.published_at = Some(Instant::now());
+        state.newest_generation = state.newest_generation.max(generation);
+        let is_contiguous = state.generation >= since;
         match (&mut state.fleet, copied) {
+            // These commits and later ones have been published already.
+            (Some(_), _) if generation < state.generation => return,
+            (Some(fleet), None) if is_contiguous => changes.into_iter().for_each(|change| fleet.apply(change)),
             (fleet, Some(copied)) => *fleet = Some(copied),
-            (Some(fleet), None) => changes.into_iter().for_each(|change| fleet.apply(change)),
-            (None, None) => {}
+            // Commits in between are missing.
+            (_, None) => {
+                state.outdated_since.get_or_insert_with(Instant::now);
+                return;
+            }
         }
         state.generation = generation;
-        state.newest_generation = state.newest_generation.max(generation);
-        state.committed_at = Some(Instant::now());
+        // A newer commit was noticed, but after those that are applied now.
+        state.outdated_since = (state.newest_generation > generation).then(Instant::now);
     }
 
-    /// Records that another server has committed this generation.
-    pub fn observe_generation(&self, generation: i64) {
+    /// Applies changes by other servers, and keeps them for the writer.
+    pub fn publish_external(&self, external: ExternalChanges) {
+        self.publish(external.since, external.generation, external.changes.clone(), None);
+        let mut state = self.state.write().expect("no panic while it is held");
+        if state.kept.iter().map(|kept| kept.changes.len()).sum::<usize>() > MAX_KEPT_CHANGES {
+            state.kept.clear();
+        }
+        state.kept.push(external);
+    }
+
+    /// Returns the kept changes, which are not kept any longer.
+    pub fn take_external(&self) -> Vec<ExternalChanges> {
+        std::mem::take(&mut self.state.write().expect("no panic while it is held").kept)
+    }
+
+    /// Records that another server has committed this generation; returns whether the state is older.
+    pub fn observe_generation(&self, generation: i64) -> bool {
         let mut state = self.state.write().expect("no panic while it is held");
         state.newest_generation = state.newest_generation.max(generation);
-        let outdated = if state.newest_generation > state.generation { state.fleet.take() } else { None };
-        drop(state);
-        drop(outdated);
+        if state.newest_generation > state.generation {
+            state.outdated_since.get_or_insert_with(Instant::now);
+        }
+        state.newest_generation > state.generation
     }
 
-    /// Invalidates the snapshot.
+    /// Drops the state.
     pub fn invalidate(&self) {
-        let stale = self.state.write().expect("no panic while it is held").fleet.take();
+        let stale = std::mem::take(&mut *self.state.write().expect("no panic while it is held"));
         drop(stale);
     }
 }
@@ -82,31 +141,55 @@ mod tests {
         snapshot.read(|_| ()).is_some()
     }
 
+    /// Whether it can be read for longer than a moment.
+    fn is_current(snapshot: &CommittedSnapshot) -> bool {
+        is_up(snapshot) && snapshot.state.read().expect("no panic while it is held").outdated_since.is_none()
+    }
+
     #[test]
-    fn invalid_while_another_server_is_ahead() {
+    fn outdated_while_another_server_is_ahead() {
         let (snapshot, all) = (CommittedSnapshot::with_max_age(Duration::from_mins(1)), FleetState::default());
-        snapshot.apply(1, Vec::new(), None);
+        snapshot.publish(0, 1, Vec::new(), None);
         assert!(!is_up(&snapshot), "the writer had no state");
-        snapshot.apply(2, Vec::new(), Some(&all));
-        assert!(is_up(&snapshot));
-        snapshot.observe_generation(1);
-        assert!(is_up(&snapshot), "an older generation");
-        snapshot.observe_generation(4);
-        snapshot.apply(3, Vec::new(), Some(&all));
-        assert!(!is_up(&snapshot), "generation 4 was observed before generation 3 was applied");
-        snapshot.apply(5, Vec::new(), Some(&all));
-        assert!(is_up(&snapshot));
+        snapshot.publish(1, 2, Vec::new(), Some(&all));
+        assert!(is_current(&snapshot));
+        assert!(!snapshot.observe_generation(1));
+        assert!(is_current(&snapshot), "an older generation");
+        assert!(snapshot.observe_generation(4));
+        assert!(!is_current(&snapshot));
+        snapshot.publish(2, 3, Vec::new(), None);
+        assert!(is_up(&snapshot) && !is_current(&snapshot), "generation 4 is missing");
+        snapshot.publish(3, 4, Vec::new(), None);
+        assert!(is_current(&snapshot));
+        snapshot.publish(2, 3, Vec::new(), None);
+        assert_eq!(snapshot.generation(), Some(4), "it was published before");
+        snapshot.publish(5, 6, Vec::new(), None);
+        assert!(is_up(&snapshot) && !is_current(&snapshot), "generation 5 is missing");
+        snapshot.publish(6, 7, Vec::new(), Some(&all));
+        assert!(is_current(&snapshot));
         snapshot.invalidate();
+        assert!(!is_up(&snapshot));
+    }
+
+    #[test]
+    fn outdated_state_is_read_for_a_moment() {
+        let snapshot = CommittedSnapshot::default();
+        snapshot.publish(0, 1, Vec::new(), Some(&FleetState::default()));
+        snapshot.observe_generation(2);
+        assert!(is_up(&snapshot));
+        snapshot.state.write().expect("no panic while it is held").outdated_since =
+            Instant::now().checked_sub(MAX_LAG * 2);
+        snapshot.observe_generation(3);
         assert!(!is_up(&snapshot));
     }
 
     #[test]
     fn expires_without_commits() {
         let snapshot = CommittedSnapshot::with_max_age(Duration::ZERO);
-        snapshot.apply(1, Vec::new(), Some(&FleetState::default()));
+        snapshot.publish(0, 1, Vec::new(), Some(&FleetState::default()));
         assert!(!is_up(&snapshot));
         let single_server = CommittedSnapshot::default();
-        single_server.apply(0, Vec::new(), Some(&FleetState::default()));
+        single_server.publish(0, 0, Vec::new(), Some(&FleetState::default()));
         assert!(is_up(&single_server));
     }
 }

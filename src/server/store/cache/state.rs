@@ -72,8 +72,10 @@ pub enum StateChange {
     /// A worker was in contact.
     Contact(WorkerId, LastContact),
     /// A worker was deleted.
-    Removed(WorkerId),
+    WorkerRemoved(WorkerId),
     Job(Arc<Job>),
+    /// A job was deleted.
+    JobRemoved(JobId),
     Access(AccessChange),
 }
 
@@ -117,13 +119,14 @@ impl FleetState {
                     Arc::make_mut(stored).last_seen = last_seen;
                 }
             }
-            StateChange::Removed(id) => {
+            StateChange::WorkerRemoved(id) => {
                 self.unindex_worker(&id);
                 if let Some(removed) = self.workers.remove(&id) {
                     self.unindex_tokens(&removed.credential);
                 }
             }
             StateChange::Job(job) => self.put_job(job),
+            StateChange::JobRemoved(id) => self.remove_job(&id),
             StateChange::Access(change) => self.access.apply(change),
         }
     }
@@ -147,19 +150,22 @@ impl FleetState {
         self.index_worker(&id);
     }
 
-    fn put_job(&mut self, job: Arc<Job>) {
-        if let Some(before) = self.jobs.remove(&job.id) {
-            self.queue.remove(&queue_key(&before));
-            if before.state.waiting().is_some()
-                && let Some(number) = self.waiting_by_user.get_mut(&before.submitted_by)
-            {
-                *number -= 1;
-                if *number == 0 {
-                    self.waiting_by_user.remove(&before.submitted_by);
-                }
+    fn remove_job(&mut self, id: &JobId) {
+        let Some(before) = self.jobs.remove(id) else { return };
+        self.queue.remove(&queue_key(&before));
+        if before.state.waiting().is_some()
+            && let Some(number) = self.waiting_by_user.get_mut(&before.submitted_by)
+        {
+            *number -= 1;
+            if *number == 0 {
+                self.waiting_by_user.remove(&before.submitted_by);
             }
-            self.remove_lease(&before);
         }
+        self.remove_lease(&before);
+    }
+
+    fn put_job(&mut self, job: Arc<Job>) {
+        self.remove_job(&job.id);
         self.add_lease(&job);
         if job.is_queued() {
             self.queue.insert(queue_key(&job));

@@ -31,7 +31,7 @@ on_every_engine!(
     rollback_clears_memory,
 );
 
-fn offer_job(before: &Job) -> Job {
+pub(super) fn offer_job(before: &Job) -> Job {
     before.clone().offered(NOW, worker(1).id, vec!["gpu-0".to_owned()], NOW).expect("it waits")
 }
 
@@ -183,7 +183,7 @@ async fn read_both(tx: &mut dyn Tx) -> (String, FleetState) {
 }
 
 /// Compares the state in memory with the one that a reader sees after its first statement.
-async fn assert_memory_matches(store: &TestStore) {
+pub(super) async fn assert_memory_matches(store: &TestStore) {
     let first = async || {
         store.recent().await.with_state(|fleet_state| fleet_state.workers().next().cloned()).await.expect("readable")
     };
@@ -196,11 +196,11 @@ async fn assert_memory_matches(store: &TestStore) {
 }
 
 /// Lets the writer load its state, as planning does.
-async fn read_all_state(store: &TestStore) {
+pub(super) async fn read_all_state(store: &TestStore) {
     store.write(|tx| Box::pin(async move { tx.read_state(&mut |_| {}).await })).await.expect("readable");
 }
 
-fn with_stream(worker: &Worker) -> Worker {
+pub(super) fn with_stream(worker: &Worker) -> Worker {
     let registered = worker.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
     registered.stream_opened(NOW, "c_test/1").expect("registered")
 }
@@ -212,6 +212,19 @@ async fn memory_equals_the_database(store: &TestStore) {
     store.insert_job(&job(1)).await;
     read_all_state(store).await;
     assert_memory_matches(store).await;
+    change_every_cached_row(store).await;
+    assert_memory_matches(store).await;
+    store.update_job(&offer_job(&job(1)), &job(1)).await.expect("as it was read");
+    assert_memory_matches(store).await;
+    let offered = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
+    store.update_job(&job(1), &offered).await.expect("as it was read");
+    assert_memory_matches(store).await;
+    let missing = store.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
+    assert_eq!(missing, Ok(None));
+}
+
+/// Makes each kind of change of cached rows; there must be workers 1 to 3 and job 1.
+pub(super) async fn change_every_cached_row(store: &TestStore) {
     let changes = store.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(2)).await?;
@@ -243,14 +256,6 @@ async fn memory_equals_the_database(store: &TestStore) {
         })
     });
     changes.await.expect("as it was read");
-    assert_memory_matches(store).await;
-    store.update_job(&offer_job(&job(1)), &job(1)).await.expect("as it was read");
-    assert_memory_matches(store).await;
-    let offered = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
-    store.update_job(&job(1), &offered).await.expect("as it was read");
-    assert_memory_matches(store).await;
-    let missing = store.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
-    assert_eq!(missing, Ok(None));
 }
 
 async fn rollback_clears_memory(store: &TestStore) {

@@ -23,7 +23,7 @@ on_every_engine!(
     servers_that_share_a_database_share_its_clock,
 );
 
-fn config(revision: u32) -> StoredConfig {
+pub(super) fn config(revision: u32) -> StoredConfig {
     StoredConfig {
         name: "digits".to_owned(),
         revision,

@@ -10,6 +10,7 @@ mod lists;
 mod migrations;
 mod misc;
 mod passkeys;
+mod peers;
 mod retention;
 mod secrets;
 mod state_round_trip;
@@ -79,6 +80,13 @@ impl TestStore {
         Self { store: Arc::new(store), location: TestLocation::Database(address) }
     }
 
+    /// Another server on the same PostgreSQL database.
+    async fn peer(&self) -> Self {
+        let TestLocation::Database(address) = &self.location else { panic!("SQLite serves one server") };
+        let store = PostgresStore::open(address, "c_peer").await.expect("a database");
+        Self { store: Arc::new(store), location: TestLocation::Database(address.clone()) }
+    }
+
     /// Changes the database without the store, which must not have loaded its state before.
     async fn execute_raw(&self, statement: &'static str) {
         match &self.location {
@@ -89,6 +97,13 @@ impl TestStore {
                 sqlx::query(statement).execute(&mut connection).await.expect("a statement");
             }
         }
+    }
+
+    /// A number in the PostgreSQL database.
+    async fn query_number(&self, select: &'static str) -> i64 {
+        let TestLocation::Database(address) = &self.location else { panic!("only on PostgreSQL") };
+        let mut connection = PgConnection::connect(address).await.expect("a database");
+        sqlx::query_scalar(select).fetch_one(&mut connection).await.expect("a number")
     }
 
     async fn write<F>(&self, work: F) -> Result<()>

@@ -35,14 +35,13 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// here are short, so that JIT compilation takes longer than running them.
 const CONNECTION_SETTINGS: &str =
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET jit = off";
-/// The writer finds rows by their keys. Without this, a plan cached while a table was small would read the whole table
-/// forever.
-const WRITER_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+/// The writer and the reader of other servers' changes find rows by their keys. Without this, a plan cached while a
+/// table was small would read the whole table forever.
+const KEY_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
 /// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has
 /// lost the database, and then others may have changed anything.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(5);
-/// Takes the lock that serializes groups, and shows whether another server has written meanwhile.
-const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
+const NEWEST_GENERATION: &str = "SELECT number FROM generation";
 /// The beginning of a read transaction.
 pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -52,6 +51,8 @@ pub struct PostgresStore {
     readers: PgPool,
     shared: Arc<StoreContext>,
     listener: listener::NotificationListener,
+    /// Reads the commits of other servers, one after the other.
+    peer_reader: tokio::sync::Mutex<PgPool>,
 }
 
 impl PostgresStore {
@@ -74,10 +75,12 @@ impl PostgresStore {
         })?;
         MIGRATIONS.run(&readers).await?;
         let shared = StoreContext::new(chain, CommittedSnapshot::with_max_age(SNAPSHOT_MAX_AGE));
-        let writer_pool = pool_options(1, &[CONNECTION_SETTINGS, WRITER_SETTINGS]).connect_with(options).await?;
-        let engine = PostgresEngine { pool: writer_pool, shared: Arc::clone(&shared) };
+        let key_pool = pool_options(1, &[CONNECTION_SETTINGS, KEY_SETTINGS]);
+        let writer_pool = key_pool.clone().connect_with(options.clone()).await?;
+        let peer_reader = tokio::sync::Mutex::new(key_pool.connect_with(options).await?);
+        let engine = PostgresEngine { pool: writer_pool };
         let writer = WriterHandle::start(engine, Arc::clone(&shared));
-        Ok(Self { writer, readers, shared, listener })
+        Ok(Self { writer, readers, shared, listener, peer_reader })
     }
 }
 
@@ -116,11 +119,29 @@ fn pool_options(size: u32, settings: &'static [&'static str]) -> PgPoolOptions {
 }
 
 impl PostgresStore {
-    fn session(&self) -> SqlSession<'static> {
-        SqlSession::new(
-            DbConnection::PostgresReader(LazyReader::new(&self.readers, BEGIN_READ)),
-            Arc::clone(&self.shared),
-        )
+    fn session(&self, pool: &PgPool) -> SqlSession<'static> {
+        SqlSession::new(DbConnection::PostgresReader(LazyReader::new(pool, BEGIN_READ)), Arc::clone(&self.shared))
+    }
+
+    /// Applies what other servers have committed to the snapshot; returns whether it is as new as the database is now.
+    async fn catch_up(&self) -> Result<bool> {
+        let snapshot = &self.shared.snapshot;
+        let Some(before) = snapshot.generation() else { return Ok(false) };
+        let newest: i64 = sqlx::query_scalar(NEWEST_GENERATION).fetch_one(&self.readers).await.map_err(store_error)?;
+        if before == newest {
+            return Ok(true);
+        }
+        // Others may have caught up meanwhile.
+        let pool = self.peer_reader.lock().await;
+        let Some(since) = snapshot.generation() else { return Ok(false) };
+        if before < newest && since >= newest {
+            return Ok(true);
+        }
+        match self.session(&pool).external_changes(since).await? {
+            Some(external) => snapshot.publish_external(external),
+            None => snapshot.invalidate(),
+        }
+        Ok(snapshot.generation().is_some_and(|at| at >= newest))
     }
 }
 
@@ -134,21 +155,26 @@ impl Store for PostgresStore {
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
-        let session = self.session();
-        Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
+        Box::pin(async {
+            let is_current = self.catch_up().await?;
+            let session = self.session(&self.readers);
+            let session = if is_current { session.with_snapshot() } else { session };
+            Ok(Box::new(session) as Box<dyn Tx>)
+        })
     }
 
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
-        let session = self.session().with_snapshot();
+        let session = self.session(&self.readers).with_snapshot();
         Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
     }
 
     fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {
         Box::pin(async {
             let notification = self.listener.next().await;
-            match notification.generation {
-                Some(generation) => self.shared.snapshot.observe_generation(generation),
-                None => self.shared.snapshot.invalidate(),
+            let is_outdated =
+                notification.generation.is_none_or(|generation| self.shared.snapshot.observe_generation(generation));
+            if is_outdated && let Err(error) = self.catch_up().await {
+                tracing::warn!(%error, "cannot read the changes of another server");
             }
             notification.change
         })
@@ -163,6 +189,7 @@ impl Store for PostgresStore {
             self.writer.stop().await;
             self.listener.close();
             self.readers.close().await;
+            self.peer_reader.lock().await.close().await;
         })
     }
 }
@@ -170,7 +197,6 @@ impl Store for PostgresStore {
 /// The connection of the writer.
 struct PostgresEngine {
     pool: PgPool,
-    shared: Arc<StoreContext>,
 }
 
 impl WriteEngine for PostgresEngine {
@@ -181,8 +207,6 @@ impl WriteEngine for PostgresEngine {
                 Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(store_error)?,
                 other => other.map_err(store_error)?,
             };
-            let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(store_error)?;
-            group.cache.begin_generation(next, &self.shared.snapshot);
             let ending = group.run(DbConnection::Postgres(&mut transaction)).await?;
             let result = match &ending {
                 GroupEnding::Commit(_) => transaction.commit().await,

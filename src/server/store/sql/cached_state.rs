@@ -47,10 +47,17 @@ impl<'c> SqlSession<'c> {
         self.cache.as_ref()?.revision(name)
     }
 
-    /// Caches the newest revision of a configuration; `None` if it was deleted.
-    pub(super) fn cache_revision(&mut self, name: &str, revision: Option<u32>) {
+    /// Caches the newest revision of a configuration.
+    pub(super) fn cache_revision(&mut self, name: &str, revision: u32) {
         if let Some(cache) = &mut self.cache {
             cache.set_revision(name, revision);
+        }
+    }
+
+    /// Records a write of a configuration; its newest revision is `None` if it was deleted.
+    pub(super) fn record_revision(&mut self, name: &str, revision: Option<u32>) {
+        if let Some(cache) = &mut self.cache {
+            cache.record_revision(name, revision);
         }
     }
 
@@ -66,12 +73,18 @@ impl<'c> SqlSession<'c> {
 #[async_trait]
 impl ReadState for SqlSession<'_> {
     async fn read_state(&mut self, read: &mut StateReader<'_>) -> Result<()> {
-        if self.try_read_state(&mut *read).is_none() {
-            let state = self.load_state().await?;
-            read(&state);
-            if let Some(cache) = &mut self.cache {
-                cache.set_state(state);
-            }
+        if self.try_read_state(&mut *read).is_some() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        if self.cache.as_mut().is_some_and(|cache| cache.copy_state(&shared.snapshot)) {
+            self.try_read_state(read);
+            return Ok(());
+        }
+        let state = self.load_state().await?;
+        read(&state);
+        if let Some(cache) = &mut self.cache {
+            cache.set_state(state);
         }
         Ok(())
     }

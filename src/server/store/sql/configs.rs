@@ -24,7 +24,7 @@ impl ConfigQueries for SqlSession<'_> {
         let row = self.fetch_first(sql("SELECT name, revision FROM configs WHERE name = $1").bind(name)).await?;
         let Some(row) = row else { return Ok(None) };
         let revision = NamedRow::new(&row, "configs", "name")?.number("revision")?;
-        self.cache_revision(name, Some(revision));
+        self.cache_revision(name, revision);
         self.config_revision(name, revision).await
     }
 
@@ -100,13 +100,13 @@ impl ConfigQueries for SqlSession<'_> {
         let put = sql("INSERT INTO configs (name, revision) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET revision = excluded.revision");
         self.execute_one(put.bind(&config.name).bind(config.revision)).await?;
-        self.cache_revision(&config.name, Some(config.revision));
+        self.record_revision(&config.name, Some(config.revision));
         Ok(())
     }
 
     async fn remove_config(&mut self, name: &str) -> Result<()> {
         self.execute_one(sql("DELETE FROM configs WHERE name = $1").bind(name)).await?;
-        self.cache_revision(name, None);
+        self.record_revision(name, None);
         Ok(())
     }
 }

@@ -1,14 +1,33 @@
-//! Work of a group at its end.
+//! The beginning and the end of a group of writes.
+//!
+//! On a database of several servers a group holds the lock of one row, which has the number of the last generation:
+//! each group that writes something begins the next one, and records which cached rows it has changed. A server that
+//! finds generations of others reads those rows again, instead of everything.
 
 use super::SqlSession;
-use super::statement::sql;
+use super::rows::to_json;
+use super::statement::{Statement, sql};
 use crate::store::Result;
+use crate::store::cache::changed_rows::ChangedRows;
+use crate::store::cache::snapshot::ExternalChanges;
 use crate::store::commit_group::CommitGroup;
 
 /// The channel for notifications between servers.
 pub const CHANNEL: &str = "simpletuner";
 /// PostgreSQL's limit for one notification, in bytes, with a margin.
 const MAX_PAYLOAD_BYTES: usize = 7_900;
+/// Takes the lock that serializes groups.
+const LOCK_GENERATION: &str = "SELECT number FROM generation FOR UPDATE";
+/// Begins a generation, and notifies other servers.
+const END_GROUP: &str = "WITH next AS (UPDATE generation SET number = $1),
+        recorded AS (INSERT INTO generation_changes (generation, at, changed_rows)
+            VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $2))
+    SELECT pg_notify($3, $4)::text AS notified";
+/// Removes old records. A server that is further behind reads everything.
+const SWEEP: &str = "DELETE FROM generation_changes
+    WHERE at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 60000";
+/// How many generations there are between two sweeps.
+const SWEEP_INTERVAL: i64 = 64;
 
 impl CommitGroup for SqlSession<'_> {
     fn request_planning(&mut self) {
@@ -21,17 +40,88 @@ impl CommitGroup for SqlSession<'_> {
 }
 
 impl SqlSession<'_> {
+    /// Waits for the groups of other servers, and applies what they have changed.
+    pub(super) async fn begin_group(&mut self) -> Result<()> {
+        if self.is_single_server() {
+            return Ok(());
+        }
+        let current = self.read_generation(sql(LOCK_GENERATION)).await?;
+        let snapshot = &self.shared.snapshot;
+        let Some(cache) = &mut self.cache else { return Ok(()) };
+        snapshot.take_external().into_iter().for_each(|external| cache.catch_up(external));
+        let cached = cache.generation();
+        if cached == current {
+            return Ok(());
+        }
+        if cached > current {
+            // The database was restored from a backup.
+            snapshot.invalidate();
+        }
+        let is_loaded = cache.state().is_some();
+        let changes = if is_loaded { self.read_changes(cached, current).await? } else { None };
+        match (&mut self.cache, changes) {
+            (Some(cache), Some(external)) => {
+                let ExternalChanges { since, generation, changes, .. } = &external;
+                self.shared.snapshot.publish(*since, *generation, changes.clone(), None);
+                cache.catch_up(external);
+            }
+            (Some(cache), None) => cache.restart_at(current),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
     /// Notifies other servers when this transaction is committed; returns the topics to notify here.
-    pub(super) async fn notify_peers(&mut self) -> Result<Vec<String>> {
+    pub(super) async fn end_group(&mut self) -> Result<Vec<String>> {
         let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
-        let (generation, changed) = self.cache.as_ref().map_or((0, false), |cache| cache.pending_generation());
-        // A change without a topic invalidates the snapshots of other servers too.
-        if !self.is_single_server() && (changed || !topics.is_empty()) {
+        let Some(cache) = &mut self.cache else { return Ok(topics) };
+        if self.writes == 0 && topics.is_empty() && !cache.has_changes() {
+            return Ok(topics);
+        }
+        let (generation, changed_rows) = cache.begin_generation();
+        if !self.is_single_server() {
             let sender = format!("{} {generation}", self.shared.chain);
             let payload = format!("{sender} {}", topics.join(" "));
             let payload = if payload.len() > MAX_PAYLOAD_BYTES { format!("{sender} *") } else { payload };
-            self.fetch_first(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
+            let end = sql(END_GROUP).bind(generation).bind(to_json(&changed_rows));
+            self.fetch_first(end.bind(CHANNEL).bind(payload)).await?;
+            if generation % SWEEP_INTERVAL == 0 {
+                self.execute(sql(SWEEP)).await?;
+            }
         }
         Ok(topics)
+    }
+
+    /// Reads what has been committed after a generation; `None` if it is not known.
+    pub async fn external_changes(&mut self, since: i64) -> Result<Option<ExternalChanges>> {
+        let generation = self.read_generation(sql("SELECT number FROM generation")).await?;
+        self.read_changes(since, generation).await
+    }
+
+    async fn read_generation(&mut self, select: Statement) -> Result<i64> {
+        let row = self.fetch_first(select).await?;
+        row.map_or(Ok(0), |row| row.get("number"))
+    }
+
+    /// Reads the rows that were changed by generations; `None` if it is not known which.
+    async fn read_changes(&mut self, since: i64, until: i64) -> Result<Option<ExternalChanges>> {
+        let select = sql("SELECT changed_rows FROM generation_changes WHERE generation > $1 AND generation <= $2");
+        let records = self.fetch_all(select.bind(since).bind(until), |row| row.get::<String>("changed_rows")).await?;
+        // Older servers record nothing, and a database that was restored has an earlier generation.
+        if i64::try_from(records.len()) != Ok(until - since) {
+            return Ok(None);
+        }
+        let mut rows = ChangedRows::default();
+        for record in records {
+            match serde_json::from_str(&record) {
+                Ok(changed) => rows.merge(changed),
+                Err(error) => {
+                    tracing::warn!(%error, "unreadable record of another server's changes; reading everything");
+                    return Ok(None);
+                }
+            }
+        }
+        let changes = self.read_changed_rows(&rows).await?;
+        Ok(Some(ExternalChanges { since, generation: until, changes, configs: rows.configs }))
     }
 }

@@ -7,6 +7,7 @@ mod access;
 mod artifacts;
 mod audit;
 mod cached_state;
+mod changed_rows;
 mod configs;
 pub mod group;
 mod jobs;

@@ -107,7 +107,7 @@ impl WorkerQueries for SqlSession<'_> {
             "DELETE FROM workers WHERE id = $1 AND (connection IN ('never_seen', 'offline') OR offline_cause = 'lost')",
         );
         self.execute_one(delete.bind(id.as_str())).await?;
-        self.record_change(StateChange::Removed(id.clone()));
+        self.record_change(StateChange::WorkerRemoved(id.clone()));
         Ok(())
     }
 

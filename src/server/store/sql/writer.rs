@@ -39,8 +39,7 @@ pub struct CommittedGroup {
 pub struct WriteGroup<'a> {
     members: &'a [QueuedWork],
     hooks: Option<&'a GroupHooks>,
-    /// The writer's cache; on an engine that serves several servers, the engine says whether it is still valid.
-    pub cache: &'a mut WriterCache,
+    cache: &'a mut WriterCache,
     shared: &'a Arc<StoreContext>,
 }
 
@@ -66,6 +65,7 @@ impl WriteGroup<'_> {
     /// Runs the members one after another inside an open transaction.
     pub async fn run(self, db: DbConnection<'_>) -> Result<GroupEnding> {
         let mut session = SqlSession::for_writer(db, Arc::clone(self.shared), self.cache);
+        session.begin_group().await?;
         let is_single = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
         for member in self.members {
@@ -99,7 +99,7 @@ impl WriteGroup<'_> {
         }
         session.flush().await?;
         session.write_head().await?;
-        session.notify_peers().await
+        session.end_group().await
     }
 }
 

@@ -229,7 +229,7 @@ impl SqlSession<'_> {
     }
 }
 
-fn user_from(row: &SqlRow) -> Result<StoredUser> {
+pub(super) fn user_from(row: &SqlRow) -> Result<StoredUser> {
     let row = NamedRow::new(row, "users", "id")?;
     let role: String = row.get("role")?;
     Ok(StoredUser {
@@ -248,7 +248,7 @@ fn activity_from(row: &SqlRow) -> Result<UserActivity> {
     Ok(UserActivity { user: row.user_id("user_id")?, last_used_at: row.optional_timestamp("at")?, tokens })
 }
 
-fn token_from(row: &SqlRow) -> Result<StoredToken> {
+pub(super) fn token_from(row: &SqlRow) -> Result<StoredToken> {
     let row = NamedRow::new(row, "api_tokens", "id")?;
     let scopes: Option<String> = row.get("scopes")?;
     Ok(StoredToken {
@@ -262,7 +262,7 @@ fn token_from(row: &SqlRow) -> Result<StoredToken> {
     })
 }
 
-fn session_from(row: &SqlRow) -> Result<StoredSession> {
+pub(super) fn session_from(row: &SqlRow) -> Result<StoredSession> {
     let row = NamedRow::new(row, "sessions", "id")?;
     let token: Option<String> = row.get("token_id")?;
     Ok(StoredSession {

@@ -118,10 +118,14 @@ pub fn worker_from(row: &SqlRow) -> Result<StoredWorker> {
         finishing_since: row.optional_timestamp("finishing_since")?,
         lease_duration: row.get::<Option<i64>>("lease")?.map(Millis),
     };
+    let last_seen = last_contact_from(&row)?;
+    Ok(StoredWorker { worker, credential: Arc::new(credential_from(&row)?), last_seen })
+}
+
+pub fn last_contact_from(row: &NamedRow<'_>) -> Result<Option<LastContact>> {
     let from: Option<String> = row.get("last_seen_from")?;
     let from = from.and_then(|address| address.parse().ok());
-    let last_seen = row.optional_timestamp("last_seen")?.map(|at| LastContact { at, from });
-    Ok(StoredWorker { worker, credential: Arc::new(credential_from(&row)?), last_seen })
+    Ok(row.optional_timestamp("last_seen")?.map(|at| LastContact { at, from }))
 }
 
 /// All columns of a credential except the newest digest: its expiry, the previous token, its creator, its expiry while

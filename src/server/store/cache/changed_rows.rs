@@ -1,0 +1,64 @@
+//! The cached rows that a commit has changed, by their keys: other servers read these rows again.
+
+use std::collections::BTreeSet;
+
+use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
+use serde::{Deserialize, Serialize};
+
+use super::access::AccessChange;
+use super::state::StateChange;
+use crate::store::access::LastUsed;
+
+/// Stored as JSON. A server of another version may write kinds of rows that this one does not cache, and ignores.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChangedRows {
+    pub workers: BTreeSet<WorkerId>,
+    /// Workers of which only the last contact has changed.
+    pub contacts: BTreeSet<WorkerId>,
+    pub jobs: BTreeSet<JobId>,
+    pub users: BTreeSet<UserId>,
+    pub tokens: BTreeSet<TokenId>,
+    pub sessions: BTreeSet<SessionId>,
+    /// Configurations, by name.
+    pub configs: BTreeSet<String>,
+}
+
+impl ChangedRows {
+    pub fn record(&mut self, change: &StateChange) {
+        match change {
+            StateChange::Worker(worker) => drop(self.workers.insert(worker.id.clone())),
+            StateChange::Credential(id, _) | StateChange::WorkerRemoved(id) => drop(self.workers.insert(id.clone())),
+            StateChange::Contact(id, _) => drop(self.contacts.insert(id.clone())),
+            StateChange::Job(job) => drop(self.jobs.insert(job.id.clone())),
+            StateChange::JobRemoved(id) => drop(self.jobs.insert(id.clone())),
+            StateChange::Access(change) => self.record_access(change),
+        }
+    }
+
+    fn record_access(&mut self, change: &AccessChange) {
+        match change {
+            AccessChange::User(user) => drop(self.users.insert(user.id.clone())),
+            AccessChange::Token(_, token) => drop(self.tokens.insert(token.id.clone())),
+            AccessChange::TokenRemoved(id) | AccessChange::Used(LastUsed::Token(id, _)) => {
+                self.tokens.insert(id.clone());
+            }
+            AccessChange::Session(_, session) => drop(self.sessions.insert(session.id.clone())),
+            AccessChange::Reauthenticated(id, _) | AccessChange::Used(LastUsed::Session(id, _)) => {
+                self.sessions.insert(id.clone());
+            }
+            AccessChange::SessionsRemoved(ids) => self.sessions.extend(ids.iter().cloned()),
+        }
+    }
+
+    /// Adds the rows of another commit.
+    pub fn merge(&mut self, other: Self) {
+        self.workers.extend(other.workers);
+        self.contacts.extend(other.contacts);
+        self.jobs.extend(other.jobs);
+        self.users.extend(other.users);
+        self.tokens.extend(other.tokens);
+        self.sessions.extend(other.sessions);
+        self.configs.extend(other.configs);
+    }
+}
