@@ -26,8 +26,9 @@ use std::sync::Arc;
 
 use app::domain::audit::verify::EntryRef;
 use futures_util::TryStreamExt;
-use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Postgres, Sqlite};
 
 pub use self::lazy_reader::LazyReader;
@@ -87,20 +88,27 @@ pub enum SqlRow {
     Postgres(PgRow),
 }
 
-/// A driver's statement with its parameters.
-macro_rules! bound {
-    ($statement:expr) => {{
-        let statement: Statement = $statement;
-        let mut query = sqlx::query(statement.text);
-        for value in statement.values {
-            query = match value {
-                SqlValue::Text(text) => query.bind(text),
-                SqlValue::Int(number) => query.bind(number),
-                SqlValue::Real(number) => query.bind(number),
-            };
-        }
-        query
-    }};
+/// SQLite's statement with its parameters.
+fn sqlite_query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
+    statement.values.into_iter().fold(sqlx::query(statement.text), |query, value| match value {
+        SqlValue::Text(text) => query.bind(text),
+        SqlValue::Int(number) => query.bind(number),
+        SqlValue::Real(number) => query.bind(number),
+        SqlValue::Texts(_) | SqlValue::Ints(_) | SqlValue::Reals(_) => unreachable!("only PostgreSQL has lists"),
+    })
+}
+
+/// PostgreSQL's statement with its parameters.
+fn postgres_query(statement: Statement) -> Query<'static, Postgres, PgArguments> {
+    let statement = statement.without_nul();
+    statement.values.into_iter().fold(sqlx::query(statement.text), |query, value| match value {
+        SqlValue::Text(text) => query.bind(text),
+        SqlValue::Int(number) => query.bind(number),
+        SqlValue::Real(number) => query.bind(number),
+        SqlValue::Texts(texts) => query.bind(texts),
+        SqlValue::Ints(numbers) => query.bind(numbers),
+        SqlValue::Reals(numbers) => query.bind(numbers),
+    })
 }
 
 impl crate::store::Tx for SqlSession<'_> {}
@@ -225,7 +233,7 @@ async fn sqlite_rows(
     statement: Statement,
     mut handle_row: impl FnMut(SqlRow),
 ) -> Result<()> {
-    let mut chunks = bound!(statement).fetch(connection).try_chunks(SQLITE_ROW_BATCH);
+    let mut chunks = sqlite_query(statement).fetch(connection).try_chunks(SQLITE_ROW_BATCH);
     while let Some(chunk) = chunks.try_next().await.map_err(|error| store_error(error.1))? {
         chunk.into_iter().map(SqlRow::Sqlite).for_each(&mut handle_row);
     }
@@ -233,7 +241,7 @@ async fn sqlite_rows(
 }
 
 async fn sqlite_execute(connection: &mut SqliteConnection, statement: Statement) -> Result<u64> {
-    Ok(bound!(statement).execute(connection).await.map_err(store_error)?.rows_affected())
+    Ok(sqlite_query(statement).execute(connection).await.map_err(store_error)?.rows_affected())
 }
 
 async fn postgres_rows(
@@ -241,7 +249,7 @@ async fn postgres_rows(
     statement: Statement,
     mut handle_row: impl FnMut(SqlRow),
 ) -> Result<()> {
-    let mut rows = bound!(statement.without_nul()).fetch(connection);
+    let mut rows = postgres_query(statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(store_error)? {
         handle_row(SqlRow::Postgres(row));
     }
@@ -249,7 +257,7 @@ async fn postgres_rows(
 }
 
 async fn postgres_execute(connection: &mut PgConnection, statement: Statement) -> Result<u64> {
-    Ok(bound!(statement.without_nul()).execute(connection).await.map_err(store_error)?.rows_affected())
+    Ok(postgres_query(statement).execute(connection).await.map_err(store_error)?.rows_affected())
 }
 
 /// The number of SQLite rows that are passed on together. SQLite's thread allocates them and the reading one frees

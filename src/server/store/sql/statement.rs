@@ -2,6 +2,9 @@
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
+/// The maximum number of rows in a `VALUES` list.
+const MAX_VALUES_ROWS: usize = 64;
+
 pub struct Statement {
     pub text: SqlStr,
     pub values: Vec<SqlValue>,
@@ -11,6 +14,10 @@ pub enum SqlValue {
     Text(Option<String>),
     Int(Option<i64>),
     Real(Option<f64>),
+    /// A column of several rows, on PostgreSQL.
+    Texts(Vec<Option<String>>),
+    Ints(Vec<Option<i64>>),
+    Reals(Vec<Option<f64>>),
 }
 
 /// The placeholder style of parameters.
@@ -34,9 +41,8 @@ pub fn insert(
     columns: &[&'static str],
     rows: Vec<Vec<SqlValue>>,
 ) -> Statement {
-    let values = placeholders.row_placeholders(columns.len(), rows.len());
-    let text = format!("INSERT INTO {table} ({}) VALUES {values}", columns.join(", "));
-    with_rows(text, rows)
+    let (source, values) = placeholders.rows(rows);
+    statement(format!("INSERT INTO {table} ({}) {source}", columns.join(", ")), values)
 }
 
 /// `UPDATE` of several rows, each with its own values: those of `v`, which has these `columns`.
@@ -48,9 +54,9 @@ pub fn update(
     key: &'static str,
     rows: Vec<Vec<SqlValue>>,
 ) -> Statement {
-    let (columns, values) = (columns.join(", "), placeholders.row_placeholders(columns.len(), rows.len()));
-    let text = format!("WITH v ({columns}) AS (VALUES {values}) UPDATE {table} SET {set} FROM v WHERE {key}");
-    with_rows(text, rows)
+    let (source, values) = placeholders.rows(rows);
+    let columns = columns.join(", ");
+    statement(format!("WITH v ({columns}) AS ({source}) UPDATE {table} SET {set} FROM v WHERE {key}"), values)
 }
 
 /// A `WHERE` condition, with a `?` for each of these values.
@@ -66,12 +72,12 @@ pub fn select(
     let texts: Vec<&str> = conditions.iter().map(|(text, _)| *text).collect();
     let filter = if texts.is_empty() { String::new() } else { format!(" WHERE {}", texts.join(" AND ")) };
     let text = placeholders.substitute(&format!("{from}{filter}{end}"));
-    with_rows(text, conditions.into_iter().map(|(_, values)| values).collect())
+    statement(text, conditions.into_iter().flat_map(|(_, values)| values).collect())
 }
 
 /// The only generated text; it consists of constants.
-fn with_rows(text: String, rows: Vec<Vec<SqlValue>>) -> Statement {
-    Statement { text: AssertSqlSafe(text).into_sql_str(), values: rows.into_iter().flatten().collect() }
+fn statement(text: String, values: Vec<SqlValue>) -> Statement {
+    Statement { text: AssertSqlSafe(text).into_sql_str(), values }
 }
 
 impl PlaceholderStyle {
@@ -85,16 +91,87 @@ impl PlaceholderStyle {
         })
     }
 
-    /// `($1, $2), ($3, $4)` or `(?, ?), (?, ?)` for two columns and two rows.
-    fn row_placeholders(self, columns: usize, rows: usize) -> String {
-        let row = |row: usize| {
-            let placeholder = |column| match self {
-                Self::Numbered => format!("${}", row * columns + column),
-                Self::Anonymous => "?".to_owned(),
-            };
-            format!("({})", (1..=columns).map(placeholder).collect::<Vec<_>>().join(", "))
+    /// A table of these rows, and its parameters: `VALUES (?, ?), (?, ?)`, or on PostgreSQL, where the text is the same
+    /// for any number of rows, `SELECT * FROM unnest($1::text[], $2::bigint[])`.
+    fn rows(self, rows: Vec<Vec<SqlValue>>) -> (String, Vec<SqlValue>) {
+        match self {
+            Self::Anonymous => {
+                let row = |row: &Vec<SqlValue>| format!("({})", vec!["?"; row.len()].join(", "));
+                let text = format!("VALUES {}", rows.iter().map(row).collect::<Vec<_>>().join(", "));
+                (text, rows.into_iter().flatten().collect())
+            }
+            Self::Numbered => {
+                let columns = columns_of(rows);
+                let column = |(n, column): (usize, &SqlValue)| format!("${}::{}", n + 1, column.postgres_type());
+                let columns_text: Vec<String> = columns.iter().enumerate().map(column).collect();
+                (format!("SELECT * FROM unnest({})", columns_text.join(", ")), columns)
+            }
+        }
+    }
+
+    /// The maximum number of rows in a statement of `rows` rows that is prepared once.
+    pub fn batch_size(self, rows: usize) -> usize {
+        match self {
+            // Sizes are powers of two, so that few statements are prepared.
+            Self::Anonymous => MAX_VALUES_ROWS.min(1 << rows.max(1).ilog2()),
+            Self::Numbered => rows,
+        }
+    }
+}
+
+/// Turns rows into columns; the values of a column are of one kind.
+fn columns_of(rows: Vec<Vec<SqlValue>>) -> Vec<SqlValue> {
+    let mut columns: Vec<SqlValue> = Vec::new();
+    for (n, row) in rows.into_iter().enumerate() {
+        for (column, value) in row.into_iter().enumerate() {
+            if n == 0 {
+                columns.push(value.into_list());
+            } else {
+                columns[column].push(value);
+            }
+        }
+    }
+    columns
+}
+
+impl SqlValue {
+    fn into_list(self) -> Self {
+        match self {
+            Self::Text(text) => Self::Texts(vec![text]),
+            Self::Int(number) => Self::Ints(vec![number]),
+            Self::Real(number) => Self::Reals(vec![number]),
+            list => list,
+        }
+    }
+
+    fn push(&mut self, value: Self) {
+        match (self, value) {
+            (Self::Texts(list), Self::Text(text)) => list.push(text),
+            (Self::Ints(list), Self::Int(number)) => list.push(number),
+            (Self::Reals(list), Self::Real(number)) => list.push(number),
+            _ => unreachable!("the values of a column are of one kind"),
+        }
+    }
+
+    fn postgres_type(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Int(_) => "bigint",
+            Self::Real(_) => "double precision",
+            Self::Texts(_) => "text[]",
+            Self::Ints(_) => "bigint[]",
+            Self::Reals(_) => "double precision[]",
+        }
+    }
+
+    /// All texts in it.
+    fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let texts: &mut [Option<String>] = match self {
+            Self::Text(text) => std::slice::from_mut(text),
+            Self::Texts(texts) => texts,
+            Self::Int(_) | Self::Real(_) | Self::Ints(_) | Self::Reals(_) => &mut [],
         };
-        (0..rows).map(row).collect::<Vec<_>>().join(", ")
+        texts.iter_mut().flatten()
     }
 }
 
@@ -106,12 +183,8 @@ impl Statement {
 
     /// Removes NUL characters, which PostgreSQL cannot store in texts.
     pub fn without_nul(mut self) -> Self {
-        for value in &mut self.values {
-            if let SqlValue::Text(Some(text)) = value
-                && text.contains('\0')
-            {
-                *text = text.replace('\0', "\u{fffd}");
-            }
+        for text in self.values.iter_mut().flat_map(SqlValue::texts_mut).filter(|text| text.contains('\0')) {
+            *text = text.replace('\0', "\u{fffd}");
         }
         self
     }
@@ -201,11 +274,14 @@ mod tests {
 
     #[test]
     fn placeholders_are_numbered_or_anonymous() {
-        assert_eq!(PlaceholderStyle::Numbered.row_placeholders(2, 2), "($1, $2), ($3, $4)");
-        assert_eq!(PlaceholderStyle::Anonymous.row_placeholders(2, 2), "(?, ?), (?, ?)");
-        let rows = vec![vec![SqlValue::from(1_u8), SqlValue::from(2_u8)]];
-        let text = insert(PlaceholderStyle::Numbered, "t", &["a", "b"], rows).text;
-        assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
+        let rows = || vec![vec![SqlValue::from(1_u8), SqlValue::from("x")], vec![2_u8.into(), SqlValue::Text(None)]];
+        let insert = |placeholders| insert(placeholders, "t", &["a", "b"], rows());
+        let (numbered, anonymous) = (insert(PlaceholderStyle::Numbered), insert(PlaceholderStyle::Anonymous));
+        let text = "INSERT INTO t (a, b) SELECT * FROM unnest($1::bigint[], $2::text[])";
+        assert_eq!((numbered.text.as_str(), numbered.values.len()), (text, 2));
+        assert_eq!(anonymous.text.as_str(), "INSERT INTO t (a, b) VALUES (?, ?), (?, ?)");
+        assert_eq!(anonymous.values.len(), 4);
+        assert!(matches!(&numbered.values[1], SqlValue::Texts(texts) if *texts == [Some("x".to_owned()), None]));
         let without_conditions: fn(PlaceholderStyle) -> String =
             |style| select(style, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
         assert_eq!(

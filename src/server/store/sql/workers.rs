@@ -123,7 +123,7 @@ impl WorkerQueries for SqlSession<'_> {
         let statement = |rows| {
             update(placeholders, "workers", &columns, "last_seen = v.seen, last_seen_from = v.seen_from", key, rows)
         };
-        for (statement, _) in batched(rows, statement) {
+        for (statement, _) in batched(placeholders, rows, statement) {
             self.execute(statement).await?;
         }
         for (id, contact) in contacts {

@@ -20,9 +20,6 @@ use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update};
 use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
 
-/// The maximum number of rows in a statement. Statements come in sizes of powers of two, so that few are prepared.
-const MAX_ROWS: usize = 64;
-
 const ATTEMPT_COLUMNS: [&str; 7] =
     ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "gpus", "offered_at"];
 const PATCH_COLUMNS: [&str; 9] =
@@ -131,11 +128,14 @@ impl WriteBatch {
         let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
         let key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
         let mut statements = job_statements(placeholders, self.jobs.into_values());
-        statements.extend(batched(self.new_attempts, |rows| insert(placeholders, "attempts", &ATTEMPT_COLUMNS, rows)));
-        statements.extend(batched(patches, |rows| {
+        statements.extend(batched(placeholders, self.new_attempts, |rows| {
+            insert(placeholders, "attempts", &ATTEMPT_COLUMNS, rows)
+        }));
+        statements.extend(batched(placeholders, patches, |rows| {
             update(placeholders, "attempts", &PATCH_COLUMNS, PATCH_ASSIGNMENTS, key, rows)
         }));
-        statements.extend(batched(self.audit, |rows| insert(placeholders, "audit", &AUDIT_COLUMNS, rows)));
+        statements
+            .extend(batched(placeholders, self.audit, |rows| insert(placeholders, "audit", &AUDIT_COLUMNS, rows)));
         statements
     }
 }
@@ -152,11 +152,11 @@ fn job_statements(placeholders: PlaceholderStyle, jobs: impl Iterator<Item = Pen
             }
         }
     }
-    let mut statements = batched(new.rows, |rows| insert(placeholders, "jobs", &new.columns, rows));
+    let mut statements = batched(placeholders, new.rows, |rows| insert(placeholders, "jobs", &new.columns, rows));
     let set = changed.columns.iter().filter(|column| !["id", "was_state", "was_attempt"].contains(column));
     let set: Vec<String> = set.map(|column| format!("{column} = v.{column}")).collect();
     let key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
-    statements.extend(batched(changed.rows, |rows| {
+    statements.extend(batched(placeholders, changed.rows, |rows| {
         update(placeholders, "jobs", &changed.columns, &set.join(", "), key, rows)
     }));
     statements
@@ -219,14 +219,15 @@ impl SqlSession<'_> {
     }
 }
 
-/// Splits rows into statements of sizes that are powers of two.
+/// Splits rows into statements that the engine prepares once for many groups.
 pub(super) fn batched(
+    placeholders: PlaceholderStyle,
     mut rows: Vec<Vec<SqlValue>>,
     statement: impl Fn(Vec<Vec<SqlValue>>) -> Statement,
 ) -> Vec<(Statement, u64)> {
     let mut statements = Vec::new();
     while !rows.is_empty() {
-        let size = MAX_ROWS.min(1 << rows.len().ilog2());
+        let size = placeholders.batch_size(rows.len());
         let rest = rows.split_off(size);
         statements.push((statement(rows), size as u64));
         rows = rest;
@@ -240,15 +241,14 @@ mod tests {
 
     #[test]
     fn batches_have_few_sizes() {
-        let sizes = |number: usize| -> Vec<u64> {
+        let sizes = |placeholders: PlaceholderStyle, number: usize| -> Vec<u64> {
             let rows = (0..number).map(|_| vec![SqlValue::from(1_u8)]).collect();
-            batched(rows, |rows| insert(PlaceholderStyle::Anonymous, "t", &["a"], rows))
-                .into_iter()
-                .map(|(_, size)| size)
-                .collect()
+            let statements = batched(placeholders, rows, |rows| insert(placeholders, "t", &["a"], rows));
+            statements.into_iter().map(|(_, size)| size).collect()
         };
-        assert_eq!(sizes(0), Vec::<u64>::new());
-        assert_eq!(sizes(1), [1]);
-        assert_eq!(sizes(150), [64, 64, 16, 4, 2]);
+        assert_eq!(sizes(PlaceholderStyle::Anonymous, 0), Vec::<u64>::new());
+        assert_eq!(sizes(PlaceholderStyle::Anonymous, 1), [1]);
+        assert_eq!(sizes(PlaceholderStyle::Anonymous, 150), [64, 64, 16, 4, 2]);
+        assert_eq!(sizes(PlaceholderStyle::Numbered, 150), [150]);
     }
 }
