@@ -2,20 +2,23 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use app::domain::sandbox::SandboxLevel;
+use nix::poll::PollTimeout;
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{getegid, geteuid};
 
 use super::landlock::{self, LandlockRules};
 use super::plan::{self, SandboxJob, SandboxPlan};
 use super::proc_files::kernel_is_protected;
-use super::report::{LaunchFailure, SandboxReport, send};
+use super::report::{self, LaunchFailure, SandboxReport, send};
 use super::{credentials, init, seccomp};
 use crate::exit::{self, FatalError};
 use crate::files::AttemptDir;
@@ -64,6 +67,7 @@ fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     let pipe = io::stdout().as_fd().try_clone_to_owned().map_err(|error| setup_failure(&error.to_string()))?;
     credentials::apply_limits(plan).map_err(|why| setup_failure(&why))?;
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
+    end_with_supervisor(pipe.as_fd())?;
     restrict(plan).map_err(|why| setup_failure(&why))?;
     let mut command =
         build_command(&job.command, &plan.work).map_err(|why| LaunchFailure { why, host_fault: false })?;
@@ -71,6 +75,14 @@ fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     let failure = LaunchFailure { why: explain_spawn_error(&job.command, &error), host_fault: false };
     send(File::from(pipe), &SandboxReport::Failed(failure)).map_err(|error| setup_failure(&error.to_string()))?;
     std::process::exit(i32::from(exit::ERROR))
+}
+
+/// The kernel kills this process, and so the trainer, when the supervisor exits. Not earlier: a change of the user undoes
+/// it.
+fn end_with_supervisor(pipe: BorrowedFd<'_>) -> Result<(), LaunchFailure> {
+    set_pdeathsig(Signal::SIGKILL).map_err(|error| setup_failure(&error.to_string()))?;
+    // It may have exited before that.
+    if report::has_no_reader(pipe, PollTimeout::ZERO) { std::process::exit(i32::from(exit::ERROR)) } else { Ok(()) }
 }
 
 /// The host's files are visible at this level; the trainer can open only those in the plan.

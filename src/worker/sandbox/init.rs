@@ -2,15 +2,17 @@
 //! kernel kills everything else in the namespace.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
+use nix::poll::PollTimeout;
 use nix::sys::wait::{WaitStatus, waitpid};
 
 use super::enter::{inherit_log, setup_failure};
 use super::landlock::{self, LandlockRules};
 use super::plan::{SandboxJob, SandboxPlan};
-use super::report::{LaunchFailure, SandboxReport, send};
+use super::report::{self, LaunchFailure, SandboxReport, send};
 use super::{credentials, mounts, seccomp};
 use crate::exit;
 use crate::files::AttemptDir;
@@ -32,11 +34,24 @@ pub fn run(dir: &AttemptDir, job: &SandboxJob) -> Result<u8, LaunchFailure> {
     mounts::enter_root(plan, &root).map_err(|why| setup_failure(&why))?;
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
     restrict(plan).map_err(|why| setup_failure(&why))?;
+    // Not after the trainer, which may use up all processes.
+    std::thread::Builder::new()
+        .name("supervisor".to_owned())
+        .spawn(end_with_supervisor)
+        .map_err(|error| setup_failure(&error.to_string()))?;
     let child = spawn_trainer(job)?;
     let result = send(io::stdout(), &SandboxReport::Running);
     result.map_err(|error| setup_failure(&error.to_string()))?;
     reap_until_empty(child);
     Ok(exit::OK)
+}
+
+/// Exits with everything in the namespace when the supervisor exits. A parent-death signal does not do: this process gets
+/// the supervisor as its parent only later.
+fn end_with_supervisor() {
+    if report::has_no_reader(io::stdout().as_fd(), PollTimeout::NONE) {
+        std::process::exit(i32::from(exit::ERROR));
+    }
 }
 
 /// The trainer may read everything in this mount tree. Without Landlock only the mounts protect the host; Landlock also

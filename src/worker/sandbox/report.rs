@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -136,6 +136,18 @@ impl SandboxReportReader {
     }
 }
 
+/// Waits until the supervisor has exited: nothing reads from the pipe then. Returns false if that has not happened in
+/// time.
+pub fn has_no_reader(pipe: BorrowedFd<'_>, timeout: PollTimeout) -> bool {
+    loop {
+        let mut closed = [PollFd::new(pipe, PollFlags::empty())];
+        match poll(&mut closed, timeout) {
+            Err(Errno::EINTR) => {}
+            result => return result.is_ok_and(|events| events > 0),
+        }
+    }
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "the signature that map_err asks for")]
 fn unreadable_report(error: io::Error) -> LaunchFailure {
     LaunchFailure::host_fault(format!("the sandbox did not start: {error}"))
@@ -207,6 +219,15 @@ mod tests {
             );
             assert_eq!(reports.next(SETUP_TIMEOUT)?, None);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn end_of_the_reader_is_noticed() -> io::Result<()> {
+        let (reader, writer) = io::pipe()?;
+        assert!(!has_no_reader(writer.as_fd(), PollTimeout::ZERO));
+        drop(reader);
+        assert!(has_no_reader(writer.as_fd(), PollTimeout::NONE));
         Ok(())
     }
 

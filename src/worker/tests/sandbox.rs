@@ -16,6 +16,7 @@ use crate::sandbox::users;
 mod control;
 mod devices;
 mod modes;
+mod orphans;
 mod process_isolation;
 
 mod next_agent;
