@@ -17,6 +17,8 @@ pub struct ChangedRows {
     /// Workers of which only the last contact has changed.
     pub contacts: BTreeSet<WorkerId>,
     pub jobs: BTreeSet<JobId>,
+    /// Jobs that have ended: they are not cached, so their rows need not be read.
+    pub ended_jobs: BTreeSet<JobId>,
     pub users: BTreeSet<UserId>,
     pub tokens: BTreeSet<TokenId>,
     pub sessions: BTreeSet<SessionId>,
@@ -30,8 +32,9 @@ impl ChangedRows {
             StateChange::Worker(worker) => drop(self.workers.insert(worker.id.clone())),
             StateChange::Credential(id, _) | StateChange::WorkerRemoved(id) => drop(self.workers.insert(id.clone())),
             StateChange::Contact(id, _) => drop(self.contacts.insert(id.clone())),
+            StateChange::Job(job) if job.has_ended() => drop(self.ended_jobs.insert(job.id.clone())),
             StateChange::Job(job) => drop(self.jobs.insert(job.id.clone())),
-            StateChange::JobRemoved(id) => drop(self.jobs.insert(id.clone())),
+            StateChange::JobRemoved(id) => drop(self.ended_jobs.insert(id.clone())),
             StateChange::Access(change) => self.record_access(change),
         }
     }
@@ -56,6 +59,7 @@ impl ChangedRows {
         self.workers.extend(other.workers);
         self.contacts.extend(other.contacts);
         self.jobs.extend(other.jobs);
+        self.ended_jobs.extend(other.ended_jobs);
         self.users.extend(other.users);
         self.tokens.extend(other.tokens);
         self.sessions.extend(other.sessions);

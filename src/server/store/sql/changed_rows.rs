@@ -26,10 +26,11 @@ macro_rules! by_id {
 impl SqlSession<'_> {
     /// Reads rows; what has no row was deleted.
     pub(super) async fn read_changed_rows(&mut self, keys: &ChangedRows) -> Result<Vec<StateChange>> {
-        let ChangedRows { workers, contacts, jobs, users, tokens, sessions, configs: _ } = keys;
+        let ChangedRows { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs: _ } = keys;
         let mut changes = self.changed_workers(workers).await?;
         changes.extend(self.changed_contacts(&contacts.difference(workers).collect()).await?);
-        changes.extend(self.changed_jobs(jobs).await?);
+        changes.extend(ended_jobs.iter().cloned().map(StateChange::JobRemoved));
+        changes.extend(self.changed_jobs(&jobs.difference(ended_jobs).collect()).await?);
         let mut access: Vec<AccessChange> = self
             .rows_by_id(by_id!("*", "users"), users, user_from)
             .await?
@@ -63,9 +64,11 @@ impl SqlSession<'_> {
         found.into_iter().flatten().map(|(id, contact)| Ok(StateChange::Contact(id?, contact))).collect()
     }
 
-    async fn changed_jobs(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<StateChange>> {
+    async fn changed_jobs(&mut self, ids: &BTreeSet<&JobId>) -> Result<Vec<StateChange>> {
         let found = self.rows_by_id(by_id!("*", "jobs"), ids, job_from).await?;
-        let mut changes = missing(ids, found.iter().map(|job| &job.id), StateChange::JobRemoved);
+        let found_ids: BTreeSet<&JobId> = found.iter().map(|job| &job.id).collect();
+        let mut changes: Vec<StateChange> =
+            ids.difference(&found_ids).map(|id| StateChange::JobRemoved(JobId::clone(id))).collect();
         changes.extend(found.into_iter().map(|job| StateChange::Job(Arc::new(job))));
         Ok(changes)
     }
