@@ -1,8 +1,8 @@
 //! The load that the server sustains: many agents without trainers, on real sockets, with the program in `dist/`.
 //!
 //! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, where
-//! FIGURE is `dispatch`, `lives`, `heartbeats`, `streams`, `recovery`, `metrics`, `access`, `stop` or, on PostgreSQL,
-//! `servers`. Load and server
+//! FIGURE is `dispatch`, `lives`, `heartbeats`, `streams`, `recovery`, `metrics`, `reads`, `access`, `stop` or, on
+//! PostgreSQL, `servers`. Load and server
 //! share the machine's cores. `SIMPLETUNER_DIST` is the directory of the programs, `SIMPLETUNER_TEST_POSTGRES` the
 //! address of a PostgreSQL server. A missed target is not an error: targets are only printed next to the figures.
 
@@ -40,6 +40,9 @@ fn main() {
         }
         if is_selected("metrics") {
             ops::metrics(&Server::start(postgres).await).await;
+        }
+        if is_selected("reads") {
+            ops::reads(&Server::start(postgres).await).await;
         }
         if is_selected("access") {
             ops::access(&Server::start(postgres).await).await;

@@ -6,6 +6,7 @@ use super::agent::Agent;
 use super::figures::{agents, quantile, until_idle};
 use super::server::{ADMIN, Server};
 use reqwest::Method;
+use serde_json::json;
 
 /// Measures the response time of the metrics with ten thousand connected workers.
 pub async fn metrics(server: &Server) {
@@ -28,13 +29,53 @@ pub async fn metrics(server: &Server) {
     );
 }
 
+/// Measures what users look at with a hundred thousand workers, none of which fits the job that waits.
+pub async fn reads(server: &Server) {
+    const AGENTS: usize = 100_000;
+    const TIMES: usize = 20;
+    let started = Instant::now();
+    agents(&[server], "load", AGENTS).await;
+    println!("{AGENTS} workers created and registered in {:.0} s", started.elapsed().as_secs_f64());
+    let body = json!({"config_name": "load", "target": "worker", "labels": {"site": "none"}});
+    let job = server.api(Method::POST, "/api/queue/submit", Some(&body)).await;
+    let explain = format!("/api/queue/{}/explain", job["job_id"].as_str().expect("a job id"));
+    for (subject, path) in [
+        ("workers, a page with facets", "/api/admin/workers?limit=50&facets=true"),
+        ("workers, sorted and filtered", "/api/admin/workers?limit=50&sort=-name&q=load-09"),
+        ("overview", "/api/overview"),
+        ("explain", explain.as_str()),
+        ("search", "/api/search?q=load-0999"),
+        ("GPUs", "/api/admin/gpus"),
+        ("usage", "/api/usage"),
+        ("/metrics", "/metrics"),
+        ("workers, export", "/api/admin/workers/export"),
+    ] {
+        let (mut times, mut size) = (Vec::new(), 0);
+        for _ in 0..TIMES {
+            let started = Instant::now();
+            let response = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN).send().await;
+            let response = response.expect("a response");
+            assert!(response.status().is_success(), "{path} returned {}", response.status());
+            size = response.bytes().await.expect("a body").len();
+            times.push(started.elapsed());
+        }
+        println!(
+            "{subject}, {AGENTS} workers: p50 {:.1} ms, max {:.1} ms (target <= 50); {size} bytes, {TIMES} times",
+            quantile(&mut times, 0.5),
+            quantile(&mut times, 1.0)
+        );
+    }
+    let (memory, _) = server.resource_usage();
+    println!("{AGENTS} workers without streams: {} MiB resident", memory / (1 << 20));
+}
+
 /// Measures the cost of authentication with a thousand API tokens: alternates between an authenticated and a public
 /// response. The authenticated one also contains the user, so the difference is an upper bound.
 pub async fn access(server: &Server) {
     const TOKENS: usize = 1_000;
     const TIMES: usize = 20_000;
     for n in 0..TOKENS {
-        let token = serde_json::json!({"name": format!("script-{n}")});
+        let token = json!({"name": format!("script-{n}")});
         server.api(Method::POST, "/api/account/tokens", Some(&token)).await;
     }
     let mut times = [Vec::new(), Vec::new()];

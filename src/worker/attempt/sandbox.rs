@@ -51,13 +51,15 @@ impl AttemptRunner {
             devices: self.context.hardware.device_files(&gpus),
             jobs: self.context.config.max_jobs.resolve(self.context.hardware.gpus.len()),
         };
+        let exclusive = self.spec.offer.exclusive;
         let prepare = move || {
             let command = write_spec()?;
             let plan = host.prepare(&grant)?;
             match level {
                 // An earlier agent may have prepared another level.
-                SandboxLevel::None => grant.dir.remove(FILE),
-                SandboxLevel::Files | SandboxLevel::Full => {
+                SandboxLevel::None if !exclusive => grant.dir.remove(FILE),
+                // Even without a sandbox, an exclusive trainer must end with its supervisor, which enforces its lease.
+                SandboxLevel::None | SandboxLevel::Files | SandboxLevel::Full => {
                     grant.dir.write_json_unsynced(FILE, &SandboxJob { command, plan })
                 }
             }

@@ -6,7 +6,7 @@
 //! | file | writer | content |
 //! |---|---|---|
 //! | `spec.json`, `secrets.json` (0600) | agent | what to run; written once |
-//! | `sandbox.json` | agent | what the trainer may read, write and reach; missing without a sandbox |
+//! | `sandbox.json` | agent | what the trainer may read, write and reach; without a sandbox, only for an exclusive job |
 //! | `state.json` | agent | what the orchestrator has acknowledged; missing until it is something |
 //! | `uploaded.jsonl` | agent | uploaded files; append-only |
 //! | `stop.json` | agent | the stop request |

@@ -39,8 +39,6 @@ const PROC: &str = "/proc";
 pub fn main(path: &Path, is_init: bool) -> Result<u8, FatalError> {
     // The trainer does not inherit descriptors that the agent was started with.
     close_fds::set_fds_cloexec(3, &[]);
-    // Nor its umask: the trainer's user must be able to enter the directories above its files.
-    umask(Mode::from_bits_truncate(0o022));
     let failure = match enter_sandbox(&AttemptDir::from_path(path), is_init) {
         Ok(code) => return Ok(code),
         Err(failure) => failure,
@@ -52,23 +50,28 @@ pub fn main(path: &Path, is_init: bool) -> Result<u8, FatalError> {
 fn enter_sandbox(dir: &AttemptDir, is_init: bool) -> Result<u8, LaunchFailure> {
     let job: Option<SandboxJob> = dir.read_json(plan::FILE).map_err(|error| setup_failure(&error.to_string()))?;
     let job = job.ok_or_else(|| setup_failure("sandbox.json is missing"))?;
+    if job.plan.level != SandboxLevel::None {
+        // Not the agent's: the trainer's user must be able to enter the directories above its files.
+        umask(Mode::from_bits_truncate(0o022));
+    }
     match (job.plan.level, is_init) {
         (SandboxLevel::Full, true) => init::run(dir, &job),
         (SandboxLevel::Full, false) => start_init(dir, &job.plan),
-        (SandboxLevel::Files, _) => exec_trainer(&job),
-        (SandboxLevel::None, _) => Err(setup_failure("its level is none")),
+        (SandboxLevel::Files | SandboxLevel::None, _) => exec_trainer(&job),
     }
 }
 
-/// Level `files`: this process becomes the trainer.
+/// Levels `files` and `none`: this process becomes the trainer.
 fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     let plan = &job.plan;
     // Kept before the log replaces standard output. It is closed automatically when the trainer starts.
     let pipe = io::stdout().as_fd().try_clone_to_owned().map_err(|error| setup_failure(&error.to_string()))?;
-    credentials::apply_limits(plan).map_err(|why| setup_failure(&why))?;
-    credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
+    if plan.level == SandboxLevel::Files {
+        credentials::apply_limits(plan).map_err(|why| setup_failure(&why))?;
+        credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
+        restrict(plan).map_err(|why| setup_failure(&why))?;
+    }
     end_with_supervisor(pipe.as_fd())?;
-    restrict(plan).map_err(|why| setup_failure(&why))?;
     let mut command =
         build_command(&job.command, &plan.work).map_err(|why| LaunchFailure { why, host_fault: false })?;
     let error = command.stdout(inherit_log()?).stderr(inherit_log()?).exec();

@@ -198,12 +198,13 @@ impl SandboxSupport {
     /// On an I/O error.
     pub fn prepare(&self, grant: &SandboxGrant) -> io::Result<SandboxPlan> {
         let dir = &grant.dir;
+        let work = grant.cwd.clone().unwrap_or_else(|| dir.working_dir());
         fs::create_dir_all(dir.control_dir())?;
         // The trainer's user looks for the stop file in it, whatever the agent's umask.
         fs::set_permissions(dir.control_dir(), fs::Permissions::from_mode(0o755))?;
         if grant.level == SandboxLevel::None {
             fs::create_dir_all(dir.working_dir())?;
-            return Ok(SandboxPlan::default());
+            return Ok(SandboxPlan { work, ..SandboxPlan::default() });
         }
         let work_dir = grant.home.parent().and_then(Path::parent).unwrap_or(&grant.home);
         let has_user =
@@ -237,7 +238,7 @@ impl SandboxSupport {
             write: [grant.write_paths.clone(), own_writes.into()].concat(),
             devices: grant.devices.clone(),
             tmp: dir.tmp_dir(),
-            work: grant.cwd.clone().unwrap_or_else(|| dir.working_dir()),
+            work,
             shared_memory_bytes: shared_memory_bytes() / u64::from(grant.jobs.max(1)),
             max_processes: Some(MAX_PROCESSES),
         })

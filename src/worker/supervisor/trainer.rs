@@ -31,13 +31,13 @@ pub fn start(dir: &AttemptDir, spec: &AttemptSpec, environment: &Environment) ->
     let environment = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let environment = environment.chain(limit_variables(spec)).collect();
     if dir.join(plan::FILE).exists() {
-        start_confined(dir, &environment)
+        start_in_sandbox(dir, &environment)
     } else {
-        start_unconfined(dir, spec, &environment).map_err(|why| LaunchFailure { why, host_fault: false })
+        start_directly(dir, spec, &environment).map_err(|why| LaunchFailure { why, host_fault: false })
     }
 }
 
-fn start_unconfined(dir: &AttemptDir, spec: &AttemptSpec, environment: &Environment) -> Result<StartedTrainer, String> {
+fn start_directly(dir: &AttemptDir, spec: &AttemptSpec, environment: &Environment) -> Result<StartedTrainer, String> {
     let log = || open_log(dir).map_err(|error| format!("cannot open the log file: {error}"));
     let mut command = build_command(&spec.trainer, spec.cwd.as_deref().unwrap_or(&dir.working_dir()))?;
     // A separate process group, so that asking it to stop also asks its helpers.
@@ -48,7 +48,7 @@ fn start_unconfined(dir: &AttemptDir, spec: &AttemptSpec, environment: &Environm
     Ok(StartedTrainer { pid: child_pid(&child)?, reports: None })
 }
 
-fn start_confined(dir: &AttemptDir, environment: &Environment) -> Result<StartedTrainer, LaunchFailure> {
+fn start_in_sandbox(dir: &AttemptDir, environment: &Environment) -> Result<StartedTrainer, LaunchFailure> {
     let host_fault = |error: io::Error| LaunchFailure::host_fault(format!("cannot start the job's sandbox: {error}"));
     let log = open_log(dir).map_err(host_fault)?;
     let (child, mut reports) = sandbox::spawn(dir, environment, log).map_err(host_fault)?;

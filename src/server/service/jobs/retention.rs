@@ -1,6 +1,7 @@
 //! Retention of ended jobs: by age, and artifacts also by their total size. Nothing is removed unless a setting says
 //! so, and never a checkpoint from which an unfinished job starts.
 
+use std::io;
 use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
@@ -30,8 +31,6 @@ impl RetainedKind {
 impl JobService {
     /// Removes expired data; returns the number of affected jobs.
     pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
-        // Files that a server left when it was stopped during a removal.
-        self.remove_marked_files().await?;
         let retention = self.context.policy.retention;
         let mut number = 0;
         for (kind, span) in [
@@ -50,7 +49,10 @@ impl JobService {
                 self.remove_retained(kind, jobs).await?;
             }
         }
-        Ok(number + self.prune_artifacts().await?)
+        number += self.prune_artifacts().await?;
+        // Also files that a server left when it was stopped during a removal.
+        self.remove_marked_files().await?;
+        Ok(number)
     }
 
     /// Removes artifacts until the rest is within the limit.
@@ -76,7 +78,7 @@ impl JobService {
         }
     }
 
-    /// Runs one transaction with its audit entry, then removes the files.
+    /// Deletes the records and marks the files, in one transaction with its audit entry.
     async fn remove_retained(self: &Arc<Self>, kind: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
         let jobs = Arc::new(jobs);
         self.context
@@ -102,47 +104,67 @@ impl JobService {
                     unit.record(AuditAction::RetentionSwept, kind.as_str(), &detail).await
                 })
             })
-            .await?;
-        self.remove_marked_files().await
+            .await
     }
 
-    /// Removes the marked files, then their marks. A file that cannot be removed keeps its mark.
+    /// Removes the marked files, then their marks. A file that cannot be removed keeps its mark, and the others are
+    /// removed nevertheless.
+    ///
+    /// # Errors
+    /// Why the first of those files could not be removed.
     pub(in crate::service) async fn remove_marked_files(self: &Arc<Self>) -> Result<(), ServiceError> {
         // What another server has removed may exist again.
         let _lock = self.artifacts.lock_removals().await;
+        let (mut last, mut first_error) = (None, None);
         loop {
-            let marked = self.context.read().await?.marked_files(BATCH).await?;
+            let marked = self.context.read().await?.marked_files(last.as_ref(), BATCH).await?;
             if marked.is_empty() {
-                return Ok(());
+                break;
             }
-            for (job, files) in &marked {
-                match files {
-                    RemovedFiles::Logs => self.logs.remove_job(job).await?,
-                    RemovedFiles::Artifacts => {
-                        self.artifacts
-                            .remove_job(job)
-                            .await
-                            .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
-                        self.uploads.remove_job(job).await?;
-                    }
-                    RemovedFiles::Artifact { attempt, path } => {
-                        let removed = self.artifacts.remove_file((job, *attempt, path)).await;
-                        removed.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+            last = marked.last().cloned();
+            let mut removed = Vec::with_capacity(marked.len());
+            for (job, files) in marked {
+                match self.remove_files(&job, &files).await {
+                    Ok(()) => removed.push((job, files)),
+                    Err(error) => {
+                        tracing::warn!(%job, ?files, %error, "retention: failed to remove files; retrying every hour");
+                        first_error.get_or_insert(error);
                     }
                 }
             }
-            let marked = Arc::new(marked);
-            self.context
-                .change(Caller::system(), move |unit| {
-                    let marked = Arc::clone(&marked);
-                    Box::pin(async move {
-                        for (job, files) in marked.iter() {
-                            unit.tx.unmark(job, files).await?;
-                        }
-                        Ok(())
-                    })
-                })
-                .await?;
+            self.unmark(removed).await?;
         }
+        first_error.map_or(Ok(()), |error| Err(ServiceError::FilesUnavailable(error.to_string())))
+    }
+
+    async fn remove_files(&self, job: &JobId, files: &RemovedFiles) -> io::Result<()> {
+        match files {
+            RemovedFiles::Logs => self.logs.remove_job(job).await,
+            RemovedFiles::Artifacts => {
+                self.artifacts.remove_job(job).await?;
+                self.uploads.remove_job(job).await
+            }
+            RemovedFiles::Artifact { attempt, path } => {
+                self.artifacts.remove_file((job, *attempt, path)).await.map_err(io::Error::other)
+            }
+        }
+    }
+
+    async fn unmark(&self, removed: Vec<(JobId, RemovedFiles)>) -> Result<(), ServiceError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let removed = Arc::new(removed);
+        self.context
+            .change(Caller::system(), move |unit| {
+                let removed = Arc::clone(&removed);
+                Box::pin(async move {
+                    for (job, files) in removed.iter() {
+                        unit.tx.unmark(job, files).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
     }
 }

@@ -99,11 +99,13 @@ async fn removed_files_are_marked_until_deleted(store: &TestStore) {
     remove(store, RetainedKind::Job, &job).await.expect("marks may exist already");
     assert_eq!(store.read().await.artifacts(&job).await, Ok(Vec::new()));
     let marks = vec![(job.clone(), RemovedFiles::Artifacts), (job.clone(), RemovedFiles::Logs)];
-    assert_eq!(store.read().await.marked_files(9).await, Ok(marks));
+    assert_eq!(store.read().await.marked_files(None, 9).await, Ok(marks.clone()));
+    let after_first = store.read().await.marked_files(Some(&marks[0]), 9).await;
+    assert_eq!(after_first, Ok(marks[1..].to_vec()));
     for files in [RemovedFiles::Logs, RemovedFiles::Artifacts] {
         unmark(store, &job, files).await;
     }
-    assert_eq!(store.read().await.marked_files(9).await, Ok(Vec::new()));
+    assert_eq!(store.read().await.marked_files(None, 9).await, Ok(Vec::new()));
 }
 
 async fn artifacts_are_summed_and_found_by_age(store: &TestStore) {
@@ -187,11 +189,14 @@ async fn all_files_of_a_replaced_checkpoint_are_marked(store: &TestStore) {
     assert_eq!(remaining.iter().map(|checkpoint| checkpoint.attempt).collect::<Vec<_>>(), [AttemptNumber(2)]);
     let marked_file =
         |path: &str| (queued.id.clone(), RemovedFiles::Artifact { attempt: AttemptNumber(1), path: path.to_owned() });
-    assert_eq!(tx.marked_files(9).await, Ok(vec![marked_file("checkpoint-5/a"), marked_file("checkpoint-5/b/c")]));
+    assert_eq!(
+        tx.marked_files(None, 9).await,
+        Ok(vec![marked_file("checkpoint-5/a"), marked_file("checkpoint-5/b/c")])
+    );
     drop(tx);
     unmark(store, &queued.id, marked_file("checkpoint-5/a").1).await;
     let mut tx = store.read().await;
-    assert_eq!(tx.marked_files(9).await, Ok(vec![marked_file("checkpoint-5/b/c")]));
+    assert_eq!(tx.marked_files(None, 9).await, Ok(vec![marked_file("checkpoint-5/b/c")]));
     assert_eq!(tx.is_marked(&queued.id, &marked_file("checkpoint-5/b/c").1).await, Ok(true));
     assert_eq!(tx.is_marked(&queued.id, &marked_file("checkpoint-5/a").1).await, Ok(false));
 }
@@ -225,7 +230,7 @@ async fn single_file_is_removed_and_marked(store: &TestStore) {
     );
     let marked_file =
         |path: &str| (queued.id.clone(), RemovedFiles::Artifact { attempt: AttemptNumber(1), path: path.to_owned() });
-    assert_eq!(tx.marked_files(9).await, Ok(vec![marked_file("a"), marked_file("never recorded")]));
+    assert_eq!(tx.marked_files(None, 9).await, Ok(vec![marked_file("a"), marked_file("never recorded")]));
 }
 
 async fn artifact_count_excludes_the_replaced_file(store: &TestStore) {

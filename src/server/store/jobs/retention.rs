@@ -54,8 +54,12 @@ pub trait RetentionQueries {
     async fn remove_artifact(&mut self, job: &JobId, attempt: AttemptNumber, path: &str) -> Result<()>;
     /// Deletes the records of all files of an attempt below a directory, with its checkpoint, and marks the files.
     async fn remove_checkpoint(&mut self, job: &JobId, attempt: AttemptNumber, directory: &str) -> Result<()>;
-    /// Files that are marked for removal.
-    async fn marked_files(&mut self, limit: u32) -> Result<Vec<(JobId, RemovedFiles)>>;
+    /// Files that are marked for removal, in a fixed order, after these.
+    async fn marked_files(
+        &mut self,
+        after: Option<&(JobId, RemovedFiles)>,
+        limit: u32,
+    ) -> Result<Vec<(JobId, RemovedFiles)>>;
     /// Returns whether files are marked.
     async fn is_marked(&mut self, job: &JobId, files: &RemovedFiles) -> Result<bool>;
     async fn unmark(&mut self, job: &JobId, files: &RemovedFiles) -> Result<()>;

@@ -131,5 +131,5 @@ async fn crash_during_retention_leaves_nothing_dangling() {
         .expect_problem(404, "artifact_not_found");
     assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "the next server deletes them");
     assert_eq!((artifacts.exists(), log.exists()), (false, true));
-    assert_eq!(server.app.services.context.read().await.expect("a reader").marked_files(9).await, Ok(Vec::new()));
+    assert_eq!(server.app.services.context.read().await.expect("a reader").marked_files(None, 9).await, Ok(Vec::new()));
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use nix::sys::signal::Signal;
+use serde_json::json;
 
 use super::{config, sandboxed_host};
 use crate::tests::fake_orchestrator::FakeOrchestrator;
@@ -11,8 +12,9 @@ use crate::tests::test_host::wait_until;
 const TRAINER: &str =
     "import subprocess, time\nsubprocess.Popen(['sleep', '1000'])\nprint('on', flush=True)\ntime.sleep(1000)\n";
 
-async fn kill_agent_and_supervisor(level: &str) -> io::Result<()> {
+async fn kill_agent_and_supervisor(level: &str, exclusive: bool) -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
+    fake.state().offer_extra = json!({"exclusive": exclusive});
     let host = sandboxed_host(level, TRAINER)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
@@ -28,7 +30,12 @@ async fn kill_agent_and_supervisor(level: &str) -> io::Result<()> {
 #[tokio::test]
 async fn confined_trainer_ends_with_its_supervisor() -> io::Result<()> {
     for level in ["files", "full"] {
-        kill_agent_and_supervisor(level).await?;
+        kill_agent_and_supervisor(level, false).await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn exclusive_trainer_ends_with_its_supervisor_also_without_a_sandbox() -> io::Result<()> {
+    kill_agent_and_supervisor("none", true).await
 }

@@ -126,7 +126,11 @@ impl RetentionQueries for SqlSession<'_> {
         Ok(())
     }
 
-    async fn marked_files(&mut self, limit: u32) -> Result<Vec<(JobId, RemovedFiles)>> {
+    async fn marked_files(
+        &mut self,
+        after: Option<&(JobId, RemovedFiles)>,
+        limit: u32,
+    ) -> Result<Vec<(JobId, RemovedFiles)>> {
         let marked_file = |row: &SqlRow| {
             let row = NamedRow::new(row, "removals", "job_id")?;
             let kind: String = row.get("files")?;
@@ -137,7 +141,14 @@ impl RetentionQueries for SqlSession<'_> {
             };
             Ok((row.job_id("job_id")?, files))
         };
-        let select = sql("SELECT * FROM removals ORDER BY job_id, files, attempt, path LIMIT $1");
+        let select = match after {
+            None => sql("SELECT * FROM removals ORDER BY job_id, files, attempt, path LIMIT $1"),
+            Some((job, files)) => {
+                let select = sql("SELECT * FROM removals WHERE (job_id, files, attempt, path) > ($1, $2, $3, $4)
+                     ORDER BY job_id, files, attempt, path LIMIT $5");
+                bind_mark(select, job, files)
+            }
+        };
         self.fetch_all(select.bind(limit), marked_file).await
     }
 

@@ -33,8 +33,17 @@ impl CheckpointScenario {
     }
 
     async fn marked_files(&self) -> Vec<RemovedFiles> {
-        let marked =
-            self.server.app.services.context.read().await.expect("a reader").marked_files(99).await.expect("readable");
+        let marked = self
+            .server
+            .app
+            .services
+            .context
+            .read()
+            .await
+            .expect("a reader")
+            .marked_files(None, 99)
+            .await
+            .expect("readable");
         marked.into_iter().map(|(_, files)| files).collect()
     }
 }
@@ -131,6 +140,27 @@ async fn removed_file_can_be_read_to_its_end() {
     scenario.save_checkpoint(9, "nine").await;
     wait_until_removed(&scenario.stored_path("1/checkpoint-5")).await;
     assert_eq!(read_response(response).await.text(), "0123456789");
+}
+
+#[tokio::test]
+async fn file_that_cannot_be_removed_stops_no_other_removal() {
+    let scenario = CheckpointScenario::start().await;
+    scenario.save_checkpoint(5, "five").await;
+    let in_the_way = scenario.stored_path("1/checkpoint-5/model.bin");
+    std::fs::remove_file(&in_the_way).expect("it exists");
+    std::fs::create_dir_all(in_the_way.join("in the way")).expect("a directory");
+    scenario.save_checkpoint(9, "nine").await;
+    scenario.save_checkpoint(12, "twelve").await;
+    let removed = scenario.stored_path("1/checkpoint-9/model.bin");
+    wait_until_removed(&removed).await;
+    assert!(in_the_way.exists() && scenario.server.app.services.jobs.prune_jobs().await.is_err());
+    assert!(
+        scenario
+            .marked_files()
+            .await
+            .iter()
+            .all(|files| { files.artifact().is_some_and(|(_, path)| path.starts_with("checkpoint-5/")) })
+    );
 }
 
 #[tokio::test]
