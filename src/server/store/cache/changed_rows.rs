@@ -56,13 +56,14 @@ impl ChangedRows {
 
     /// Adds the rows of another commit.
     pub fn merge(&mut self, other: Self) {
-        self.workers.extend(other.workers);
-        self.contacts.extend(other.contacts);
-        self.jobs.extend(other.jobs);
-        self.ended_jobs.extend(other.ended_jobs);
-        self.users.extend(other.users);
-        self.tokens.extend(other.tokens);
-        self.sessions.extend(other.sessions);
-        self.configs.extend(other.configs);
+        let Self { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs } = other;
+        self.workers.extend(workers);
+        self.contacts.extend(contacts);
+        self.jobs.extend(jobs);
+        self.ended_jobs.extend(ended_jobs);
+        self.users.extend(users);
+        self.tokens.extend(tokens);
+        self.sessions.extend(sessions);
+        self.configs.extend(configs);
     }
 }
