@@ -102,7 +102,7 @@ pub struct Lives {
     pub submits: Vec<Duration>,
 }
 
-/// Completes jobs with `agents` agents; the servers get the same number of agents and submits.
+/// Completes `jobs` jobs; the servers get the same number of agents and submits.
 pub async fn complete_jobs(servers: &[&Server], number_of_agents: usize, jobs: usize) -> Lives {
     let (done, all_done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     for agent in agents(servers, "life", number_of_agents).await {

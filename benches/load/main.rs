@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, where
 //! FIGURE is `dispatch`, `lives`, `heartbeats`, `streams`, `recovery`, `metrics`, `reads`, `access`, `stop` or, on
-//! PostgreSQL, `servers`. Load and server
-//! share the machine's cores. `SIMPLETUNER_DIST` is the directory of the programs, `SIMPLETUNER_TEST_POSTGRES` the
-//! address of a PostgreSQL server. A missed target is not an error: targets are only printed next to the figures.
+//! PostgreSQL, `servers`. Load and server share the machine's cores. `SIMPLETUNER_DIST` is the directory of the
+//! programs, `SIMPLETUNER_TEST_POSTGRES` the address of a PostgreSQL server. A missed target is not an error: targets
+//! are only printed next to the figures.
 
 mod agent;
 mod figures;

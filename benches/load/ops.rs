@@ -13,15 +13,7 @@ pub async fn metrics(server: &Server) {
     const AGENTS: usize = 10_000;
     const TIMES: usize = 50;
     start_listeners(server, AGENTS).await;
-    let (mut times, mut size) = (Vec::new(), 0);
-    for _ in 0..TIMES {
-        let started = Instant::now();
-        let response =
-            server.http.get(format!("{}/metrics", server.url)).bearer_auth(ADMIN).send().await.expect("a response");
-        assert!(response.status().is_success(), "/metrics returned {}", response.status());
-        size = response.bytes().await.expect("a body").len();
-        times.push(started.elapsed());
-    }
+    let (mut times, size) = get_times(server, "/metrics", TIMES).await;
     println!(
         "/metrics with {AGENTS} workers: p50 {:.1} ms, max {:.1} ms (target <= 50); {size} bytes, {TIMES} times",
         quantile(&mut times, 0.5),
@@ -50,15 +42,7 @@ pub async fn reads(server: &Server) {
         ("/metrics", "/metrics"),
         ("workers, export", "/api/admin/workers/export"),
     ] {
-        let (mut times, mut size) = (Vec::new(), 0);
-        for _ in 0..TIMES {
-            let started = Instant::now();
-            let response = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN).send().await;
-            let response = response.expect("a response");
-            assert!(response.status().is_success(), "{path} returned {}", response.status());
-            size = response.bytes().await.expect("a body").len();
-            times.push(started.elapsed());
-        }
+        let (mut times, size) = get_times(server, path, TIMES).await;
         println!(
             "{subject}, {AGENTS} workers: p50 {:.1} ms, max {:.1} ms (target <= 50); {size} bytes, {TIMES} times",
             quantile(&mut times, 0.5),
@@ -67,6 +51,20 @@ pub async fn reads(server: &Server) {
     }
     let (memory, _) = server.resource_usage();
     println!("{AGENTS} workers without streams: {} MiB resident", memory / (1 << 20));
+}
+
+/// The durations of requests, and the size of the last response.
+async fn get_times(server: &Server, path: &str, number: usize) -> (Vec<Duration>, usize) {
+    let (mut times, mut size) = (Vec::new(), 0);
+    for _ in 0..number {
+        let started = Instant::now();
+        let response = server.http.get(format!("{}{path}", server.url)).bearer_auth(ADMIN).send().await;
+        let response = response.expect("a response");
+        assert!(response.status().is_success(), "{path} returned {}", response.status());
+        size = response.bytes().await.expect("a body").len();
+        times.push(started.elapsed());
+    }
+    (times, size)
 }
 
 /// Measures the cost of authentication with a thousand API tokens: alternates between an authenticated and a public

@@ -7,8 +7,8 @@
 //! | `full` | `files`, and its own namespaces for mounts, processes, IPC and host name; its own `/tmp`, `/dev`, `/dev/shm` |
 //!
 //! The supervisor stays outside. It starts `simpletuner-worker sandbox DIR` ([`enter`]), which applies the [`plan`] and
-//! then becomes the trainer (`files`) or leaves a small init process as the trainer's parent ([`init`], `full`). Both
-//! report to the supervisor on their standard output ([`report`]).
+//! then becomes the trainer (`files`, and exclusive jobs at `none`) or leaves a small init process as the trainer's parent
+//! ([`init`], `full`). Both report to the supervisor on their standard output ([`report`]).
 
 mod credentials;
 pub mod enter;

@@ -31,6 +31,14 @@ impl RetainedKind {
 impl JobService {
     /// Removes expired data; returns the number of affected jobs.
     pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
+        let pruned = self.prune_records().await;
+        // Even if the database fails, perhaps because the disk is full. Also what a stopped server has left.
+        let removed = self.remove_marked_files().await;
+        pruned.and_then(|number| removed.map(|()| number))
+    }
+
+    /// Deletes the records of expired data, and marks its files.
+    async fn prune_records(self: &Arc<Self>) -> Result<u64, ServiceError> {
         let retention = self.context.policy.retention;
         let mut number = 0;
         for (kind, span) in [
@@ -49,10 +57,7 @@ impl JobService {
                 self.remove_retained(kind, jobs).await?;
             }
         }
-        number += self.prune_artifacts().await?;
-        // Also files that a server left when it was stopped during a removal.
-        self.remove_marked_files().await?;
-        Ok(number)
+        Ok(number + self.prune_artifacts().await?)
     }
 
     /// Removes artifacts until the rest is within the limit.

@@ -74,7 +74,8 @@ impl WriterCache {
         self.changed_rows != ChangedRows::default()
     }
 
-    /// Ends the open transaction, which has written something; returns its generation and the rows it has changed.
+    /// Begins a generation with the open transaction, which has written something; returns its number and the rows that
+    /// it has changed.
     pub fn begin_generation(&mut self) -> (i64, ChangedRows) {
         self.begins_generation = true;
         (self.generation + 1, std::mem::take(&mut self.changed_rows))

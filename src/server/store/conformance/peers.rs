@@ -135,12 +135,10 @@ async fn row_that_was_deleted_soon_after_its_change_is_removed() {
     assert_memory_matches(&second).await;
 }
 
-#[tokio::test]
-async fn changes_by_a_server_that_records_none_are_found() {
-    const WITHOUT_RECORD: &str = "WITH next AS (UPDATE generation SET number = number + 1)
-        UPDATE workers SET drain_since = 5 WHERE name = 'worker-1'";
+/// Drains worker 1 without the stores; both find it.
+async fn assert_found(drain: &'static str) {
     let (first, second) = two_servers().await;
-    first.execute_raw(WITHOUT_RECORD).await;
+    first.execute_raw(drain).await;
     let is_drained =
         |state: &FleetState| state.worker(&worker(1).id).is_some_and(|stored| stored.worker.drain.is_some());
     assert_eq!(first.read().await.with_state(is_drained).await, Ok(true));
@@ -149,16 +147,21 @@ async fn changes_by_a_server_that_records_none_are_found() {
 }
 
 #[tokio::test]
+async fn changes_by_a_server_that_records_none_are_found() {
+    assert_found(
+        "WITH next AS (UPDATE generation SET number = number + 1)
+            UPDATE workers SET drain_since = 5 WHERE name = 'worker-1'",
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn database_that_was_restored_is_read_completely() {
-    const RESTORED: &str = "WITH earlier AS (UPDATE generation SET number = 1)
-        UPDATE workers SET drain_since = 5 WHERE name = 'worker-1'";
-    let (first, second) = two_servers().await;
-    first.execute_raw(RESTORED).await;
-    let is_drained =
-        |state: &FleetState| state.worker(&worker(1).id).is_some_and(|stored| stored.worker.drain.is_some());
-    assert_eq!(first.read().await.with_state(is_drained).await, Ok(true));
-    assert!(is_drained(&written_state(&second).await));
-    assert_memory_matches(&second).await;
+    assert_found(
+        "WITH earlier AS (UPDATE generation SET number = 1)
+            UPDATE workers SET drain_since = 5 WHERE name = 'worker-1'",
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Executor};
 
 use super::commit_group::GroupHooks;
+use super::sql::group::NEWEST_GENERATION;
 use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{ExternalChange, Result, Store, TransactionWork, Tx};
@@ -41,7 +42,6 @@ const KEY_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off;
 /// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has
 /// lost the database, and then others may have changed anything.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(5);
-const NEWEST_GENERATION: &str = "SELECT number FROM generation";
 /// The beginning of a read transaction.
 pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 

@@ -28,9 +28,9 @@ impl SqlSession<'_> {
     pub(super) async fn read_changed_rows(&mut self, keys: &ChangedRows) -> Result<Vec<StateChange>> {
         let ChangedRows { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs: _ } = keys;
         let mut changes = self.changed_workers(workers).await?;
-        changes.extend(self.changed_contacts(&contacts.difference(workers).collect()).await?);
+        changes.extend(self.changed_contacts(&(contacts - workers)).await?);
         changes.extend(ended_jobs.iter().cloned().map(StateChange::JobRemoved));
-        changes.extend(self.changed_jobs(&jobs.difference(ended_jobs).collect()).await?);
+        changes.extend(self.changed_jobs(&(jobs - ended_jobs)).await?);
         let mut access: Vec<AccessChange> = self
             .rows_by_id(by_id!("*", "users"), users, user_from)
             .await?
@@ -55,20 +55,18 @@ impl SqlSession<'_> {
         Ok(changes)
     }
 
-    async fn changed_contacts(&mut self, ids: &BTreeSet<&WorkerId>) -> Result<Vec<StateChange>> {
+    async fn changed_contacts(&mut self, ids: &BTreeSet<WorkerId>) -> Result<Vec<StateChange>> {
         let contact = |row: &SqlRow| {
             let row = NamedRow::new(row, "workers", "id")?;
-            Ok(last_contact_from(&row)?.map(|contact| (row.worker_id("id"), contact)))
+            Ok((row.worker_id("id")?, last_contact_from(&row)?))
         };
         let found = self.rows_by_id(by_id!("id, last_seen, last_seen_from", "workers"), ids, contact).await?;
-        found.into_iter().flatten().map(|(id, contact)| Ok(StateChange::Contact(id?, contact))).collect()
+        Ok(found.into_iter().filter_map(|(id, contact)| Some(StateChange::Contact(id, contact?))).collect())
     }
 
-    async fn changed_jobs(&mut self, ids: &BTreeSet<&JobId>) -> Result<Vec<StateChange>> {
+    async fn changed_jobs(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<StateChange>> {
         let found = self.rows_by_id(by_id!("*", "jobs"), ids, job_from).await?;
-        let found_ids: BTreeSet<&JobId> = found.iter().map(|job| &job.id).collect();
-        let mut changes: Vec<StateChange> =
-            ids.difference(&found_ids).map(|id| StateChange::JobRemoved(JobId::clone(id))).collect();
+        let mut changes = missing(ids, found.iter().map(|job| &job.id), StateChange::JobRemoved);
         changes.extend(found.into_iter().map(|job| StateChange::Job(Arc::new(job))));
         Ok(changes)
     }

@@ -16,6 +16,7 @@ use crate::store::commit_group::CommitGroup;
 pub const CHANNEL: &str = "simpletuner";
 /// PostgreSQL's limit for one notification, in bytes, with a margin.
 const MAX_PAYLOAD_BYTES: usize = 7_900;
+pub const NEWEST_GENERATION: &str = "SELECT number FROM generation";
 /// Takes the lock that serializes groups.
 const LOCK_GENERATION: &str = "SELECT number FROM generation FOR UPDATE";
 /// Begins a generation, and notifies other servers.
@@ -46,29 +47,29 @@ impl SqlSession<'_> {
             return Ok(());
         }
         let current = self.read_generation(sql(LOCK_GENERATION)).await?;
-        let snapshot = &self.shared.snapshot;
-        let Some(cache) = &mut self.cache else { return Ok(()) };
-        snapshot.take_external().into_iter().for_each(|external| cache.catch_up(external));
-        let cached = cache.generation();
+        let (cached, is_loaded) = self.apply_external();
         if cached == current {
             return Ok(());
         }
         if cached > current {
             // The database was restored from a backup.
-            snapshot.invalidate();
+            self.shared.snapshot.invalidate();
         }
-        let is_loaded = cache.state().is_some();
-        let changes = if is_loaded { self.read_changes(cached, current).await? } else { None };
-        match (&mut self.cache, changes) {
-            (Some(cache), Some(external)) => {
-                let ExternalChanges { since, generation, changes, .. } = &external;
-                self.shared.snapshot.publish(*since, *generation, changes.clone(), None);
-                cache.catch_up(external);
-            }
-            (Some(cache), None) => cache.restart_at(current),
-            (None, _) => {}
+        if is_loaded && let Some(external) = self.read_changes(cached, current).await? {
+            self.shared.snapshot.publish_external(external);
+            self.apply_external();
+        } else if let Some(cache) = &mut self.cache {
+            cache.restart_at(current);
         }
         Ok(())
+    }
+
+    /// Applies published changes by other servers to the writer's state; returns its generation, and whether it is
+    /// loaded.
+    fn apply_external(&mut self) -> (i64, bool) {
+        let Some(cache) = &mut self.cache else { return (0, false) };
+        self.shared.snapshot.take_external().into_iter().for_each(|external| cache.catch_up(external));
+        (cache.generation(), cache.state().is_some())
     }
 
     /// Notifies other servers when this transaction is committed; returns the topics to notify here.
@@ -94,7 +95,7 @@ impl SqlSession<'_> {
 
     /// Reads what has been committed after a generation; `None` if it is not known.
     pub async fn external_changes(&mut self, since: i64) -> Result<Option<ExternalChanges>> {
-        let generation = self.read_generation(sql("SELECT number FROM generation")).await?;
+        let generation = self.read_generation(sql(NEWEST_GENERATION)).await?;
         self.read_changes(since, generation).await
     }
 

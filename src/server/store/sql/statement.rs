@@ -102,14 +102,14 @@ impl PlaceholderStyle {
             }
             Self::Numbered => {
                 let columns = columns_of(rows);
-                let column = |(n, column): (usize, &SqlValue)| format!("${}::{}", n + 1, column.postgres_type());
+                let column = |(n, column): (usize, &SqlValue)| format!("${}::{}[]", n + 1, column.postgres_type());
                 let columns_text: Vec<String> = columns.iter().enumerate().map(column).collect();
                 (format!("SELECT * FROM unnest({})", columns_text.join(", ")), columns)
             }
         }
     }
 
-    /// The maximum number of rows in a statement of `rows` rows that is prepared once.
+    /// How many of `rows` rows the next statement takes.
     pub fn batch_size(self, rows: usize) -> usize {
         match self {
             // Sizes are powers of two, so that few statements are prepared.
@@ -155,12 +155,9 @@ impl SqlValue {
 
     fn postgres_type(&self) -> &'static str {
         match self {
-            Self::Text(_) => "text",
-            Self::Int(_) => "bigint",
-            Self::Real(_) => "double precision",
-            Self::Texts(_) => "text[]",
-            Self::Ints(_) => "bigint[]",
-            Self::Reals(_) => "double precision[]",
+            Self::Text(_) | Self::Texts(_) => "text",
+            Self::Int(_) | Self::Ints(_) => "bigint",
+            Self::Real(_) | Self::Reals(_) => "double precision",
         }
     }
 

@@ -48,6 +48,12 @@ impl CheckpointScenario {
     }
 }
 
+/// It can no longer be removed as a file.
+fn replace_by_directory(file: &Path) {
+    std::fs::remove_file(file).expect("it exists");
+    std::fs::create_dir_all(file.join("in the way")).expect("a directory");
+}
+
 async fn wait_until_removed(path: &Path) {
     let removed = async {
         while path.exists() {
@@ -147,8 +153,7 @@ async fn file_that_cannot_be_removed_stops_no_other_removal() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(5, "five").await;
     let in_the_way = scenario.stored_path("1/checkpoint-5/model.bin");
-    std::fs::remove_file(&in_the_way).expect("it exists");
-    std::fs::create_dir_all(in_the_way.join("in the way")).expect("a directory");
+    replace_by_directory(&in_the_way);
     scenario.save_checkpoint(9, "nine").await;
     scenario.save_checkpoint(12, "twelve").await;
     let removed = scenario.stored_path("1/checkpoint-9/model.bin");
@@ -168,8 +173,7 @@ async fn failed_removal_is_repeated_later() {
     let scenario = CheckpointScenario::start().await;
     scenario.save_checkpoint(5, "five").await;
     let file = scenario.stored_path("1/checkpoint-5/model.bin");
-    std::fs::remove_file(&file).expect("it exists");
-    std::fs::create_dir_all(file.join("in the way")).expect("a directory");
+    replace_by_directory(&file);
     scenario.save_checkpoint(9, "nine").await;
     let rejected = scenario.server.app.services.jobs.prune_jobs().await;
     assert!(rejected.is_err(), "a directory is in the place of the file: {rejected:?}");
