@@ -5,23 +5,56 @@ use super::ids::matches_partial_id;
 /// The score of an exact match of a word.
 const EXACT_SCORE: u32 = 1_000;
 
-/// Scores a thing by its names; higher is better. Returns none if a word of the query matches no name. An empty query
-/// matches everything.
-pub fn score(query: &str, names: &[&str]) -> Option<u32> {
-    score_with_id("", query, names)
+/// The words of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FuzzyQuery(Vec<QueryWord>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct QueryWord {
+    /// In lower case.
+    text: String,
+    chars: Vec<char>,
 }
 
-/// Like [`score`], for a thing that can also be found by its ID
-/// ([`matches_partial_id`](super::ids::matches_partial_id)).
-pub fn score_with_id(id: &str, query: &str, names: &[&str]) -> Option<u32> {
-    let names: Vec<Vec<char>> = names.iter().map(|name| lowercase_chars(name)).collect();
-    query.split_whitespace().map(str::to_lowercase).try_fold(0, |sum, word| {
-        let by_id = matches_partial_id(id, &word).then_some(EXACT_SCORE);
-        let word: Vec<char> = word.chars().collect();
-        // The first name is the one that users know.
-        let best_score = |(index, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(index > 0));
-        Some(sum + names.iter().enumerate().filter_map(best_score).chain(by_id).max()?)
-    })
+impl FuzzyQuery {
+    /// Splits a text into words.
+    pub fn parse(text: &str) -> Self {
+        let words = text.split_whitespace().map(str::to_lowercase);
+        Self(words.map(|text| QueryWord { chars: text.chars().collect(), text }).collect())
+    }
+
+    /// Scores a thing by its names; higher is better. Returns none if a word of the query matches no name. An empty
+    /// query matches everything.
+    pub fn score(&self, names: &[&str]) -> Option<u32> {
+        self.score_with_id("", names)
+    }
+
+    /// Like [`FuzzyQuery::score`], for a thing that can also be found by its ID
+    /// ([`matches_partial_id`](super::ids::matches_partial_id)).
+    pub fn score_with_id(&self, id: &str, names: &[&str]) -> Option<u32> {
+        self.0.iter().try_fold(0, |sum, word| {
+            let by_id = matches_partial_id(id, &word.text).then_some(EXACT_SCORE);
+            // The first name is the one that users know.
+            let best_score = |(index, name): (usize, &&str)| Some(word.score(name)? * 2 - u32::from(index > 0));
+            Some(sum + names.iter().enumerate().filter_map(best_score).chain(by_id).max()?)
+        })
+    }
+}
+
+impl QueryWord {
+    fn score(&self, name: &str) -> Option<u32> {
+        // Most names are excluded here, without a copy.
+        if name.is_ascii() && !contains_in_order(name.as_bytes(), self.text.as_bytes()) {
+            return None;
+        }
+        word_score(&self.chars, &lowercase_chars(name))
+    }
+}
+
+/// Returns whether the characters of the word, which is in lower case, occur in this order.
+fn contains_in_order(name: &[u8], word: &[u8]) -> bool {
+    let mut rest = name.iter();
+    word.iter().all(|wanted| rest.any(|found| found.to_ascii_lowercase() == *wanted))
 }
 
 /// Takes the first `limit` hits, in order, but reserves at least a fifth of them for each kind that was found.
@@ -51,7 +84,7 @@ pub fn take_balanced<T, K: PartialEq>(hits: Vec<T>, kind: impl Fn(&T) -> K, limi
 /// Returns up to three existing names that are similar to an unknown one, most similar first.
 pub fn similar_names<'n>(unknown: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let pairs = |text: &str| lowercase_chars(text).windows(2).map(<[char]>::to_vec).collect::<Vec<_>>();
-    let unknown_pairs = pairs(unknown);
+    let (query, unknown_pairs) = (FuzzyQuery::parse(unknown), pairs(unknown));
     let similarity = |name: &str| {
         let name_pairs = pairs(name);
         let shared = unknown_pairs.iter().filter(|pair| name_pairs.contains(pair)).count();
@@ -59,7 +92,7 @@ pub fn similar_names<'n>(unknown: &str, names: impl Iterator<Item = &'n str>) ->
         (shared * 6 >= unknown_pairs.len() + name_pairs.len() && shared > 0)
             .then_some(shared * 1_000 / (unknown_pairs.len() + name_pairs.len()))
     };
-    let ranked = |name: &'n str| Some((similarity(name).or_else(|| score(unknown, &[name]).map(|_| 0))?, name));
+    let ranked = |name: &'n str| Some((similarity(name).or_else(|| query.score(&[name]).map(|_| 0))?, name));
     let mut found: Vec<_> = names.filter_map(ranked).collect();
     found.sort_by(|(left, a), (right, b)| right.cmp(left).then(a.cmp(b)));
     found.into_iter().take(3).map(|(_, name)| name).collect()
@@ -118,6 +151,10 @@ mod tests {
 
     use super::*;
 
+    fn score(query: &str, names: &[&str]) -> Option<u32> {
+        FuzzyQuery::parse(query).score(names)
+    }
+
     #[test]
     fn fuzzy_matches_are_found() {
         for (query, name) in [
@@ -147,8 +184,8 @@ mod tests {
         assert!(scores.is_sorted_by(|better, worse| better > worse), "{scores:?}");
         assert!(score("ada", &["ada", "x"]) > score("ada", &["x", "ada"]), "its first name counts more");
         let id = "w_01hn8z0000000000000008as5kf";
-        assert_eq!(score_with_id(id, "8AS5KF", &["gpu-1"]), Some(EXACT_SCORE));
-        assert_eq!(score_with_id(id, "hn", &["gpu-1"]), None, "IDs match by prefix or suffix only");
+        assert_eq!(FuzzyQuery::parse("8AS5KF").score_with_id(id, &["gpu-1"]), Some(EXACT_SCORE));
+        assert_eq!(FuzzyQuery::parse("hn").score_with_id(id, &["gpu-1"]), None, "IDs match by prefix or suffix only");
         assert!(score("gpu team", &["gpu-1", "team=nlp"]).is_some(), "each word matches a name");
     }
 
@@ -177,6 +214,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn excluded_names_have_no_score(word in "[a-cİıé-]{1,4}", name in "[a-cA-C-]{0,12}") {
+            if !contains_in_order(name.as_bytes(), word.as_bytes()) {
+                let chars: Vec<char> = word.chars().collect();
+                prop_assert_eq!(word_score(&chars, &lowercase_chars(&name)), None);
+            }
+        }
+
         #[test]
         fn no_input_panics_and_every_name_matches_itself(query in ".{0,24}", name in ".{0,40}") {
             let _any = score(&query, &[&name, ""]);

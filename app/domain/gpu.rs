@@ -85,6 +85,39 @@ pub enum GpuAvailability {
     NotConnected,
 }
 
+impl GpuAvailability {
+    /// All states.
+    pub const ALL: [Self; 5] = [
+        Self::Busy,
+        Self::Free,
+        Self::Unavailable(UnavailableReason::Quarantined),
+        Self::Unavailable(UnavailableReason::InUse),
+        Self::NotConnected,
+    ];
+}
+
+/// The number of GPUs in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GpuTally([u32; GpuAvailability::ALL.len()]);
+
+impl GpuTally {
+    /// Iterates over the states with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (GpuAvailability, u32)> {
+        GpuAvailability::ALL.into_iter().zip(self.0)
+    }
+}
+
+impl FromIterator<GpuAvailability> for GpuTally {
+    fn from_iter<T: IntoIterator<Item = GpuAvailability>>(states: T) -> Self {
+        let mut tally = Self::default();
+        for state in states {
+            let counts = tally.0.iter_mut().zip(GpuAvailability::ALL);
+            counts.filter(|(_, counted)| *counted == state).for_each(|(count, _)| *count += 1);
+        }
+        tally
+    }
+}
+
 impl Gpu {
     /// Returns the state. Quarantined and in use take precedence over busy, because a running job keeps its GPUs.
     pub fn availability(&self, is_connected: bool, is_leased: bool) -> GpuAvailability {

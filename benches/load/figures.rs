@@ -183,10 +183,8 @@ pub async fn streams(server: &Server) {
         });
     }
     until_idle(server, AGENTS).await;
-    let (memory, cpu) = server.resource_usage();
-    let started = Instant::now();
-    tokio::time::sleep(Duration::from_secs(20)).await;
-    let cpu_share = (server.resource_usage().1 - cpu) / started.elapsed().as_secs_f64() * 100.0;
+    let (memory, _) = server.resource_usage();
+    let cpu_share = server.cpu_share(Duration::from_secs(20)).await;
     let mib = |bytes: u64| bytes / (1 << 20);
     println!(
         "{AGENTS} idle streams: {} MiB resident (target <= 350), {cpu_share:.1} % of a core (target <= 10); before them {} MiB, over 20 s",

@@ -28,6 +28,8 @@ pub async fn reads(server: &Server) {
     let started = Instant::now();
     agents(&[server], "load", AGENTS).await;
     println!("{AGENTS} workers created and registered in {:.0} s", started.elapsed().as_secs_f64());
+    let cpu_share = server.cpu_share(Duration::from_secs(10)).await;
+    println!("{AGENTS} workers without streams, which do nothing: {cpu_share:.1} % of a core, over 10 s");
     let body = json!({"config_name": "load", "target": "worker", "labels": {"site": "none"}});
     let job = server.api(Method::POST, "/api/queue/submit", Some(&body)).await;
     let explain = format!("/api/queue/{}/explain", job["job_id"].as_str().expect("a job id"));

@@ -107,6 +107,13 @@ impl Server {
         let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
         (kib * 1_024, (ticks(11) + ticks(12)) / 100.0)
     }
+
+    /// Returns how much of a core it uses during the next `span`, in percent.
+    pub async fn cpu_share(&self, span: Duration) -> f64 {
+        let (cpu, started) = (self.resource_usage().1, Instant::now());
+        tokio::time::sleep(span).await;
+        (self.resource_usage().1 - cpu) / started.elapsed().as_secs_f64() * 100.0
+    }
 }
 
 impl Drop for Server {

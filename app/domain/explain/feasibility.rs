@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::FitSummary;
+use super::summary::FitCounts;
 use crate::domain::job::{Job, JobTarget};
 use crate::domain::matching::{Blocker, Remedy, blockers};
 use crate::domain::plan::{DemandKey, PlannerFleet, demand_key};
@@ -126,8 +127,10 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
     pub fn summary(&mut self, job: &Job) -> Option<FitSummary> {
         self.fleet.load_all();
         self.comparisons += self.fleet.candidates.len();
-        let blocker_lists =
-            self.fleet.candidates.iter().map(|candidate| blockers(&job.spec, candidate).collect::<Vec<_>>());
-        FitSummary::from_blockers(&job.spec, blocker_lists)
+        let mut counts = FitCounts::new(&job.spec);
+        for candidate in &self.fleet.candidates {
+            counts.add(&blockers(&job.spec, candidate).collect::<Vec<_>>());
+        }
+        counts.summary()
     }
 }

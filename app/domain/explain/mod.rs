@@ -1,12 +1,17 @@
 //! Explains why a job is pending, and what would change that.
 
+mod blocker_counts;
 mod feasibility;
 mod summary;
 #[cfg(test)]
 mod tests;
 
+use itertools::Itertools;
+
+use self::blocker_counts::BlockerCounts;
 use self::feasibility::distance;
 pub use self::feasibility::{Feasibility, FeasibilityCache};
+use self::summary::FitCounts;
 pub use self::summary::{FitStep, FitSummary, JobRequirement};
 use super::ids::WorkerId;
 use super::job::Job;
@@ -22,8 +27,22 @@ pub struct Explanation {
     pub verdict: ExplainVerdict,
     /// Number of workers left after each requirement; none if the job is not pending or there are no workers.
     pub summary: Option<FitSummary>,
-    /// The result for each worker, the closest match first.
+    /// The result for each of the closest workers, the closest match first.
     pub workers: Vec<WorkerExplanation>,
+    /// The other workers; see [`MAX_LISTED_WORKERS`].
+    pub unlisted: Vec<UnlistedWorkers>,
+}
+
+/// The number of workers that are listed.
+pub const MAX_LISTED_WORKERS: usize = 50;
+
+/// Workers that are not listed, with the same kind of most relevant blocker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnlistedWorkers {
+    /// The blocker, with the parameters of one of them; none if they would run the job.
+    pub blocker: Option<Blocker>,
+    /// Their number.
+    pub workers: usize,
 }
 
 /// The scheduling result for one worker.
@@ -80,33 +99,39 @@ pub fn explain<'w>(
     now: Timestamp,
 ) -> Explanation {
     if !job.is_queued() {
-        return Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: Vec::new() };
+        return Explanation {
+            verdict: ExplainVerdict::NotWaiting,
+            summary: None,
+            workers: Vec::new(),
+            unlisted: Vec::new(),
+        };
     }
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
     waiting.sort_by_key(|job| job_sort_key(job));
     let mut plan = plan(waiting, fleet, now);
     plan.fleet.load_all();
-    let mut workers: Vec<WorkerExplanation> = plan
-        .fleet
-        .candidates
-        .iter()
-        .map(|candidate| explain_worker(candidate.worker, plan.blockers(job, candidate)))
-        .collect();
     let assignment = plan.assignments.iter().find(|assignment| assignment.job == job.id);
-    if let Some(assignment) = assignment {
-        for worker in workers.iter_mut().filter(|worker| worker.worker == assignment.worker) {
-            worker.blockers.clear();
-        }
+    let (mut fit_counts, mut unlisted) = (FitCounts::new(&job.spec), BlockerCounts::default());
+    let ranked = plan.fleet.candidates.iter().map(|candidate| {
+        let is_assigned = assignment.is_some_and(|assignment| assignment.worker == candidate.worker.id);
+        let blockers = if is_assigned { Vec::new() } else { plan.blockers(job, candidate) };
+        fit_counts.add(&blockers);
+        unlisted.add(blockers.first());
+        ((!is_assigned, distance(&blockers), &candidate.worker.name), candidate.worker, blockers)
+    });
+    let nearest = ranked.k_smallest_by(MAX_LISTED_WORKERS, |(left, ..), (right, ..)| left.cmp(right));
+    let workers: Vec<WorkerExplanation> =
+        nearest.map(|(_, worker, blockers)| explain_worker(worker, blockers)).collect();
+    for worker in &workers {
+        unlisted.remove(worker.blockers.first());
     }
-    let summary = FitSummary::from_blockers(&job.spec, workers.iter().map(|worker| worker.blockers.as_slice()));
-    workers.sort_by_cached_key(|worker| (distance(&worker.blockers), worker.name.clone()));
     let verdict = match (assignment, job.earliest_offer()) {
         (Some(assignment), _) => ExplainVerdict::Fits { worker: assignment.worker.clone() },
         (None, Some(until)) if until > now && job.hold_until == Some(until) => ExplainVerdict::Held { until },
         (None, Some(until)) if until > now => ExplainVerdict::BackOff { until },
         (None, _) => waiting_verdict(job, &plan, &workers),
     };
-    Explanation { verdict, summary, workers }
+    Explanation { verdict, summary: fit_counts.summary(), workers, unlisted: unlisted.into_list() }
 }
 
 fn explain_worker(worker: &Worker, blockers: Vec<Blocker>) -> WorkerExplanation {

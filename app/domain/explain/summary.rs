@@ -104,21 +104,32 @@ fn job_requirements(spec: &JobSpec) -> Vec<JobRequirement> {
         .collect()
 }
 
-impl FitSummary {
-    /// Creates a summary from the blockers of each worker; none if there are no workers.
-    pub fn from_blockers<B: AsRef<[Blocker]>>(spec: &JobSpec, workers: impl IntoIterator<Item = B>) -> Option<Self> {
+/// Counts workers by the first requirement that they do not meet.
+pub(super) struct FitCounts {
+    workers: usize,
+    requirements: Vec<JobRequirement>,
+    missing: Vec<usize>,
+}
+
+impl FitCounts {
+    pub(super) fn new(spec: &JobSpec) -> Self {
         let requirements = job_requirements(spec);
-        let (mut count, mut missing) = (0, vec![0; requirements.len()]);
-        for blockers in workers {
-            count += 1;
-            let first = requirements
-                .iter()
-                .position(|requirement| blockers.as_ref().iter().any(|blocker| requirement.is_unmet_by(blocker)));
-            if let Some(first) = first {
-                missing[first] += 1;
-            }
+        Self { workers: 0, missing: vec![0; requirements.len()], requirements }
+    }
+
+    /// Counts a worker with these blockers.
+    pub(super) fn add(&mut self, blockers: &[Blocker]) {
+        self.workers += 1;
+        let is_unmet = |requirement: &JobRequirement| blockers.iter().any(|blocker| requirement.is_unmet_by(blocker));
+        if let Some(first) = self.requirements.iter().position(is_unmet) {
+            self.missing[first] += 1;
         }
-        (count > 0).then(|| Self { workers: count, steps: fit_steps(requirements, &missing, count) })
+    }
+
+    /// Returns the summary; none if there are no workers.
+    pub(super) fn summary(self) -> Option<FitSummary> {
+        let Self { workers, requirements, missing } = self;
+        (workers > 0).then(|| FitSummary { workers, steps: fit_steps(requirements, &missing, workers) })
     }
 }
 

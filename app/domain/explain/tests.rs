@@ -69,7 +69,7 @@ fn offered_or_ended_job_is_not_pending() {
     for job in [offered, ended] {
         assert_eq!(
             explained(&job, &[], &[worker(1, &[80], 1)]),
-            Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: vec![] }
+            Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: vec![], unlisted: vec![] }
         );
     }
 }

@@ -27,6 +27,11 @@ impl Lease {
     pub fn gpu_uuids(&self) -> Vec<&str> {
         self.gpus.iter().map(String::as_str).collect()
     }
+
+    /// Returns whether it includes the GPU with this UUID.
+    pub fn has_gpu(&self, uuid: &str) -> bool {
+        self.gpus.iter().any(|gpu| gpu == uuid)
+    }
 }
 
 /// The previous attempt of a job that is pending again.

@@ -37,7 +37,7 @@ impl<'z> UsageCalendar<'z> {
     }
 
     /// Adds this number of GPUs for a span within the window.
-    pub fn add(&mut self, (from, until): (Timestamp, Timestamp), gpus: u32) {
+    pub fn add(&mut self, (from, until): (Timestamp, Timestamp), gpus: u64) {
         let mut at = from;
         while at < until {
             let local_time = local_millis(at, self.utc_offset);
@@ -50,7 +50,7 @@ impl<'z> UsageCalendar<'z> {
             } else {
                 Timestamp((at.0.div_euclid(QUARTER_HOUR) + 1) * QUARTER_HOUR).min(step_end)
             };
-            let gpu_time = (step_end - at).0 * i64::from(gpus);
+            let gpu_time = (step_end - at).0 * i64::try_from(gpus).unwrap_or(i64::MAX);
             let day = usize::try_from(hour.div_euclid(24) - self.first_day).ok().and_then(|n| self.days.get_mut(n));
             if let Some((_, day)) = day {
                 day.0 += gpu_time;

@@ -1,10 +1,7 @@
-//! When workers were connected, with how many GPUs, and when they could accept jobs: computed from the audit log.
-
-use std::collections::BTreeMap;
+//! The capacity of the fleet over time, computed from the audit log and the attempts.
 
 use super::TimeWindow;
 use super::spans::TimeSpans;
-use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 
 /// A change of a worker.
@@ -36,78 +33,128 @@ pub enum PresenceChange {
     },
 }
 
-/// When a worker was connected.
+/// The capacity of the fleet in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WorkerPresence {
-    /// Spans with the number of GPUs.
-    pub connected: Vec<((Timestamp, Timestamp), u32)>,
-    /// Spans in which it could be offered jobs.
-    pub available: Vec<(Timestamp, Timestamp)>,
+pub struct FleetCapacity {
+    /// Disjoint spans in order, with the number of GPUs of connected workers.
+    pub connected: Vec<((Timestamp, Timestamp), u64)>,
+    /// When any worker could have accepted a job and had none.
+    pub idle: TimeSpans,
+}
+
+/// A worker, by its index among the workers of a computation.
+pub type WorkerIndex = u32;
+
+/// A change of a worker's presence or jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapacityChange {
+    /// Of its presence.
+    Presence(PresenceChange),
+    /// A job was offered to it.
+    JobAdded,
+    /// An attempt on it ended.
+    JobRemoved,
+}
+
+/// Returns the capacity of the fleet in the window. Changes must be in the order of time, and include those before the
+/// window.
+pub fn fleet_capacity(
+    changes: impl IntoIterator<Item = (Timestamp, WorkerIndex, CapacityChange)>,
+    window: TimeWindow,
+) -> FleetCapacity {
+    let mut tracker = CapacityTracker { since: window.since, ..CapacityTracker::default() };
+    for (at, worker, change) in changes {
+        tracker.advance_to(at.min(window.until));
+        tracker.apply(worker as usize, change);
+    }
+    tracker.advance_to(window.until);
+    FleetCapacity { connected: tracker.connected, idle: tracker.idle.into_iter().collect() }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Connection {
+    #[default]
+    None,
+    WithoutStream,
+    WithStream,
+}
+
+#[derive(Clone, Copy, Default)]
+struct WorkerPresence {
+    connection: Connection,
+    drains: bool,
+    retired: bool,
+    host_unhealthy: bool,
+    gpus: u32,
+    jobs: u32,
+}
+
+impl WorkerPresence {
+    fn apply(&mut self, change: CapacityChange) {
+        match change {
+            CapacityChange::JobAdded => self.jobs += 1,
+            CapacityChange::JobRemoved => self.jobs = self.jobs.saturating_sub(1),
+            CapacityChange::Presence(change) => match change {
+                PresenceChange::Registered { gpus, unhealthy } => {
+                    *self = Self { connection: Connection::WithoutStream, gpus, host_unhealthy: unhealthy, ..*self };
+                }
+                PresenceChange::Online => self.connection = Connection::WithStream,
+                PresenceChange::Connecting if self.connection == Connection::None => {}
+                PresenceChange::Connecting => self.connection = Connection::WithoutStream,
+                PresenceChange::Offline => self.connection = Connection::None,
+                PresenceChange::Drained => self.drains = true,
+                PresenceChange::Resumed => self.drains = false,
+                PresenceChange::Retired => self.retired = true,
+                PresenceChange::HostHealth { unhealthy } => self.host_unhealthy = unhealthy,
+            },
+        }
+    }
+
+    fn connected_gpus(&self) -> u64 {
+        if self.connection == Connection::None { 0 } else { self.gpus.into() }
+    }
+
+    fn is_idle(&self) -> bool {
+        let is_blocked = self.drains || self.retired || self.host_unhealthy;
+        self.connection == Connection::WithStream && !is_blocked && self.jobs == 0
+    }
 }
 
 #[derive(Default)]
-struct PresenceTracker {
+struct CapacityTracker {
     since: Timestamp,
-    connected: bool,
-    listening: bool,
-    blocked_by: [bool; 3],
-    gpus: u32,
-    presence: WorkerPresence,
+    workers: Vec<WorkerPresence>,
+    gpus: u64,
+    idle_workers: usize,
+    connected: Vec<((Timestamp, Timestamp), u64)>,
+    idle: Vec<(Timestamp, Timestamp)>,
 }
 
-impl PresenceTracker {
+impl CapacityTracker {
     /// Records the state until this time.
-    fn advance_to(&mut self, at: Timestamp, window: TimeWindow) {
-        if let Some(span) = window.clip(self.since, Some(at)).filter(|_| self.connected) {
-            self.presence.connected.push((span, self.gpus));
-            if self.listening && self.blocked_by == [false; 3] {
-                self.presence.available.push(span);
-            }
+    fn advance_to(&mut self, at: Timestamp) {
+        if at <= self.since {
+            return;
+        }
+        let span = (self.since, at);
+        if self.gpus > 0 {
+            self.connected.push((span, self.gpus));
+        }
+        if self.idle_workers > 0 {
+            self.idle.push(span);
         }
         self.since = at;
     }
 
-    fn apply(&mut self, change: PresenceChange) {
-        let [drains, retired, host_unhealthy] = &mut self.blocked_by;
-        match change {
-            PresenceChange::Registered { gpus, unhealthy } => {
-                (self.connected, self.listening, self.gpus, *host_unhealthy) = (true, false, gpus, unhealthy);
-            }
-            PresenceChange::Online => (self.connected, self.listening) = (true, true),
-            PresenceChange::Connecting => self.listening = false,
-            PresenceChange::Offline => (self.connected, self.listening) = (false, false),
-            PresenceChange::Drained => *drains = true,
-            PresenceChange::Resumed => *drains = false,
-            PresenceChange::Retired => *retired = true,
-            PresenceChange::HostHealth { unhealthy } => *host_unhealthy = unhealthy,
+    fn apply(&mut self, index: usize, change: CapacityChange) {
+        if self.workers.len() <= index {
+            self.workers.resize(index + 1, WorkerPresence::default());
         }
-    }
-}
-
-/// Returns when each worker was connected within the window; changes must be in the order of time.
-pub fn worker_presence(
-    changes: impl IntoIterator<Item = (Timestamp, WorkerId, PresenceChange)>,
-    window: TimeWindow,
-) -> BTreeMap<WorkerId, WorkerPresence> {
-    let mut workers = BTreeMap::<WorkerId, PresenceTracker>::new();
-    for (at, id, change) in changes {
-        let worker = workers.entry(id).or_default();
-        worker.advance_to(at, window);
+        let worker = &mut self.workers[index];
+        self.gpus -= worker.connected_gpus();
+        self.idle_workers -= usize::from(worker.is_idle());
         worker.apply(change);
+        self.gpus += worker.connected_gpus();
+        self.idle_workers += usize::from(worker.is_idle());
     }
-    let finish = |(id, mut worker): (WorkerId, PresenceTracker)| {
-        worker.advance_to(window.until, window);
-        (id, worker.presence)
-    };
-    workers.into_iter().map(finish).collect()
-}
-
-/// Returns when any worker could have accepted a job and had none; `busy` are the spans in which workers had jobs.
-pub fn idle_spans(presence: &BTreeMap<WorkerId, WorkerPresence>, busy: &BTreeMap<WorkerId, TimeSpans>) -> TimeSpans {
-    let none = TimeSpans::default();
-    let worker_idle = |(id, presence): (&WorkerId, &WorkerPresence)| {
-        let available: TimeSpans = presence.available.iter().copied().collect();
-        available.difference(busy.get(id).unwrap_or(&none))
-    };
-    presence.iter().flat_map(|worker| worker_idle(worker).iter().collect::<Vec<_>>()).collect()
 }

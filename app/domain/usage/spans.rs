@@ -40,31 +40,6 @@ impl TimeSpans {
         Self(common)
     }
 
-    /// Returns the time in this set but not in the other.
-    #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
-        let (mut remaining, mut other_spans) = (Vec::new(), other.0.iter().peekable());
-        for &(mut from, until) in &self.0 {
-            while let Some(&&(c, d)) = other_spans.peek() {
-                if c >= until {
-                    break;
-                }
-                if from < c {
-                    remaining.push((from, c));
-                }
-                from = from.max(d);
-                if d >= until {
-                    break;
-                }
-                other_spans.next();
-            }
-            if from < until {
-                remaining.push((from, until));
-            }
-        }
-        Self(remaining)
-    }
-
     /// Returns the total duration.
     pub fn total_duration(&self) -> Millis {
         Millis(self.0.iter().map(|(from, until)| (*until - *from).0).sum())

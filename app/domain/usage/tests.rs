@@ -1,11 +1,11 @@
 //! Tests of usage, compared with counting each millisecond.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
 use super::calendar::{UTC, UsageCalendar};
-use super::presence::{PresenceChange, idle_spans, worker_presence};
+use super::presence::{CapacityChange, FleetCapacity, PresenceChange, WorkerIndex, fleet_capacity};
 use super::spans::TimeSpans;
 use super::*;
 
@@ -159,16 +159,16 @@ fn presence_and_availability_of_workers() {
         (80, PresenceChange::Offline),
         (90, PresenceChange::Online),
     ];
-    let changes = changes.map(|(at, change)| (Timestamp(at), worker(1), change));
-    let found = &worker_presence(changes, window(5, 100))[&worker(1)];
-    let connected: TimeSpans = found.connected.iter().map(|(span, _)| *span).collect();
+    let jobs = [(15, CapacityChange::JobAdded), (45, CapacityChange::JobRemoved)];
+    let mut changes: Vec<_> =
+        changes.map(|(at, change)| (at, CapacityChange::Presence(change))).into_iter().chain(jobs).collect();
+    changes.sort_by_key(|(at, _)| *at);
+    let changes = changes.into_iter().map(|(at, change)| (Timestamp(at), 3, change));
+    let FleetCapacity { connected, idle } = fleet_capacity(changes, window(5, 100));
     let span = |from, until| (Timestamp(from), Timestamp(until));
+    assert!(connected.iter().all(|(_, gpus)| *gpus == 4));
+    let connected: TimeSpans = connected.iter().map(|(span, _)| *span).collect();
     assert_eq!(connected, [span(5, 80), span(90, 100)].into_iter().collect());
-    assert!(found.connected.iter().all(|(_, gpus)| *gpus == 4));
-    let available: TimeSpans = found.available.iter().copied().collect();
-    assert_eq!(available, [span(10, 30), span(40, 50), span(60, 70), span(90, 100)].into_iter().collect());
-    let busy = [(worker(1), [span(15, 45)].into_iter().collect())].into();
-    let idle = idle_spans(&BTreeMap::from([(worker(1), found.clone())]), &busy);
     assert_eq!(idle, [span(10, 15), span(45, 50), span(60, 70), span(90, 100)].into_iter().collect());
 }
 
@@ -188,13 +188,54 @@ fn millis_of_spans(spans: &TimeSpans) -> BTreeSet<i64> {
     spans.iter().flat_map(|(from, until)| from.0..until.0).collect()
 }
 
+fn some_capacity_change() -> impl Strategy<Value = CapacityChange> {
+    let presence = prop_oneof![
+        4 => (1_u32..4, any::<bool>()).prop_map(|(gpus, unhealthy)| PresenceChange::Registered { gpus, unhealthy }),
+        4 => Just(PresenceChange::Online),
+        1 => Just(PresenceChange::Connecting),
+        1 => Just(PresenceChange::Offline),
+        1 => Just(PresenceChange::Drained),
+        1 => Just(PresenceChange::Resumed),
+        1 => any::<bool>().prop_map(|unhealthy| PresenceChange::HostHealth { unhealthy }),
+    ];
+    prop_oneof![
+        3 => presence.prop_map(CapacityChange::Presence),
+        1 => Just(CapacityChange::JobAdded),
+        1 => Just(CapacityChange::JobRemoved),
+    ]
+}
+
 proptest! {
+    /// The capacity of a fleet is the sum of the capacities of its workers.
+    #[test]
+    fn capacities_of_workers_add_up(
+        mut changes in prop::collection::vec((0_i64..60, 0_u32..3, some_capacity_change()), 0..20),
+        (since, duration) in (0_i64..50, 1_i64..20),
+    ) {
+        changes.sort_by_key(|(at, ..)| *at);
+        let window = window(since, since + duration);
+        let capacity = |only: Option<WorkerIndex>| {
+            let own = changes.iter().filter(|(_, worker, _)| only.is_none_or(|only| only == *worker));
+            fleet_capacity(own.map(|(at, worker, change)| (Timestamp(*at), *worker, *change)), window)
+        };
+        let gpus_at = |capacity: &FleetCapacity, at: i64| -> u64 {
+            let covers = |span: &(Timestamp, Timestamp)| (span.0.0..span.1.0).contains(&at);
+            capacity.connected.iter().filter(|(span, _)| covers(span)).map(|(_, gpus)| gpus).sum()
+        };
+        let (fleet, workers) = (capacity(None), [0, 1, 2].map(|worker| capacity(Some(worker))));
+        for at in since..since + duration {
+            prop_assert_eq!(gpus_at(&fleet, at), workers.iter().map(|worker| gpus_at(worker, at)).sum::<u64>());
+        }
+        let idle: TimeSpans = workers.iter().flat_map(|worker| worker.idle.iter().collect::<Vec<_>>()).collect();
+        prop_assert_eq!(&fleet.idle, &idle);
+        prop_assert!(idle.iter().all(|(from, until)| window.since <= from && until <= window.until));
+    }
+
     #[test]
     fn spans_behave_like_sets(a in some_spans(), b in some_spans()) {
         let (x, y) = (as_spans(&a), as_spans(&b));
         let (p, q) = (millis(&a), millis(&b));
         prop_assert_eq!(millis_of_spans(&x.intersection(&y)), p.intersection(&q).copied().collect::<BTreeSet<_>>());
-        prop_assert_eq!(millis_of_spans(&x.difference(&y)), p.difference(&q).copied().collect::<BTreeSet<_>>());
         prop_assert_eq!(x.total_duration().0, i64::try_from(p.len()).expect("few"));
         let ends: Vec<_> = x.iter().collect();
         prop_assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0), "they do not touch: {:?}", ends);
@@ -230,7 +271,7 @@ proptest! {
         let mut calendar = UsageCalendar::new(window, UTC);
         for run in &runs {
             if let Some(span) = run.clip_to(window) {
-                calendar.add(span, run.gpus);
+                calendar.add(span, run.gpus.into());
             }
         }
         prop_assert_eq!(calendar.days.iter().map(|(_, time)| time.0).sum::<i64>(), total.gpu_time.0);

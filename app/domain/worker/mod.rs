@@ -17,7 +17,7 @@ pub use edit::WorkerEdit;
 pub use status::{ConnectionStatus, WorkerState};
 
 use super::capability::Capability;
-use super::gpu::{GpuReport, apply_reports};
+use super::gpu::{Gpu, GpuAvailability, GpuReport, apply_reports};
 use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::network::Network;
@@ -206,6 +206,13 @@ impl Worker {
             | ConnectionState::Online { capability, .. }
             | ConnectionState::Offline { capability, .. } => Some(capability),
         }
+    }
+
+    /// Returns its GPUs with their states; `is_leased` tells whether a job holds the GPU with a UUID.
+    pub fn gpu_availability(&self, is_leased: impl Fn(&str) -> bool) -> impl Iterator<Item = (&Gpu, GpuAvailability)> {
+        let is_connected = self.check_heartbeat().is_ok();
+        let gpus = self.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+        gpus.iter().map(move |gpu| (gpu, gpu.availability(is_connected, is_leased(&gpu.uuid))))
     }
 
     /// Returns whether its agent is an older one; false if none has connected.

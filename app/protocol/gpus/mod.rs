@@ -92,15 +92,22 @@ pub struct GpuCounts {
 }
 
 impl GpuCounts {
-    /// Counts a GPU.
-    pub const fn add(&mut self, state: GpuState) {
+    /// Adds the counts of some GPUs.
+    pub fn add_all(&mut self, other: Self) {
+        for state in GpuState::ALL {
+            self.add(state, other.count(state));
+        }
+    }
+
+    /// Adds a number of GPUs.
+    pub const fn add(&mut self, state: GpuState, number: u64) {
         *match state {
             GpuState::Busy => &mut self.busy,
             GpuState::Free => &mut self.free,
             GpuState::InUse => &mut self.in_use,
             GpuState::Quarantined => &mut self.quarantined,
             GpuState::NotConnected => &mut self.not_connected,
-        } += 1;
+        } += number;
     }
 
     /// Returns the number of GPUs in a state.

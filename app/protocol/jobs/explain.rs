@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 use crate::protocol::gpu::Unavailable;
+use crate::words::wire_words;
 
 /// Why a job is pending, for each worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,8 +25,28 @@ pub struct ExplanationView {
     /// Number of workers left after each requirement; omitted if the job is not pending, or if there are no workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<FitSummaryView>,
-    /// All workers; the closest match comes first.
+    /// The 50 closest workers; the closest match comes first.
     pub workers: Vec<WorkerExplanationView>,
+    /// The number of other workers, by their most relevant blocker; the largest number comes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<UnlistedWorkersView>,
+}
+
+impl ExplanationView {
+    /// Returns the number of workers that are not listed.
+    pub fn unlisted_count(&self) -> u64 {
+        self.unlisted.iter().map(|unlisted| unlisted.workers).sum()
+    }
+}
+
+/// Workers that are not listed in an explanation, with the same kind of most relevant blocker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnlistedWorkersView {
+    /// The blocker; `null` if they would run the job now.
+    pub code: Option<BlockerCode>,
+    /// Their number.
+    pub workers: u64,
 }
 
 /// Number of workers left after each requirement of a job.
@@ -183,51 +204,50 @@ pub struct UnavailableGpuView {
     pub why: Unavailable,
 }
 
-/// Why a job does not match a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum BlockerCode {
-    /// The job requires a remote worker and this is the orchestrator's own, or vice versa.
-    WrongTarget,
-    /// A label is missing or has another value.
-    Label,
-    /// A different kind of accelerator.
-    Accelerator,
-    /// Too few GPUs.
-    GpuCount,
-    /// Too little GPU memory.
-    Vram,
-    /// The sandbox level is not supported.
-    Sandbox,
-    /// Too many of its GPUs are quarantined or in use.
-    GpusUnavailable,
-    /// An ephemeral worker that has run its job.
-    Retired,
-    /// The job is exclusive, but the worker's older agent cannot stop a trainer by itself.
-    CannotStop,
-    /// Its older agent would not receive all files of the configuration.
-    LacksFiles,
-    /// A directory that the configuration needs is not provided.
-    LacksPaths,
-    /// Draining.
-    Draining,
-    /// Its agent reports that the host cannot run new jobs.
-    HostUnhealthy,
-    /// Never connected, so its GPUs are not known.
-    NeverConnected,
-    /// Offline.
-    Offline,
-    /// Connecting.
-    Connecting,
-    /// It runs a job that is not assigned to it.
-    UnassignedRun,
-    /// Its older agent has just reported the end of a job.
-    Finishing,
-    /// It runs as many jobs as it accepts.
-    Occupied,
-    /// Its GPUs are allocated to other jobs.
-    GpusBusy,
-    /// Reserved for a job that has waited longer.
-    Reserved,
-}
+wire_words!(
+    /// Why a job does not match a worker.
+    BlockerCode {
+        /// The job requires a remote worker and this is the orchestrator's own, or vice versa.
+        WrongTarget = "wrong_target",
+        /// A label is missing or has another value.
+        Label = "label",
+        /// A different kind of accelerator.
+        Accelerator = "accelerator",
+        /// Too few GPUs.
+        GpuCount = "gpu_count",
+        /// Too little GPU memory.
+        Vram = "vram",
+        /// The sandbox level is not supported.
+        Sandbox = "sandbox",
+        /// Too many of its GPUs are quarantined or in use.
+        GpusUnavailable = "gpus_unavailable",
+        /// An ephemeral worker that has run its job.
+        Retired = "retired",
+        /// The job is exclusive, but the worker's older agent cannot stop a trainer by itself.
+        CannotStop = "cannot_stop",
+        /// Its older agent would not receive all files of the configuration.
+        LacksFiles = "lacks_files",
+        /// A directory that the configuration needs is not provided.
+        LacksPaths = "lacks_paths",
+        /// Draining.
+        Draining = "draining",
+        /// Its agent reports that the host cannot run new jobs.
+        HostUnhealthy = "host_unhealthy",
+        /// Never connected, so its GPUs are not known.
+        NeverConnected = "never_connected",
+        /// Offline.
+        Offline = "offline",
+        /// Connecting.
+        Connecting = "connecting",
+        /// It runs a job that is not assigned to it.
+        UnassignedRun = "unassigned_run",
+        /// Its older agent has just reported the end of a job.
+        Finishing = "finishing",
+        /// It runs as many jobs as it accepts.
+        Occupied = "occupied",
+        /// Its GPUs are allocated to other jobs.
+        GpusBusy = "gpus_busy",
+        /// Reserved for a job that has waited longer.
+        Reserved = "reserved",
+    }
+);

@@ -38,7 +38,7 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
                     {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
                 </div>
                 <p class="preview-failed" role="alert" data-failed="" hidden=true>{words.preview_failed}</p>
-                <div data-part="answers">{explanation.map(|explanation| view! { <WorkerMatches workers=explanation.workers/> })}</div>
+                <div data-part="answers">{explanation.map(|explanation| view! { <WorkerMatches unlisted=explanation.unlisted_count() workers=explanation.workers/> })}</div>
                 <div class="preview-actions">{children()}</div>
             </section>
             <section class="panel" aria-labelledby="commands">
@@ -96,12 +96,12 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
 }
 
 #[component]
-fn WorkerMatches(workers: Vec<WorkerExplanationView>) -> impl IntoView {
+fn WorkerMatches(workers: Vec<WorkerExplanationView>, unlisted: u64) -> impl IntoView {
     let words = &t().server_pages().train;
     if workers.is_empty() {
         return ().into_erased();
     }
-    let more = workers.len().saturating_sub(MAX_WORKERS) as u64;
+    let more = workers.len().saturating_sub(MAX_WORKERS) as u64 + unlisted;
     let rows =
         workers.into_iter().take(MAX_WORKERS).map(|worker| view! { <WorkerMatchRow worker=worker/> }).collect_view();
     view! {
@@ -162,7 +162,7 @@ mod tests {
         let worker_id = WorkerId::new(Timestamp(1), [1; 10]);
         let worker =
             WorkerExplanationView { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };
-        let html = Owner::new().with(|| view! { <WorkerMatches workers=vec![worker]/> }.to_html());
+        let html = Owner::new().with(|| view! { <WorkerMatches workers=vec![worker] unlisted=0/> }.to_html());
         let name = t().server_pages().train.answers;
         assert!(html.contains(r#"tabindex="0" role="region""#) && html.contains(name), "{html}");
     }

@@ -233,6 +233,7 @@ impl From<ServiceError> for ApiError {
                 let sentence = Sentence::CheckpointIncomplete { path: escaped(&path) };
                 Self::new(S::CONFLICT, sentence).with("path", path)
             }
+            ServiceError::TooManyRegistrations { wait } => unauthorized::too_many_registrations(wait),
             ServiceError::RateLimited { kind, wait, .. } => unauthorized::too_many_requests(kind, wait),
             ServiceError::NotAuthenticated => Self::not_authenticated(),
             ServiceError::WorkerTokenRejected(rejection, _) => unauthorized::worker_token_problem(rejection),

@@ -61,6 +61,11 @@ pub enum ServiceError {
     WrongPassword,
     /// A second factor does not allow it.
     Factor(FactorError),
+    /// Many agents register at the same time.
+    TooManyRegistrations {
+        /// The time until this agent's turn.
+        wait: Millis,
+    },
     /// Rate limit exceeded.
     RateLimited {
         kind: RateLimitKind,

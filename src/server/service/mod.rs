@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex};
 use self::access::per_user_limit::PerUserLimiter;
 use self::access::{AccessService, Authenticator, Blocklist};
 use self::agents::AgentService;
+use self::agents::admission::RegistrationAdmission;
 use self::artifacts::ArtifactService;
 use self::artifacts::file_usage::FileUsageCache;
 use self::artifacts::upload_finalizer::UploadFinalizer;
@@ -166,6 +167,7 @@ impl Services {
             context: Arc::clone(&context),
         });
         let agents = Arc::new(AgentService {
+            admission: RegistrationAdmission::default(),
             readings: Arc::clone(&readings),
             takeovers,
             access: Arc::clone(&access),
@@ -208,7 +210,7 @@ impl Services {
             configs: Arc::new(ConfigService { context: Arc::clone(&context) }),
             search: SearchService { context: Arc::clone(&context) },
             secrets: Arc::new(SecretService { context: Arc::clone(&context) }),
-            usage: UsageService { context: Arc::clone(&context) },
+            usage: UsageService::new(Arc::clone(&context)),
             access,
             agents,
             audit,

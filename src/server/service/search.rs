@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
-use app::domain::fuzzy::{score, score_with_id, take_balanced};
+use app::domain::fuzzy::{FuzzyQuery, take_balanced};
 use app::domain::job::Job;
 use app::domain::labels::Labels;
+use app::domain::worker::Worker;
 use app::protocol::search::{SearchHit, SearchHitKind, SearchPage, SearchQuery};
+use itertools::Itertools;
 
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
-use super::workers::list::WorkerListRow;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
+use crate::store::cache::state::{FleetState, FleetWorker};
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
-use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
 
 /// Default number of results.
@@ -48,16 +49,17 @@ impl SearchService {
         if text.is_empty() {
             return Ok(SearchPage::default());
         }
+        let words = FuzzyQuery::parse(text);
         let mut tx = self.context.read_recent().await?;
         let mut hits = Vec::new();
         if principal.permissions.contains(Permission::FleetView) {
-            hits.extend(search_workers(&mut *tx, text).await?);
+            hits.extend(search_workers(&mut *tx, &words).await?);
         }
         if principal.permissions.contains(Permission::JobViewOwn) {
-            hits.extend(search_jobs(&mut *tx, principal, text).await?);
+            hits.extend(search_jobs(&mut *tx, principal, text, &words).await?);
         }
         if principal.permissions.contains(Permission::ConfigView) {
-            hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, text)));
+            hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, &words)));
         }
         // The sort is stable: within a kind, results keep the order of their lists.
         hits.sort_by_key(|(score, hit)| (Reverse(*score), hit.kind));
@@ -67,28 +69,30 @@ impl SearchService {
     }
 }
 
-async fn search_workers(tx: &mut dyn Tx, text: &str) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
-    let all = tx.with_state(WorkerListRow::load_all).await?;
-    let mut matches: Vec<_> = all.iter().filter_map(|row| Some((worker_score(&row.stored, text)?, row))).collect();
-    matches
-        .sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
-    matches.truncate(MAX_RESULTS as usize);
-    let hit = |(score, row): (u32, &WorkerListRow)| {
-        let worker = &row.stored.worker;
-        let hit = SearchHit {
-            kind: SearchHitKind::Worker,
-            id: worker.id.to_string(),
-            name: worker.name.clone(),
-            note: worker.capability().and_then(|capability| capability.hostname.clone()),
-            worker_status: Some(worker_views::worker_status(worker.state(row.jobs.len()))),
-            job_status: None,
-        };
-        (score, hit)
+async fn search_workers(tx: &mut dyn Tx, words: &FuzzyQuery) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
+    let select = |fleet_state: &FleetState| {
+        let matches = fleet_state.workers().filter_map(|row| Some((worker_score(row.worker(), words)?, row)));
+        let best = matches.k_smallest_by(MAX_RESULTS as usize, |(left, a), (right, b)| {
+            right.cmp(left).then_with(|| a.worker().name.cmp(&b.worker().name))
+        });
+        best.map(|(score, row)| (score, worker_hit(row))).collect()
     };
-    Ok(matches.into_iter().map(hit).collect())
+    Ok(tx.with_state(select).await?)
 }
 
-fn worker_score(StoredWorker { worker, .. }: &StoredWorker, text: &str) -> Option<u32> {
+fn worker_hit(row: &FleetWorker) -> SearchHit {
+    let worker = row.worker();
+    SearchHit {
+        kind: SearchHitKind::Worker,
+        id: worker.id.to_string(),
+        name: worker.name.clone(),
+        note: worker.capability().and_then(|capability| capability.hostname.clone()),
+        worker_status: Some(worker_views::worker_status(row.state)),
+        job_status: None,
+    }
+}
+
+fn worker_score(worker: &Worker, words: &FuzzyQuery) -> Option<u32> {
     let capability = worker.capability();
     let labels = format_labels(&worker.labels);
     let reported = capability.map(|capability| format_labels(&capability.labels)).unwrap_or_default();
@@ -97,13 +101,14 @@ fn worker_score(StoredWorker { worker, .. }: &StoredWorker, text: &str) -> Optio
     let mut names = vec![worker.name.as_str()];
     names.extend(host.into_iter().chain(gpu));
     names.extend(labels.iter().chain(&reported).map(String::as_str));
-    score_with_id(worker.id.as_str(), text, &names)
+    words.score_with_id(worker.id.as_str(), &names)
 }
 
 async fn search_jobs(
     tx: &mut dyn Tx,
     principal: &Principal,
     text: &str,
+    words: &FuzzyQuery,
 ) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
     let filter = JobFilter { limit: MAX_JOBS_SCANNED, ..JobFilter::of_user(principal.visible_owner()) };
     let mut jobs = tx.jobs(&filter).await?;
@@ -114,10 +119,10 @@ async fn search_jobs(
         let older = JobFilter { name, order: JobListOrder::Newest(Some(oldest)), limit: MAX_RESULTS, ..filter };
         jobs.extend(tx.jobs(&older).await?);
     }
-    Ok(jobs.iter().filter_map(|job| match_job(job, text)).collect())
+    Ok(jobs.iter().filter_map(|job| match_job(job, words)).collect())
 }
 
-fn match_job(job: &Job, text: &str) -> Option<(u32, SearchHit)> {
+fn match_job(job: &Job, words: &FuzzyQuery) -> Option<(u32, SearchHit)> {
     let labels = format_labels(&job.spec.demand.labels);
     let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
     names.extend(labels.iter().map(String::as_str));
@@ -129,13 +134,13 @@ fn match_job(job: &Job, text: &str) -> Option<(u32, SearchHit)> {
         worker_status: None,
         job_status: Some(job.state.status()),
     };
-    Some((score_with_id(job.id.as_str(), text, &names)?, hit))
+    Some((words.score_with_id(job.id.as_str(), &names)?, hit))
 }
 
-fn match_config(config: &StoredConfig, text: &str) -> Option<(u32, SearchHit)> {
+fn match_config(config: &StoredConfig, words: &FuzzyQuery) -> Option<(u32, SearchHit)> {
     let (id, name) = (config.name.clone(), config.name.clone());
     let hit = SearchHit { kind: SearchHitKind::Config, id, name, note: None, worker_status: None, job_status: None };
-    Some((score(text, &[&config.name])?, hit))
+    Some((words.score(&[&config.name])?, hit))
 }
 
 /// Formats labels as users write them.

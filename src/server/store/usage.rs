@@ -54,8 +54,14 @@ pub trait UsageQueries {
         streak: FailureStreakQuery,
         worker: Option<&WorkerId>,
     ) -> Result<Vec<FailingWorker>>;
-    /// The entries with these actions before a time, oldest first.
-    async fn presence_events(&mut self, actions: &[&'static str], before: Timestamp) -> Result<Vec<PresenceEvent>>;
+    /// The entries of a chain with these actions, in order, after the sequence number `after` and through `until`.
+    async fn presence_events(
+        &mut self,
+        actions: &[&'static str],
+        chain: &str,
+        after: i64,
+        until: i64,
+    ) -> Result<Vec<PresenceEvent>>;
     /// The newest entries about a worker with these actions: those since a time and the one before, at most `limit`.
     async fn worker_presence_events(
         &mut self,

@@ -40,6 +40,8 @@ async fn usage_is_counted_and_limited_to_visible_jobs() {
     server.put_config("digits").await;
     let (id, key) = connect_worker_with_gpus(&server, "rack-1", 2).await;
     let events = server.open_stream(&key).await;
+    // What happens after this is read in addition.
+    server.get(&Actor::Admin, "/api/usage").await.expect_status(200);
     let eve = server.restricted_token("eve").await;
     let labels = json!({"team": "nlp"});
     let job = submit(&server, &eve, json!({"config_name": "digits", "target": "worker"})).await;

@@ -2,7 +2,7 @@
 //! server. An action opens the page that confirms it.
 
 use crate::domain::access::Permission;
-use crate::domain::fuzzy::score;
+use crate::domain::fuzzy::FuzzyQuery;
 use crate::protocol::search::{SearchHit, SearchHitKind, SearchQuery};
 use crate::protocol::status::{JobStatus, WorkerStatus};
 use crate::ui::components::status::worker_status_style;
@@ -163,7 +163,8 @@ fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> 
         }
         .with_title(title)
     }));
-    let with_score = |entry: PaletteEntry| Some((score(search_text, &[&entry.title])?, entry));
+    let query = FuzzyQuery::parse(search_text);
+    let with_score = |entry: PaletteEntry| Some((query.score(&[&entry.title])?, entry));
     let mut best_entries: Vec<(u32, PaletteEntry)> = entries.into_iter().filter_map(with_score).collect();
     best_entries.sort_by(|(a, _), (b, _)| b.cmp(a));
     best_entries.into_iter().take(MAX_LOCAL_ENTRIES).map(|(_, entry)| entry).collect()

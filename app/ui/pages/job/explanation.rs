@@ -66,10 +66,17 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
                 .iter()
                 .map(|worker| view! { <WorkerMatchRows worker=worker.clone()/> });
             let rows = rows.collect_view();
-            let rest = (explanation.workers.len() - shown_count) as u64;
+            let listed_rest = (explanation.workers.len() - shown_count) as u64;
+            let rest = listed_rest + explanation.unlisted_count();
             let more = (rest > 0).then(|| {
+                let text = words.more.of(rest);
                 let href = format!("/jobs/{id}?workers=all#why");
-                view! { <p class="panel-foot"><a class="quiet-link" href=href>{words.more.of(rest)}</a></p> }
+                let line = if listed_rest > 0 {
+                    view! { <a class="quiet-link" href=href>{text}</a> }.into_erased()
+                } else {
+                    view! { <span class="text-muted">{text}</span> }.into_erased()
+                };
+                view! { <p class="panel-foot">{line}</p> }
             });
             let table = (!explanation.workers.is_empty()).then(|| {
                 view! {

@@ -2,7 +2,7 @@
 
 use app::domain::time::Timestamp;
 use app::protocol::jobs::JobView;
-use app::protocol::jobs::explain::ExplanationView;
+use app::protocol::jobs::explain::{ExplanationView, UnlistedWorkersView};
 use app::ui::terminal;
 
 use super::fields::{LIST_COLUMNS, ListColumn, facts, text_cell};
@@ -68,6 +68,20 @@ pub fn format_explanation(explanation: &ExplanationView, output: &Output<'_>) ->
     }
     let table =
         if explanation.workers.is_empty() { String::new() } else { format!("\n{}", output.format_table(&table)) };
+    let unlisted = format_unlisted(explanation);
     let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", strip_control(&summary.text)));
-    format!("{}\n{}{table}", strip_control(&explanation.text), summary.unwrap_or_default())
+    format!("{}\n{}{table}{unlisted}", strip_control(&explanation.text), summary.unwrap_or_default())
+}
+
+/// Formats the number of workers that are not listed, by their most relevant blocker.
+fn format_unlisted(explanation: &ExplanationView) -> String {
+    if explanation.unlisted.is_empty() {
+        return String::new();
+    }
+    let number = |unlisted: &UnlistedWorkersView| match unlisted.code {
+        Some(code) => format!("{} {}", unlisted.workers, code.as_str()),
+        None => format!("{} match", unlisted.workers),
+    };
+    let numbers: Vec<String> = explanation.unlisted.iter().map(number).collect();
+    format!("Other workers: {} ({})\n", explanation.unlisted_count(), numbers.join(", "))
 }

@@ -18,7 +18,15 @@ use crate::http::state::AppState;
 use crate::service::workers::tokens::WorkerAuth;
 
 pub const REGISTER: OperationDoc = OperationDoc {
-    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_large", "token_in_use", "older_agent_rejected"],
+    problems: &[
+        "invalid_name",
+        "invalid_labels",
+        "out_of_range",
+        "too_large",
+        "token_in_use",
+        "older_agent_rejected",
+        "too_many_registrations",
+    ],
     ..OperationDoc::new("register", "Registers an agent with its GPUs; returns the desired state.")
 };
 

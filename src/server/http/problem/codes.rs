@@ -169,6 +169,11 @@ pub const CODES: &[ProblemCode] = &[
         &[503],
         "The server's encryption key for secrets cannot be read or created.",
     ),
+    problem_code(
+        "too_many_registrations",
+        &[503],
+        "Many agents register at the same time; `Retry-After` is the time until this agent's turn.",
+    ),
     problem_code("too_many_streams", &[503], "The server has reached its limit of connected workers."),
     problem_code(
         "disk_full",

@@ -11,9 +11,20 @@ use crate::service::error::{RateLimitKind, ResourceLimit};
 /// The name of the parameter with the number of seconds to wait.
 pub const RETRY_AFTER: &str = "retry_after_seconds";
 
+/// Too many agents register at the same time.
+pub fn too_many_registrations(wait: Millis) -> ApiError {
+    let seconds = wait_seconds(wait);
+    let sentence = Sentence::TooManyRegistrations { seconds: seconds.to_string() };
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, sentence).with(RETRY_AFTER, seconds)
+}
+
+fn wait_seconds(wait: Millis) -> i64 {
+    (wait.0 + 999) / 1_000
+}
+
 /// Too many requests.
 pub fn too_many_requests(kind: RateLimitKind, wait: Millis) -> ApiError {
-    let wait_seconds = (wait.0 + 999) / 1_000;
+    let wait_seconds = wait_seconds(wait);
     let seconds = wait_seconds.to_string();
     let sentence = match kind {
         RateLimitKind::Caller => Sentence::TooManyRequestsCaller { seconds },

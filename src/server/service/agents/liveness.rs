@@ -17,8 +17,7 @@ use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::liveness::{liveness_verdict, log_offline};
 use crate::service::workers::{lose_leases, remove_worker};
-use crate::store::cache::state::FleetState;
-use crate::store::workers::StoredWorker;
+use crate::store::cache::state::{FleetState, FleetWorker};
 
 /// The result of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,14 +36,14 @@ impl AgentService {
         let mut pass = HealthPass::default();
         let now = self.context.now();
         let needs_action =
-            |fleet_state: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
+            |FleetWorker { stored, jobs, .. }: &FleetWorker| match liveness_verdict(&self.context, stored, now) {
                 None => false,
                 Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
-                Some(LivenessVerdict::NotReturned) => !fleet_state.leased_jobs(Some(&stored.worker.id)).is_empty(),
+                Some(LivenessVerdict::NotReturned) => !jobs.is_empty(),
             };
         let find_workers = |fleet_state: &FleetState| {
-            let workers = fleet_state.workers().filter(|stored| needs_action(fleet_state, stored));
-            let workers = workers.map(|stored| (stored.worker.id.clone(), stored.worker.name.clone()));
+            let workers = fleet_state.workers().filter(|row| needs_action(row)).map(FleetWorker::worker);
+            let workers = workers.map(|worker| (worker.id.clone(), worker.name.clone()));
             (workers.collect::<Vec<_>>(), workers_with_stops(fleet_state, now))
         };
         let (workers, stops) = self.context.read_recent().await?.with_state(find_workers).await?;

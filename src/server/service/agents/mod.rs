@@ -1,5 +1,6 @@
 //! Requests of agents: registration, streams, heartbeats, disconnect.
 
+pub mod admission;
 pub mod attempt_reports;
 mod claims;
 pub mod desired;
@@ -30,6 +31,7 @@ use self::claims::{accept_claims, heartbeat_claims, registration_claims};
 use self::desired::load_desired;
 use self::host_health::apply_host_health;
 use self::registration::parse_capability;
+use self::admission::RegistrationAdmission;
 use self::unassigned_runs::{apply_heartbeat_claim, legacy_claim};
 use super::error::{InvalidInput, ServiceError};
 use super::gpus::{self, MAX_GPUS, apply_gpu_reports, check_telemetry, unavailable_details};
@@ -59,6 +61,7 @@ pub struct StreamState {
 
 /// Requests and reports of agents.
 pub struct AgentService {
+    pub admission: RegistrationAdmission,
     pub(super) readings: Arc<GpuReadings>,
     pub(super) takeovers: Arc<TakeoverTracker>,
     pub(super) access: Arc<AccessService>,
@@ -78,6 +81,7 @@ impl AgentService {
         register: RegisterRequest,
     ) -> Result<RegisterResponse, ServiceError> {
         let capability = parse_capability(&auth.worker, &register)?;
+        let _permit = self.admission.begin(&self.context)?;
         let kind = if register.persistent == Some(true) { WorkerKind::Persistent } else { WorkerKind::Ephemeral };
         let claims = registration_claims(&register);
         let takeover_check =
@@ -315,7 +319,7 @@ impl AgentService {
             server.is_some_and(|server| !live_servers.iter().any(|live| live == server))
         };
         let has_stale =
-            |fleet_state: &FleetState| fleet_state.workers().any(|stored| is_stale(&stored.worker, &live_servers));
+            |fleet_state: &FleetState| fleet_state.workers().any(|row| is_stale(row.worker(), &live_servers));
         if !self.context.read_recent().await?.with_state(has_stale).await? {
             return Ok(());
         }

@@ -23,7 +23,7 @@ use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
 use crate::store::audit::{ActionFilter, AuditFilter, AuditOrder, StoredAuditEntry};
-use crate::store::cache::state::FleetState;
+use crate::store::cache::state::{FleetState, FleetWorker};
 use crate::store::workers::StoredWorker;
 
 /// The maximum length of the recorded target, in characters: enough for every path of the API.
@@ -76,9 +76,8 @@ impl AuditService {
     /// Finds the worker with this id or name: a user may be waiting for its first contact.
     async fn find_worker_id(&self, name: &str) -> Option<WorkerId> {
         let find_id = |fleet_state: &FleetState| {
-            let found =
-                fleet_state.workers().find(|stored| stored.worker.name == name || stored.worker.id.as_str() == name);
-            found.map(|stored| stored.worker.id.clone())
+            let mut workers = fleet_state.workers().map(FleetWorker::worker);
+            workers.find(|worker| worker.name == name || worker.id.as_str() == name).map(|worker| worker.id.clone())
         };
         self.context.read_recent().await.ok()?.with_state(find_id).await.ok().flatten()
     }

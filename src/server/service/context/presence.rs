@@ -57,10 +57,18 @@ pub fn last_seen(context: &ServiceContext, stored: &StoredWorker) -> Option<Time
 
 /// The last contact, with its address.
 pub fn last_contact(context: &ServiceContext, stored: &StoredWorker) -> Option<LastContact> {
-    let contact = context.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
+    Some(plausible_contact(context, context.presence.last_seen(&stored.worker.id).max(stored.last_seen)?))
+}
+
+/// The last contact as last written, a few seconds ago: without a look-up, for passes over all workers.
+pub fn written_contact(context: &ServiceContext, stored: &StoredWorker) -> Option<Timestamp> {
+    Some(plausible_contact(context, stored.last_seen?).at)
+}
+
+fn plausible_contact(context: &ServiceContext, contact: LastContact) -> LastContact {
     let now = context.now();
     // Another server's clock may be slightly ahead of this one's; or this one was set back by more than it could follow
     // since.
     let at = if contact.at - now > MAX_SLEW { context.clock.continuous_since() } else { contact.at.min(now) };
-    Some(LastContact { at, ..contact })
+    LastContact { at, ..contact }
 }

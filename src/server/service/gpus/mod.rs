@@ -136,8 +136,7 @@ impl GpuService {
     }
 
     pub async fn prune_readings(&self) -> Result<(), ServiceError> {
-        let worker_ids =
-            |fleet_state: &FleetState| fleet_state.workers().map(|stored| stored.worker.id.clone()).collect();
+        let worker_ids = |fleet_state: &FleetState| fleet_state.workers().map(|row| row.worker().id.clone()).collect();
         let existing = self.context.read_recent().await?.with_state(worker_ids).await?;
         self.readings.retain(&existing);
         Ok(())

@@ -1,5 +1,6 @@
 //! The fleet's GPUs by worker.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -14,12 +15,21 @@ use app::protocol::workers::WorkerView;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::GpuService;
-use crate::service::workers::gpu_views::{gpu_states, gpu_views};
-use crate::service::workers::list::{PageRange, WorkerListRow};
+use crate::service::workers::gpu_views::{gpu_counts, gpu_views};
+use crate::service::workers::list::ListPage;
 use crate::service::workers::views::{HeldJobs, load_held_jobs};
+use crate::store::cache::state::{FleetState, FleetWorker};
 
 /// Default number of workers per page.
 const DEFAULT_WORKERS: u32 = 50;
+
+/// The workers of a page, and what is counted over all workers.
+struct SelectedGpus {
+    page: ListPage<FleetWorker>,
+    counts: GpuCounts,
+    groups: Vec<GpuGroup>,
+    label_keys: Vec<String>,
+}
 
 impl GpuService {
     /// Returns the GPUs of the workers that the user may see.
@@ -28,65 +38,73 @@ impl GpuService {
         principal.check_search_query(&search)?;
         let key = query.group.as_deref().map(parse_label_key).transpose()?;
         let mut tx = self.context.read_recent().await?;
-        let rows = tx.with_state(WorkerListRow::load_all).await?;
-        let label_keys: BTreeSet<&str> =
-            rows.iter().flat_map(|row| self.workers.searchable(row).labels()).map(|(key, _)| key).collect();
-        let mut counts = GpuCounts::default();
+        let select = |fleet_state: &FleetState| self.select_workers(fleet_state, query, &search, key);
+        let SelectedGpus { page, counts, groups, label_keys } = tx.with_state(select).await?;
+        let jobs: Vec<&Job> = page.rows.iter().flat_map(|row| row.jobs.iter().map(Arc::as_ref)).collect();
+        let mut held = load_held_jobs(&mut *tx, &jobs).await?;
+        let view = |row| principal.redact_worker(self.with_gpus(row, query, &mut held));
+        Ok(GpusPage {
+            workers: page.rows.iter().map(view).collect(),
+            total: page.total,
+            before: page.before,
+            counts,
+            groups,
+            label_keys,
+            previous_cursor: page.previous,
+            next_cursor: page.next,
+            server_time: self.context.now(),
+        })
+    }
+
+    /// Selects without copying all workers, because it blocks commits.
+    fn select_workers(
+        &self,
+        fleet_state: &FleetState,
+        query: &GpusQuery,
+        search: &WorkerSearchQuery,
+        key: Option<&str>,
+    ) -> SelectedGpus {
+        let (mut label_keys, mut counts) = (BTreeSet::new(), GpuCounts::default());
         let mut groups: HashMap<Option<&str>, GpuGroup> = HashMap::new();
-        let mut matching: Vec<(String, &WorkerListRow)> = Vec::new();
-        for row in rows.iter().filter(|row| self.workers.searchable(row).matches(&search)) {
-            let (mut has_match, value) = (false, key.and_then(|key| self.group_value(row, key)));
-            let group = groups.entry(value).or_default();
-            for (_, state) in gpu_states(row.worker(), &row.jobs) {
-                counts.add(state);
-                group.counts.add(state);
-                has_match |= matches_query(query, state);
+        let mut matching: Vec<(Cow<'_, str>, &FleetWorker)> = Vec::new();
+        for row in fleet_state.workers() {
+            let entry = self.workers.searchable(row);
+            label_keys.extend(entry.labels().map(|(key, _)| key));
+            if !entry.matches(search) {
+                continue;
             }
-            if has_match {
+            let (own_counts, value) = (gpu_counts(row.gpus), key.and_then(|key| self.group_value(row, key)));
+            let group = groups.entry(value).or_default();
+            counts.add_all(own_counts);
+            group.counts.add_all(own_counts);
+            if GpuState::ALL.iter().any(|state| own_counts.count(*state) > 0 && matches_query(query, *state)) {
                 group.total += 1;
                 matching.push((sort_position(key.is_some(), value, &row.worker().name), row));
             }
         }
-        let order = WorkerOrder::default();
-        let mut sorted: Vec<(WorkerPosition<'_>, &WorkerListRow)> =
-            matching.iter().map(|(name, row)| (WorkerPosition { sort_value: 0, name }, *row)).collect();
-        sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
+        let positions = matching.iter().map(|(name, row)| (WorkerPosition { sort_value: 0, name }, *row)).collect();
         let limit = query.limit.unwrap_or(DEFAULT_WORKERS).max(1) as usize;
-        let range = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
-        let page_rows = &sorted[range.first..range.end];
-        let jobs: Vec<&Job> = page_rows.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
-        let mut held = load_held_jobs(&mut *tx, &jobs).await?;
+        let page = ListPage::select(positions, WorkerOrder::default(), query.cursor.as_deref(), limit);
         let group_sizes = key.into_iter().flat_map(|key| {
-            page_rows
-                .chunk_by(move |(_, left), (_, right)| self.group_value(left, key) == self.group_value(right, key))
-                .map(move |group| (group.first().and_then(|(_, row)| self.group_value(row, key)), group.len() as u64))
+            page.rows
+                .chunk_by(move |left, right| self.group_value(left, key) == self.group_value(right, key))
+                .map(move |group| (group.first().and_then(|row| self.group_value(row, key)), group.len() as u64))
         });
         let groups = group_sizes.filter_map(|(value, shown)| {
             let group = groups.remove(&value)?;
             Some(GpuGroup { value: value.map(str::to_owned), shown, ..group })
         });
-        Ok(GpusPage {
-            workers: page_rows
-                .iter()
-                .map(|(_, row)| principal.redact_worker(self.with_gpus(row, query, &mut held)))
-                .collect(),
-            total: sorted.len() as u64,
-            before: range.first as u64,
-            counts,
-            groups: groups.collect(),
-            label_keys: label_keys.into_iter().map(str::to_owned).collect(),
-            previous_cursor: range.previous,
-            next_cursor: range.next,
-            server_time: self.context.now(),
-        })
+        let groups = groups.collect();
+        let label_keys = label_keys.into_iter().map(str::to_owned).collect();
+        SelectedGpus { page: page.map(FleetWorker::clone), counts, groups, label_keys }
     }
 
-    fn group_value<'r>(&self, row: &'r WorkerListRow, key: &str) -> Option<&'r str> {
+    fn group_value<'r>(&self, row: &'r FleetWorker, key: &str) -> Option<&'r str> {
         let entry = self.workers.searchable(row);
         entry.worker.label(key, entry.use_reported_labels)
     }
 
-    fn with_gpus(&self, row: &WorkerListRow, query: &GpusQuery, held: &mut HeldJobs) -> WorkerView {
+    fn with_gpus(&self, row: &FleetWorker, query: &GpusQuery, held: &mut HeldJobs) -> WorkerView {
         let worker = row.worker();
         let mut gpus = gpu_views(worker, &row.jobs, self.readings.view_in_list(&worker.id, self.context.now()));
         gpus.retain(|gpu| matches_query(query, gpu.state));
@@ -106,11 +124,11 @@ fn parse_label_key(group: &str) -> Result<&str, ServiceError> {
 
 /// The sort key of a worker, and its cursor: its name, after the value of its group if there are groups. No label
 /// contains a control character.
-fn sort_position(grouped: bool, value: Option<&str>, name: &str) -> String {
+fn sort_position<'n>(grouped: bool, value: Option<&str>, name: &'n str) -> Cow<'n, str> {
     match (grouped, value) {
-        (false, _) => name.to_owned(),
-        (true, Some(value)) => format!("+{value}\u{1f}{name}"),
-        (true, None) => format!("-{name}"),
+        (false, _) => Cow::Borrowed(name),
+        (true, Some(value)) => Cow::Owned(format!("+{value}\u{1f}{name}")),
+        (true, None) => Cow::Owned(format!("-{name}")),
     }
 }
 

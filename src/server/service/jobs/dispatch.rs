@@ -125,13 +125,19 @@ impl JobService {
         let has_changes = |fleet_state: &FleetState| {
             fleet_state.queued_jobs().next().is_some()
                 || fleet_state.jobs_with_lease().any(|job| expire_or_requeue(fleet_state, job, now, Millis(0)) != *job)
-                || fleet_state.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
+                || finishing_workers(fleet_state)
+                    .any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
         };
         if !self.context.read_recent().await?.with_state(has_changes).await? {
             return Ok(0);
         }
         self.context.change(Caller::system(), |unit| Box::pin(sweep_in(unit))).await
     }
+}
+
+/// The workers whose older agent may still be busy after the end of a job.
+fn finishing_workers(fleet_state: &FleetState) -> impl Iterator<Item = &Arc<StoredWorker>> {
+    fleet_state.workers().map(|row| &row.stored).filter(|stored| stored.worker.finishing_since.is_some())
 }
 
 /// Expires an offer or requeues a job whose time has come.
@@ -154,7 +160,7 @@ async fn sweep_in(unit: &mut UnitOfWork<'_>) -> Result<usize, ServiceError> {
         let jobs = fleet_state
             .jobs_with_lease()
             .map(|job| (job.clone(), expire_or_requeue(fleet_state, job, now, lease(job))));
-        let workers = fleet_state.workers().filter(|stored| stored.worker.finishing_since.is_some()).map(Arc::clone);
+        let workers = finishing_workers(fleet_state).map(Arc::clone);
         (jobs.filter(|(before, after)| before != after).collect(), workers.collect())
     };
     let (jobs, workers) = unit.tx.with_state(changes).await?;

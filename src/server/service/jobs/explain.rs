@@ -1,6 +1,6 @@
 //! Views of explanations: codes with parameters. Their sentences are in the client's language (`http/jobs/explain.rs`).
 
-use app::domain::explain::{self, ExplainVerdict, Explanation, WorkerExplanation};
+use app::domain::explain::{self, ExplainVerdict, Explanation, UnlistedWorkers, WorkerExplanation};
 use app::domain::gpu::{Unavailable, UnavailableReason};
 use app::domain::ids::JobId;
 use app::domain::job::Job;
@@ -9,7 +9,8 @@ use app::domain::plan::ReachedLimit;
 use app::protocol::gpu;
 use app::protocol::jobs::SubmitJob;
 use app::protocol::jobs::explain::{
-    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, VerdictCode, WorkerExplanationView,
+    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, UnlistedWorkersView, VerdictCode,
+    WorkerExplanationView,
 };
 use app::protocol::jobs::submit::SubmitPreviewResponse;
 
@@ -76,7 +77,8 @@ fn explanation_view(explanation: Explanation) -> ExplanationView {
         ExplainVerdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
     let workers = explanation.workers.into_iter().map(worker_view).collect();
-    ExplanationView { verdict, text: String::new(), worker_id, until, limit, summary, workers }
+    let unlisted = explanation.unlisted.iter().map(unlisted_view).collect();
+    ExplanationView { verdict, text: String::new(), worker_id, until, limit, summary, workers, unlisted }
 }
 
 fn worker_view(explanation: WorkerExplanation) -> WorkerExplanationView {
@@ -87,6 +89,11 @@ fn worker_view(explanation: WorkerExplanation) -> WorkerExplanationView {
         matches: !explanation.blockers.iter().any(Blocker::is_mismatch),
         blockers: explanation.blockers.iter().map(view_of_blocker).collect(),
     }
+}
+
+fn unlisted_view(UnlistedWorkers { blocker, workers }: &UnlistedWorkers) -> UnlistedWorkersView {
+    let code = blocker.as_ref().map(|blocker| view_of_blocker(blocker).code);
+    UnlistedWorkersView { code, workers: *workers as u64 }
 }
 
 /// A blocker without parameters.

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use app::domain::audit::verify::ChainHead;
 use app::domain::time::Millis;
+use app::domain::worker::WorkerState;
+use app::protocol::gpus::GpuCounts;
 use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
 use crate::service::ServiceContext;
-use crate::service::context::presence::last_seen;
+use crate::service::context::presence::{last_seen, written_contact};
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
-use crate::service::workers;
-use crate::store::cache::state::FleetState;
+use crate::service::workers::gpu_views::gpu_counts;
+use crate::service::workers::views::worker_status;
+use crate::store::cache::state::{FleetState, FleetWorker};
 use crate::store::commit_group::GroupResult;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,27 +65,27 @@ impl SystemService {
     fn compute_fleet_metrics(&self, fleet_state: &FleetState) -> FleetMetrics {
         let now = self.context.now();
         let mut metrics = FleetMetrics::default();
-        metrics.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
-        let connected = |state: &&GpuState| **state != GpuState::NotConnected;
-        metrics.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, 0)));
         let open_statuses = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
         metrics.jobs.extend(open_statuses.map(|status| (*status, 0)));
-        for stored in fleet_state.workers() {
-            let worker = &stored.worker;
-            let status = workers::views::worker_status(worker.state(fleet_state.lease_count(&worker.id)));
-            *metrics.workers.entry(status).or_default() += 1;
-            let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
-            metrics.unverified_agents += u64::from(unverified && status != WorkerStatus::Offline);
-            if worker.check_heartbeat().is_err() {
+        metrics.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
+        let mut gpus = GpuCounts::default();
+        for FleetWorker { stored, state, gpus: own_gpus, .. } in fleet_state.workers() {
+            *metrics.workers.entry(worker_status(*state)).or_default() += 1;
+            gpus.add_all(gpu_counts(*own_gpus));
+            if *state == WorkerState::Offline {
                 continue;
             }
-            for (_, state) in workers::gpu_views::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
-                *metrics.gpus.entry(state).or_default() += 1;
-            }
-            if let Some(seen_at) = last_seen(&self.context, stored) {
+            let unverified = stored.worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
+            metrics.unverified_agents += u64::from(unverified);
+            // The written contact is at most a few seconds old, so most workers need no look-up of a newer one.
+            let written_at = written_contact(&self.context, stored);
+            let may_be_longest = written_at.is_none_or(|written_at| now - written_at > metrics.longest_silence);
+            if let Some(seen_at) = may_be_longest.then(|| last_seen(&self.context, stored)).flatten() {
                 metrics.longest_silence = metrics.longest_silence.max(now - seen_at);
             }
         }
+        let connected = |state: &&GpuState| **state != GpuState::NotConnected;
+        metrics.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, gpus.count(*state))));
         for job in fleet_state.jobs() {
             *metrics.jobs.entry(job.state.status()).or_default() += 1;
             if job.is_queued() {

@@ -11,18 +11,18 @@ use app::protocol::gpus::GpuCounts;
 use app::protocol::overview::{self, AlertCode, AlertView, JobTotals, OverviewView, WaitingJob};
 use app::protocol::status::{JobPhase, JobStatus};
 use app::protocol::workers::WorkerCounts;
+use itertools::Itertools;
 
 use crate::service::access::Principal;
 use crate::service::audit::rejections::RecentRejections;
 use crate::service::error::ServiceError;
 use crate::service::jobs::match_summary;
 use crate::service::system::SystemService;
-use crate::service::workers::gpu_views::gpu_states;
+use crate::service::workers::gpu_views::gpu_counts;
 use crate::service::workers::history::{DAY, failure_streak};
 use crate::service::workers::views::{load_held_jobs, worker_status};
-use crate::store::cache::state::FleetState;
+use crate::store::cache::state::{FleetState, FleetWorker};
 use crate::store::usage::FailingWorker;
-use crate::store::workers::StoredWorker;
 
 /// The maximum number of listed workers.
 const MAX_FLEET_WORKERS: usize = 12;
@@ -36,9 +36,7 @@ struct FleetSurvey {
     gpus_measured: u64,
     jobs: JobTotals,
     alerts: Vec<Alert>,
-    fleet: Vec<StoredWorker>,
-    /// The jobs that those workers hold.
-    leased: Vec<Job>,
+    fleet: Vec<FleetWorker>,
 }
 
 impl SystemService {
@@ -55,11 +53,10 @@ impl SystemService {
         let survey = tx
             .with_state(|fleet_state| self.survey(fleet_state, failing, &rejections, visible_owner.as_deref()))
             .await?;
-        let mut held = load_held_jobs(&mut *tx, &survey.leased.iter().collect::<Vec<_>>()).await?;
+        let leased: Vec<&Job> = survey.fleet.iter().flat_map(|row| row.jobs.iter().map(AsRef::as_ref)).collect();
+        let mut held = load_held_jobs(&mut *tx, &leased).await?;
         drop(tx);
-        let view = |stored: &StoredWorker| {
-            self.workers.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default())
-        };
+        let view = |row| self.workers.worker_row_view(row, &mut held);
         let recent_count =
             |status: JobStatus| ended.iter().find(|(name, _)| name == status.as_str()).map_or(0, |(_, number)| *number);
         let attention = alerts::build_list(survey.alerts);
@@ -88,39 +85,39 @@ impl SystemService {
         visible_owner: Option<&str>,
     ) -> FleetSurvey {
         let now = self.context.now();
-        let mut failing: HashMap<WorkerId, FailingWorker> =
+        let failing: HashMap<WorkerId, FailingWorker> =
             failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
         let lost_jobs = lost_jobs_that_wait(fleet_state);
         let (mut workers, mut gpus, mut entries) = (WorkerCounts::default(), GpuCounts::default(), Vec::new());
         let (mut ranked, mut gpus_measured) = (Vec::new(), 0);
-        for stored in fleet_state.workers() {
-            let worker = &stored.worker;
-            let leased = fleet_state.leased_jobs(Some(&worker.id));
-            let state = worker.state(leased.len());
-            workers.add(worker_status(state));
+        for row in fleet_state.workers() {
+            let worker = row.worker();
+            workers.add(worker_status(row.state));
             let before = gpus.connected();
-            gpu_states(worker, &leased).for_each(|(_, state)| gpus.add(state));
-            gpus_measured += self.readings.measured_count(&worker.id).min(gpus.connected() - before);
+            gpus.add_all(gpu_counts(row.gpus));
+            let connected = gpus.connected() - before;
+            if connected > 0 {
+                gpus_measured += self.readings.measured_count(&worker.id).min(connected);
+            }
             let worker_context = WorkerContext {
                 worker,
-                credential: &stored.credential,
-                job: leased.first().map(|job| &job.id),
+                credential: &row.stored.credential,
+                job: row.jobs.first().map(|job| &job.id),
                 waiting_jobs: lost_jobs.get(&worker.id).map(Vec::as_slice).unwrap_or_default(),
                 rejection: rejections.newest_for(worker),
             };
             let mut own_alerts = alerts::worker_alerts(worker_context, env!("CARGO_PKG_VERSION"), now);
-            own_alerts.extend(failing.remove(&worker.id).map(|failing| Alert {
+            own_alerts.extend(failing.get(&worker.id).map(|failing| Alert {
                 kind: AlertKind::FastFailures { attempts: failing.attempts },
                 subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
                 since: Some(failing.since),
             }));
             let worst = own_alerts.iter().map(|entry| entry.kind.severity()).min();
-            ranked.push(((worst.is_none(), worst, status_priority(state), &worker.name), stored));
+            ranked.push(((worst.is_none(), worst, status_priority(row.state), &worker.name), row));
             entries.append(&mut own_alerts);
         }
-        let fleet = top_workers(ranked);
-        let leased =
-            fleet.iter().flat_map(|stored| fleet_state.leased_jobs(Some(&stored.worker.id))).cloned().collect();
+        let first = ranked.into_iter().k_smallest_by(MAX_FLEET_WORKERS, |(left, _), (right, _)| left.cmp(right));
+        let fleet = first.map(|(_, row)| row.clone()).collect();
         entries.extend(self.stuck_jobs(fleet_state, visible_owner));
         let full_since = self.context.disk_space.full_since();
         entries.extend(full_since.map(|since| Alert {
@@ -141,7 +138,6 @@ impl SystemService {
             jobs: job_totals(fleet_state, visible_owner),
             alerts: entries,
             fleet,
-            leased,
         }
     }
 
@@ -167,10 +163,11 @@ fn lost_jobs_that_wait(fleet_state: &FleetState) -> HashMap<WorkerId, Vec<JobId>
         let previous = job.state.waiting()?.previous.as_ref()?;
         matches!(previous.loss, Some(AttemptLoss::WorkerOffline(_))).then_some((&previous.lease.worker, &job.id))
     });
-    let offered = fleet_state.workers().flat_map(move |stored| {
-        let lost = stored.worker.lost_jobs().iter().filter_map(move |id| fleet_state.job(id));
+    let offline = fleet_state.workers().filter(|row| row.state == WorkerState::Offline).map(FleetWorker::worker);
+    let offered = offline.flat_map(move |worker| {
+        let lost = worker.lost_jobs().iter().filter_map(move |id| fleet_state.job(id));
         let waiting = lost.filter(|job| job.state.status().is_in_phase(JobPhase::Waiting));
-        waiting.map(move |job| (&stored.worker.id, &job.id))
+        waiting.map(move |job| (&worker.id, &job.id))
     });
     let mut jobs_by_worker: HashMap<WorkerId, Vec<JobId>> = HashMap::new();
     for (worker, job) in queued.chain(offered) {
@@ -191,16 +188,6 @@ const fn status_priority(status: WorkerState) -> u8 {
         WorkerState::Idle => 3,
         WorkerState::Offline => 4,
     }
-}
-
-/// Selects the first workers without sorting the rest.
-fn top_workers<K: Ord>(mut ranked: Vec<(K, &std::sync::Arc<StoredWorker>)>) -> Vec<StoredWorker> {
-    if ranked.len() > MAX_FLEET_WORKERS {
-        ranked.select_nth_unstable_by(MAX_FLEET_WORKERS, |a, b| a.0.cmp(&b.0));
-        ranked.truncate(MAX_FLEET_WORKERS);
-    }
-    ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    ranked.into_iter().map(|(_, stored)| StoredWorker::clone(stored)).collect()
 }
 
 fn job_totals(fleet_state: &FleetState, visible_owner: Option<&str>) -> JobTotals {

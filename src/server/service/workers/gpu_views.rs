@@ -3,18 +3,25 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
-use app::domain::gpu::{Gpu, GpuAvailability, MemoryKind, UnavailableReason};
+use app::domain::gpu::{Gpu, GpuAvailability, GpuTally, MemoryKind, UnavailableReason};
 use app::domain::job::Job;
 use app::domain::worker::Worker;
 use app::protocol::gpu as wire;
 use app::protocol::gpu::{GpuReadingView, GpuView};
+use app::protocol::gpus::GpuCounts;
 use app::protocol::status::GpuState;
 
 /// A worker's GPUs, each with its state given the leases on the worker.
 pub fn gpu_states<'w, J: Borrow<Job>>(worker: &'w Worker, leased: &[J]) -> impl Iterator<Item = (&'w Gpu, GpuState)> {
-    let is_connected = worker.check_heartbeat().is_ok();
-    let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    gpus.iter().map(move |gpu| (gpu, gpu_state(gpu.availability(is_connected, gpu_holder(gpu, leased).is_some()))))
+    let is_leased = |uuid: &str| gpu_holder(uuid, leased).is_some();
+    worker.gpu_availability(is_leased).map(|(gpu, availability)| (gpu, gpu_state(availability)))
+}
+
+/// Converts to the wire type.
+pub fn gpu_counts(tally: GpuTally) -> GpuCounts {
+    let mut counts = GpuCounts::default();
+    tally.iter().for_each(|(availability, count)| counts.add(gpu_state(availability), count.into()));
+    counts
 }
 
 /// A worker's GPUs with their readings and holders.
@@ -29,7 +36,7 @@ pub(in crate::service) fn gpu_views<J: Borrow<Job>>(
     let view = |(gpu, state): (&Gpu, GpuState)| GpuView {
         gpu: gpu_to_wire(gpu),
         state,
-        job_id: gpu_holder(gpu, leased).map(|job| job.id.clone()),
+        job_id: gpu_holder(&gpu.uuid, leased).map(|job| job.id.clone()),
         reading: readings.remove(&gpu.uuid),
         lately: Vec::new(),
     };
@@ -37,8 +44,8 @@ pub(in crate::service) fn gpu_views<J: Borrow<Job>>(
 }
 
 /// Returns the job that holds a GPU, among those with leases on the worker.
-fn gpu_holder<'j, J: Borrow<Job>>(gpu: &Gpu, leased: &'j [J]) -> Option<&'j Job> {
-    let holds = |job: &&Job| job.active_lease().is_some_and(|lease| lease.gpus.contains(&gpu.uuid));
+fn gpu_holder<'j, J: Borrow<Job>>(uuid: &str, leased: &'j [J]) -> Option<&'j Job> {
+    let holds = |job: &&Job| job.active_lease().is_some_and(|lease| lease.has_gpu(uuid));
     leased.iter().map(Borrow::borrow).find(holds)
 }
 

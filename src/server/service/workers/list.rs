@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::AllowedValues;
 use app::domain::job::Job;
-use app::domain::worker::{Worker, WorkerState};
+use app::domain::worker::WorkerState;
 use app::domain::worker_search::SearchableWorker;
 use app::domain::worker_search::facets::{FacetChoice, FacetCounts};
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition, WorkerSortKey};
@@ -14,47 +14,17 @@ use app::domain::worker_search::query::{
 };
 use app::protocol::status::{FacetKind, WorkerStatus};
 use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery};
+use itertools::Itertools;
 
 use crate::service::access::Principal;
 use crate::service::context::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
-use crate::store::cache::state::FleetState;
-use crate::store::workers::StoredWorker;
+use crate::store::cache::state::{FleetState, FleetWorker};
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.
 const MAX_FACET_CHOICES: usize = 12;
-
-/// A worker with its leases.
-pub struct WorkerListRow {
-    pub stored: Arc<StoredWorker>,
-    /// The jobs that hold a lease on it.
-    pub jobs: Vec<Arc<Job>>,
-}
-
-impl WorkerListRow {
-    /// Loads all workers, by id. It clones handles only, because it blocks commits.
-    pub fn load_all(fleet_state: &FleetState) -> Vec<Self> {
-        let row = |stored: &Arc<StoredWorker>| Self {
-            stored: Arc::clone(stored),
-            jobs: fleet_state.jobs_on_worker(&stored.worker.id),
-        };
-        fleet_state.workers().map(row).collect()
-    }
-
-    pub fn worker(&self) -> &Worker {
-        &self.stored.worker
-    }
-
-    fn status(&self) -> WorkerState {
-        self.worker().state(self.jobs.len())
-    }
-
-    fn gpus(&self) -> usize {
-        self.worker().capability().map_or(0, |capability| capability.gpus.len())
-    }
-}
 
 impl WorkerService {
     /// Returns the list of workers, with what the user may see.
@@ -62,71 +32,83 @@ impl WorkerService {
         let (order, search) = (parse_order(query)?, parse_query(query)?);
         principal.check_search_query(&search)?;
         let mut tx = self.context.read_recent().await?;
-        let rows = tx.with_state(WorkerListRow::load_all).await?;
-        let counts = worker_counts(&rows);
-        let mut facets = FacetCounts::default();
-        let matching = rows.iter().filter(|row| {
-            let entry = self.searchable(row);
-            if query.facets { facets.add(&entry, &search) } else { entry.matches(&search) }
-        });
-        let mut sorted: Vec<(WorkerPosition<'_>, &WorkerListRow)> =
-            matching.map(|row| (self.sort_position(row, order), row)).collect();
-        let mut choices = if query.facets { facets.choices(&search, MAX_FACET_CHOICES) } else { Vec::new() };
+        let select = |fleet_state: &FleetState| self.select_workers(fleet_state, query, &search, order);
+        let SelectedWorkers { page, counts, mut choices } = tx.with_state(select).await?;
         choices.retain(|choice| principal.can_administer() || !matches!(choice.filter, WorkerFilter::Tls(_)));
-        sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
-        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-        let range = PageRange::after_cursor(&sorted, order, query.cursor.as_deref(), limit);
-        let page_rows = &sorted[range.first..range.end];
-        let jobs: Vec<&Job> = page_rows.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
+        let jobs: Vec<&Job> = page.rows.iter().flat_map(|row| row.jobs.iter().map(Arc::as_ref)).collect();
         let mut held = load_held_jobs(&mut *tx, &jobs).await?;
+        let view = |row| principal.redact_worker(self.worker_row_view(row, &mut held));
         Ok(WorkersPage {
-            workers: page_rows
-                .iter()
-                .map(|(_, row)| principal.redact_worker(self.worker_row_view(row, &mut held)))
-                .collect(),
-            total: sorted.len() as u64,
-            before: range.first as u64,
+            workers: page.rows.iter().map(view).collect(),
+            total: page.total,
+            before: page.before,
             counts,
             q: search.to_string(),
             facets: choices.into_iter().map(facet_view).collect(),
-            previous_cursor: range.previous,
-            next_cursor: range.next,
+            previous_cursor: page.previous,
+            next_cursor: page.next,
             server_time: self.context.now(),
         })
     }
 
-    /// Returns the labels of all workers, by key.
-    pub async fn fleet_labels(&self) -> Result<FleetLabels, ServiceError> {
-        let rows = self.context.read_recent().await?.with_state(WorkerListRow::load_all).await?;
-        let local = rows.iter().any(|row| row.worker().local);
-        let mut labels = FleetLabels { local, ..FleetLabels::default() };
-        for (key, value) in rows.iter().flat_map(|row| self.searchable(row).labels()) {
-            let values = labels.labels.entry(key.to_owned()).or_default();
-            if !values.contains(value) {
-                values.insert(value.to_owned());
+    /// Selects without copying all workers, because it blocks commits.
+    fn select_workers(
+        &self,
+        fleet_state: &FleetState,
+        query: &WorkersQuery,
+        search: &WorkerSearchQuery,
+        order: WorkerOrder,
+    ) -> SelectedWorkers {
+        let (mut counts, mut facets) = (WorkerCounts::default(), FacetCounts::default());
+        let mut matching = Vec::new();
+        for row in fleet_state.workers() {
+            counts.add(worker_status(row.state));
+            let entry = self.searchable(row);
+            if if query.facets { facets.add(&entry, search) } else { entry.matches(search) } {
+                matching.push((self.sort_position(row, order), row));
             }
         }
-        Ok(labels)
+        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
+        let page = ListPage::select(matching, order, query.cursor.as_deref(), limit).map(FleetWorker::clone);
+        let choices = if query.facets { facets.choices(search, MAX_FACET_CHOICES) } else { Vec::new() };
+        SelectedWorkers { page, counts, choices }
     }
 
-    pub(in crate::service) fn worker_row_view(&self, row: &WorkerListRow, held: &mut HeldJobs) -> WorkerView {
+    /// Returns the labels of all workers, by key.
+    pub async fn fleet_labels(&self) -> Result<FleetLabels, ServiceError> {
+        Ok(self.context.read_recent().await?.with_state(|fleet_state| self.collect_labels(fleet_state)).await?)
+    }
+
+    fn collect_labels(&self, fleet_state: &FleetState) -> FleetLabels {
+        let local = fleet_state.workers().any(|row| row.worker().local);
+        let mut labels = FleetLabels { local, ..FleetLabels::default() };
+        for (key, value) in fleet_state.workers().flat_map(|row| self.searchable(row).labels()) {
+            if labels.labels.get(key).is_some_and(|values| values.contains(value)) {
+                continue;
+            }
+            labels.labels.entry(key.to_owned()).or_default().insert(value.to_owned());
+        }
+        labels
+    }
+
+    pub(in crate::service) fn worker_row_view(&self, row: &FleetWorker, held: &mut HeldJobs) -> WorkerView {
         self.worker_view(&row.stored, held.remove(&row.worker().id).unwrap_or_default())
     }
 
-    fn sort_position<'r>(&self, row: &'r WorkerListRow, order: WorkerOrder) -> WorkerPosition<'r> {
+    fn sort_position<'r>(&self, row: &'r FleetWorker, order: WorkerOrder) -> WorkerPosition<'r> {
         let sort_value = match order.key {
             WorkerSortKey::Name => 0,
-            WorkerSortKey::Status => status_rank(row.status()),
+            WorkerSortKey::Status => status_rank(row.state),
             WorkerSortKey::Seen => last_seen(&self.context, &row.stored).map_or(-1, |at| at.0),
-            WorkerSortKey::Gpus => i64::try_from(row.gpus()).unwrap_or(i64::MAX),
+            WorkerSortKey::Gpus => row.gpus.iter().map(|(_, count)| i64::from(count)).sum(),
         };
         WorkerPosition { sort_value, name: &row.worker().name }
     }
 
-    pub(in crate::service) fn searchable<'r>(&self, row: &'r WorkerListRow) -> SearchableWorker<'r> {
+    pub(in crate::service) fn searchable<'r>(&self, row: &'r FleetWorker) -> SearchableWorker<'r> {
         let worker = row.worker();
         let use_reported_labels = !(self.context.policy.ignore_reported_labels || worker.ignores_reported_labels);
-        SearchableWorker { worker, state: row.status(), use_reported_labels }
+        SearchableWorker { worker, state: row.state, use_reported_labels }
     }
 }
 
@@ -194,42 +176,47 @@ fn status_rank(status: WorkerState) -> i64 {
     }
 }
 
+/// The workers of a page, and what is counted over all workers.
+struct SelectedWorkers {
+    page: ListPage<FleetWorker>,
+    counts: WorkerCounts,
+    choices: Vec<FacetChoice>,
+}
+
 /// A page of a list.
-pub(in crate::service) struct PageRange {
-    pub first: usize,
-    pub end: usize,
+pub(in crate::service) struct ListPage<T> {
+    pub rows: Vec<T>,
+    /// The length of the list.
+    pub total: u64,
+    /// The number of rows before this page.
+    pub before: u64,
     pub previous: Option<String>,
     pub next: Option<String>,
 }
 
-impl PageRange {
-    /// Returns the page after a cursor.
-    pub fn after_cursor(
-        sorted: &[(WorkerPosition<'_>, &WorkerListRow)],
-        order: WorkerOrder,
-        cursor: Option<&str>,
-        limit: usize,
-    ) -> Self {
+impl<T> ListPage<T> {
+    /// Selects the page after a cursor, without sorting the rest of the list.
+    pub fn select(rows: Vec<(WorkerPosition<'_>, T)>, order: WorkerOrder, cursor: Option<&str>, limit: usize) -> Self {
         let after = cursor.filter(|cursor| !cursor.is_empty()).and_then(|cursor| WorkerPosition::parse(order, cursor));
         let is_before_page = |position: WorkerPosition<'_>| {
             after.is_some_and(|after| order.compare(position, after) != Ordering::Greater)
         };
-        let first = sorted.partition_point(|(position, _)| is_before_page(*position));
-        let end = first.saturating_add(limit).min(sorted.len());
-        let last_before = |index: usize| index.checked_sub(1).map(|last| sorted[last].0.to_cursor(order));
-        Self {
-            first,
-            end,
-            previous: (first > 0).then(|| last_before(first.saturating_sub(limit)).unwrap_or_default()),
-            next: if end < sorted.len() { last_before(end) } else { None },
-        }
+        let (before, rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(position, _)| is_before_page(*position));
+        // The previous page starts after the row before its first one.
+        let (number_before, number_of_rest) = (before.len(), rest.len());
+        let positions_before = before.into_iter().map(|(position, _)| position);
+        let mut last_before = positions_before.k_largest_by(limit.saturating_add(1), |a, b| order.compare(*a, *b));
+        let previous = (number_before > 0)
+            .then(|| last_before.nth(limit).map(|position| position.to_cursor(order)).unwrap_or_default());
+        let page: Vec<_> = rest.into_iter().k_smallest_by(limit, |(a, _), (b, _)| order.compare(*a, *b)).collect();
+        let last = page.last().filter(|_| number_of_rest > limit);
+        let next = last.map(|(position, _)| position.to_cursor(order));
+        let rows = page.into_iter().map(|(_, row)| row).collect();
+        Self { rows, total: (number_before + number_of_rest) as u64, before: number_before as u64, previous, next }
     }
-}
 
-fn worker_counts(rows: &[WorkerListRow]) -> WorkerCounts {
-    let mut counts = WorkerCounts::default();
-    for row in rows {
-        counts.add(worker_status(row.status()));
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> ListPage<U> {
+        let Self { rows, total, before, previous, next } = self;
+        ListPage { rows: rows.into_iter().map(convert).collect(), total, before, previous, next }
     }
-    counts
 }

@@ -8,7 +8,7 @@ use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
 
 use crate::service::ServiceContext;
-use crate::service::context::presence::last_seen;
+use crate::service::context::presence::{last_seen, written_contact};
 use crate::service::workers::WorkerService;
 use crate::store::workers::{LastContact, StoredWorker};
 
@@ -36,8 +36,11 @@ pub fn log_offline(worker: &WorkerId, name: &str, cause: OfflineCause) {
 /// The leader's verdict on a worker; `None` if this server is not the leader.
 pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
     context.leadership.held_since()?;
-    let (seen_at, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
-    liveness::judge_liveness(&stored.worker, seen_at, serving_since(context), timeout, now)
+    let (serving_since, timeout) = (serving_since(context), context.policy.heartbeat_timeout);
+    let judge = |seen_at| liveness::judge_liveness(&stored.worker, seen_at, serving_since, timeout, now);
+    // Whoever was not silent when it was last written is not silent now.
+    judge(written_contact(context, stored))?;
+    judge(last_seen(context, stored))
 }
 
 /// When a silent worker counts as offline.

@@ -7,37 +7,74 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use app::domain::gpu::GpuTally;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Lease};
 use app::domain::matching::{Candidate, has_capacity};
 use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
 use app::domain::time::Timestamp;
-use app::domain::worker::Worker;
 use app::domain::worker::credential::WorkerCredential;
+use app::domain::worker::{Worker, WorkerState};
+use slab::Slab;
 
 use crate::store::cache::access::{AccessChange, AccessState};
 use crate::store::workers::{LastContact, StoredWorker};
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct FleetState {
-    workers: BTreeMap<WorkerId, Arc<StoredWorker>>,
+    workers: Slab<FleetWorker>,
+    worker_slots: BTreeMap<WorkerId, usize>,
+    /// The slots of workers by sort key.
+    worker_order: BTreeMap<WorkerOrderKey, usize>,
+    /// The number of workers that have capacity for a job.
+    workers_with_capacity: usize,
     jobs: BTreeMap<JobId, Arc<Job>>,
     /// Queued jobs by sort key.
     queue: BTreeSet<QueueKey>,
-    /// Workers by sort key.
-    worker_order: BTreeSet<WorkerOrderKey>,
-    /// The number of workers that have capacity for a job.
-    workers_with_capacity: usize,
     /// The number of jobs with a lease, by user.
     running_by_user: BTreeMap<String, u32>,
     /// The number of jobs that wait, in the queue or not, by user.
     waiting_by_user: BTreeMap<String, usize>,
-    /// The jobs with a lease, by worker.
-    leases_by_worker: BTreeMap<WorkerId, BTreeSet<JobId>>,
+    /// The jobs with a lease, by worker, each ordered by submit; also of workers whose row cannot be read.
+    leases_by_worker: BTreeMap<WorkerId, Vec<Arc<Job>>>,
     /// Workers by the digest of their token.
     workers_by_token: HashMap<String, WorkerId>,
     /// Users and their credentials.
     access: AccessState,
+}
+
+/// A worker with its leases, and what lists and metrics need of all workers: without access to the worker itself,
+/// because a large fleet exceeds the processor's caches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetWorker {
+    pub stored: Arc<StoredWorker>,
+    /// The jobs with a lease on it, ordered by submit.
+    pub jobs: Vec<Arc<Job>>,
+    pub state: WorkerState,
+    pub gpus: GpuTally,
+}
+
+impl FleetWorker {
+    fn new(stored: Arc<StoredWorker>, jobs: Vec<Arc<Job>>) -> Self {
+        let worker = &stored.worker;
+        let is_leased = |uuid: &str| jobs.iter().any(|job| job.active_lease().is_some_and(|lease| lease.has_gpu(uuid)));
+        let (state, gpus) =
+            (worker.state(jobs.len()), worker.gpu_availability(is_leased).map(|(_, gpu)| gpu).collect());
+        Self { stored, jobs, state, gpus }
+    }
+
+    pub fn worker(&self) -> &Worker {
+        &self.stored.worker
+    }
+
+    fn has_capacity(&self) -> bool {
+        has_capacity(self.worker(), self.jobs.len())
+    }
+
+    fn order_key(&self) -> WorkerOrderKey {
+        let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(self.worker(), self.jobs.len());
+        ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), self.worker().id.clone())
+    }
 }
 
 /// The queue order of planning; see [`plan::job_sort_key`].
@@ -50,11 +87,6 @@ fn queue_key(job: &Job) -> QueueKey {
 
 /// The order in which planning tries workers; see [`plan::worker_sort_key`].
 type WorkerOrderKey = ((Reverse<bool>, bool, Reverse<bool>, usize, Timestamp, String), WorkerId);
-
-fn worker_order_key(worker: &Worker, jobs: usize) -> WorkerOrderKey {
-    let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(worker, jobs);
-    ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), worker.id.clone())
-}
 
 /// The digests by which a credential is found.
 fn credential_digests(credential: &WorkerCredential) -> impl Iterator<Item = &String> {
@@ -100,31 +132,25 @@ impl FleetState {
     pub fn apply(&mut self, change: StateChange) {
         match change {
             StateChange::Worker(worker) => {
-                let before = self.workers.get(&worker.id);
+                let before = self.worker(&worker.id);
                 let last_seen = before.and_then(|stored| stored.last_seen);
                 let credential = before.map(|stored| Arc::clone(&stored.credential)).unwrap_or_default();
                 self.put_worker(StoredWorker { worker: *worker, credential, last_seen });
             }
             StateChange::Credential(id, credential) => {
-                if let Some(stored) = self.workers.get_mut(&id) {
-                    let old = std::mem::replace(&mut Arc::make_mut(stored).credential, Arc::new(credential));
-                    let stored = Arc::clone(stored);
+                if let Some(stored) = self.stored_mut(&id) {
+                    let old = std::mem::replace(&mut stored.credential, Arc::new(credential));
+                    let stored = stored.clone();
                     self.unindex_tokens(&old);
                     self.index_tokens(&stored);
                 }
             }
             StateChange::Contact(id, contact) => {
-                if let Some(stored) = self.workers.get_mut(&id) {
-                    let last_seen = stored.last_seen.max(Some(contact));
-                    Arc::make_mut(stored).last_seen = last_seen;
+                if let Some(stored) = self.stored_mut(&id) {
+                    stored.last_seen = stored.last_seen.max(Some(contact));
                 }
             }
-            StateChange::WorkerRemoved(id) => {
-                self.unindex_worker(&id);
-                if let Some(removed) = self.workers.remove(&id) {
-                    self.unindex_tokens(&removed.credential);
-                }
-            }
+            StateChange::WorkerRemoved(id) => self.remove_worker(&id),
             StateChange::Job(job) => self.put_job(job),
             StateChange::JobRemoved(id) => self.remove_job(&id),
             StateChange::Access(change) => self.access.apply(change),
@@ -143,94 +169,116 @@ impl FleetState {
         }
     }
 
+    /// The part of a worker that no index depends on, except its credential.
+    fn stored_mut(&mut self, id: &WorkerId) -> Option<&mut StoredWorker> {
+        Some(Arc::make_mut(&mut self.workers[*self.worker_slots.get(id)?].stored))
+    }
+
     fn put_worker(&mut self, stored: StoredWorker) {
         let id = stored.worker.id.clone();
-        self.unindex_worker(&id);
-        self.workers.insert(id.clone(), Arc::new(stored));
-        self.index_worker(&id);
+        let jobs = self.leases_by_worker.get(&id).cloned().unwrap_or_default();
+        let worker = FleetWorker::new(Arc::new(stored), jobs);
+        if let Some(slot) = self.worker_slots.get(&id) {
+            return self.replace_worker(*slot, worker);
+        }
+        let (key, has_capacity) = (worker.order_key(), worker.has_capacity());
+        let slot = self.workers.insert(worker);
+        self.worker_slots.insert(id, slot);
+        self.worker_order.insert(key, slot);
+        self.workers_with_capacity += usize::from(has_capacity);
+    }
+
+    fn replace_worker(&mut self, slot: usize, worker: FleetWorker) {
+        let before = std::mem::replace(&mut self.workers[slot], worker);
+        let worker = &self.workers[slot];
+        let (old_key, key) = (before.order_key(), worker.order_key());
+        if old_key != key {
+            self.worker_order.remove(&old_key);
+            self.worker_order.insert(key, slot);
+        }
+        self.workers_with_capacity += usize::from(worker.has_capacity());
+        self.workers_with_capacity -= usize::from(before.has_capacity());
+    }
+
+    fn remove_worker(&mut self, id: &WorkerId) {
+        let Some(slot) = self.worker_slots.remove(id) else { return };
+        let removed = self.workers.remove(slot);
+        self.worker_order.remove(&removed.order_key());
+        self.workers_with_capacity -= usize::from(removed.has_capacity());
+        self.unindex_tokens(&removed.stored.credential);
     }
 
     fn remove_job(&mut self, id: &JobId) {
-        let Some(before) = self.jobs.remove(id) else { return };
-        self.queue.remove(&queue_key(&before));
-        if before.state.waiting().is_some()
-            && let Some(number) = self.waiting_by_user.get_mut(&before.submitted_by)
-        {
-            *number -= 1;
-            if *number == 0 {
-                self.waiting_by_user.remove(&before.submitted_by);
-            }
-        }
-        self.remove_lease(&before);
+        let Some(removed) = self.jobs.remove(id) else { return };
+        self.unindex_job(&removed);
+        self.update_holder(&removed);
     }
 
     fn put_job(&mut self, job: Arc<Job>) {
-        self.remove_job(&job.id);
-        self.add_lease(&job);
-        if job.is_queued() {
-            self.queue.insert(queue_key(&job));
+        let before = self.jobs.remove(&job.id);
+        if let Some(before) = &before {
+            self.unindex_job(before);
         }
-        if job.state.waiting().is_some() {
-            *self.waiting_by_user.entry(job.submitted_by.clone()).or_default() += 1;
+        self.index_job(&job);
+        if let Some(before) = before.filter(|before| holder(before) != holder(&job)) {
+            self.update_holder(&before);
         }
+        self.update_holder(&job);
         if !job.has_ended() {
             self.jobs.insert(job.id.clone(), job);
         }
     }
 
-    fn add_lease(&mut self, job: &Job) {
-        let Some(lease) = job.active_lease() else { return };
-        self.unindex_worker(&lease.worker);
-        self.leases_by_worker.entry(lease.worker.clone()).or_default().insert(job.id.clone());
-        *self.running_by_user.entry(job.submitted_by.clone()).or_default() += 1;
-        self.index_worker(&lease.worker);
+    fn index_job(&mut self, job: &Arc<Job>) {
+        if job.is_queued() {
+            self.queue.insert(queue_key(job));
+        }
+        if job.state.waiting().is_some() {
+            *self.waiting_by_user.entry(job.submitted_by.clone()).or_default() += 1;
+        }
+        if let Some(lease) = job.active_lease() {
+            let leases = self.leases_by_worker.entry(lease.worker.clone()).or_default();
+            let at = leases.partition_point(|other| (other.submitted_at, &other.id) < (job.submitted_at, &job.id));
+            leases.insert(at, Arc::clone(job));
+            *self.running_by_user.entry(job.submitted_by.clone()).or_default() += 1;
+        }
     }
 
-    fn remove_lease(&mut self, job: &Job) {
-        let Some(lease) = job.active_lease() else { return };
-        self.unindex_worker(&lease.worker);
-        if let Some(held) = self.leases_by_worker.get_mut(&lease.worker) {
-            held.remove(&job.id);
-            if held.is_empty() {
-                self.leases_by_worker.remove(&lease.worker);
+    fn unindex_job(&mut self, job: &Job) {
+        self.queue.remove(&queue_key(job));
+        if job.state.waiting().is_some() {
+            decrement(&mut self.waiting_by_user, &job.submitted_by);
+        }
+        if let Some(lease) = job.active_lease() {
+            if let Some(leases) = self.leases_by_worker.get_mut(&lease.worker) {
+                leases.retain(|other| other.id != job.id);
+                if leases.is_empty() {
+                    self.leases_by_worker.remove(&lease.worker);
+                }
             }
-        }
-        if let Some(number) = self.running_by_user.get_mut(&job.submitted_by) {
-            *number -= 1;
-            if *number == 0 {
-                self.running_by_user.remove(&job.submitted_by);
-            }
-        }
-        self.index_worker(&lease.worker);
-    }
-
-    /// Removes a worker from the planning order, before its sort key changes.
-    fn unindex_worker(&mut self, id: &WorkerId) {
-        if let Some((sort_key, has_capacity)) = self.order_entry(id) {
-            self.worker_order.remove(&sort_key);
-            self.workers_with_capacity -= usize::from(has_capacity);
+            decrement(&mut self.running_by_user, &job.submitted_by);
         }
     }
 
-    fn index_worker(&mut self, id: &WorkerId) {
-        if let Some((sort_key, has_capacity)) = self.order_entry(id) {
-            self.worker_order.insert(sort_key);
-            self.workers_with_capacity += usize::from(has_capacity);
+    /// Updates the worker that holds the lease of a job.
+    fn update_holder(&mut self, job: &Job) {
+        let slot = holder(job).and_then(|worker| self.worker_slots.get(worker));
+        if let Some(slot) = slot.copied() {
+            let stored = Arc::clone(&self.workers[slot].stored);
+            let jobs = self.leases_by_worker.get(&stored.worker.id).cloned().unwrap_or_default();
+            self.replace_worker(slot, FleetWorker::new(stored, jobs));
         }
     }
 
-    fn order_entry(&self, id: &WorkerId) -> Option<(WorkerOrderKey, bool)> {
-        let worker = &self.workers.get(id)?.worker;
-        let jobs = self.leases_by_worker.get(id).map_or(0, BTreeSet::len);
-        Some((worker_order_key(worker, jobs), has_capacity(worker, jobs)))
+    pub fn fleet_worker(&self, id: &WorkerId) -> Option<&FleetWorker> {
+        self.workers.get(*self.worker_slots.get(id)?)
     }
-
     pub fn worker(&self, id: &WorkerId) -> Option<&Arc<StoredWorker>> {
-        self.workers.get(id)
+        self.fleet_worker(id).map(|worker| &worker.stored)
     }
 
     pub fn worker_by_token(&self, digest: &str) -> Option<&Arc<StoredWorker>> {
-        self.workers.get(self.workers_by_token.get(digest)?)
+        self.worker(self.workers_by_token.get(digest)?)
     }
 
     pub fn access(&self) -> &AccessState {
@@ -244,21 +292,12 @@ impl FleetState {
 
     /// The jobs with a lease, of one worker or of all, ordered by submit.
     pub fn leased_jobs(&self, worker: Option<&WorkerId>) -> Vec<&Job> {
-        let job = |id: &JobId| self.jobs.get(id).map(Arc::as_ref);
-        let mut leased: Vec<&Job> = match worker {
-            Some(worker) => self.leases_by_worker.get(worker).into_iter().flatten().filter_map(job).collect(),
-            None => self.jobs_with_lease().collect(),
-        };
+        if let Some(worker) = worker {
+            return self.leases_by_worker.get(worker).into_iter().flatten().map(Arc::as_ref).collect();
+        }
+        let mut leased: Vec<&Job> = self.jobs_with_lease().collect();
         leased.sort_by_key(|job| (job.submitted_at, &job.id));
         leased
-    }
-
-    /// The jobs with a lease on a worker, ordered by submit.
-    pub fn jobs_on_worker(&self, worker: &WorkerId) -> Vec<Arc<Job>> {
-        let held = self.leases_by_worker.get(worker).into_iter().flatten().filter_map(|id| self.jobs.get(id));
-        let mut held: Vec<_> = held.map(Arc::clone).collect();
-        held.sort_by_key(|job| (job.submitted_at, job.id.clone()));
-        held
     }
 
     /// The position of a job in the queue, from 1.
@@ -266,20 +305,17 @@ impl FleetState {
         self.queue.range(..queue_key(job)).count() as u64 + 1
     }
 
-    pub fn workers(&self) -> impl Iterator<Item = &Arc<StoredWorker>> {
-        self.workers.values()
+    /// All workers, by id.
+    pub fn workers(&self) -> impl Iterator<Item = &FleetWorker> {
+        self.worker_slots.values().map(|slot| &self.workers[*slot])
     }
 
     /// The fleet for planning.
     pub fn planner_fleet(&self, limits: ConcurrencyLimits) -> PlannerFleet<'_> {
-        let candidates = self.worker_order.iter().filter_map(|(_, id)| {
-            let leases = self
-                .leases_by_worker
-                .get(id)
-                .into_iter()
-                .flatten()
-                .filter_map(|job| self.jobs.get(job)?.active_lease());
-            Some(Candidate::new(&self.workers.get(id)?.worker, leases.map(Lease::gpu_uuids).collect()))
+        let candidates = self.worker_order.values().map(|slot| {
+            let FleetWorker { stored, jobs, .. } = &self.workers[*slot];
+            let leases = jobs.iter().filter_map(|job| job.active_lease());
+            Candidate::new(&stored.worker, leases.map(Lease::gpu_uuids).collect())
         });
         let running_by_user = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
         PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits)
@@ -294,11 +330,6 @@ impl FleetState {
         self.queue.iter().filter_map(|(_, _, id)| self.jobs.get(id)).map(Arc::as_ref)
     }
 
-    /// The number of jobs with a lease on a worker.
-    pub fn lease_count(&self, worker: &WorkerId) -> usize {
-        self.leases_by_worker.get(worker).map_or(0, BTreeSet::len)
-    }
-
     /// The jobs that have not ended, by id.
     pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.values()
@@ -306,6 +337,34 @@ impl FleetState {
 
     /// The jobs with a lease.
     pub fn jobs_with_lease(&self) -> impl Iterator<Item = &Job> {
-        self.leases_by_worker.values().flatten().filter_map(|id| self.jobs.get(id)).map(Arc::as_ref)
+        self.leases_by_worker.values().flatten().map(Arc::as_ref)
+    }
+}
+
+/// Compares the contents; slots depend on the order of changes.
+impl PartialEq for FleetState {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { workers: _, worker_slots: _, worker_order, workers_with_capacity, jobs, queue, .. } = self;
+        let Self { running_by_user, waiting_by_user, leases_by_worker, workers_by_token, access, .. } = self;
+        self.workers().eq(other.workers())
+            && worker_order.keys().eq(other.worker_order.keys())
+            && (workers_with_capacity, jobs, queue) == (&other.workers_with_capacity, &other.jobs, &other.queue)
+            && (running_by_user, waiting_by_user) == (&other.running_by_user, &other.waiting_by_user)
+            && (leases_by_worker, workers_by_token) == (&other.leases_by_worker, &other.workers_by_token)
+            && *access == other.access
+    }
+}
+
+/// The worker that holds the lease of a job.
+fn holder(job: &Job) -> Option<&WorkerId> {
+    job.active_lease().map(|lease| &lease.worker)
+}
+
+fn decrement<N: Copy + PartialEq + std::ops::SubAssign + From<u8>>(counts: &mut BTreeMap<String, N>, user: &str) {
+    if let Some(count) = counts.get_mut(user) {
+        *count -= N::from(1);
+        if *count == N::from(0) {
+            counts.remove(user);
+        }
     }
 }

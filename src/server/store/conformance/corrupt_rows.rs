@@ -23,9 +23,8 @@ async fn corrupt_worker_hides_no_other(store: &TestStore) {
     let mut tx = store.read().await;
     let listed = tx.workers().await.expect("readable").into_iter().map(|stored| stored.worker);
     assert_eq!(listed.collect::<Vec<_>>(), [3, 5].map(worker));
-    let in_memory = tx
-        .with_state(|fleet_state| fleet_state.workers().map(|stored| stored.worker.clone()).collect::<Vec<_>>())
-        .await;
+    let in_memory =
+        tx.with_state(|fleet_state| fleet_state.workers().map(|row| row.worker().clone()).collect::<Vec<_>>()).await;
     assert_eq!(in_memory, Ok([3, 5].map(worker).to_vec()), "planning and the health check read it");
     let result = tx.worker(&worker(1).id).await;
     assert!(matches!(result, Err(StoreError::CorruptRow { table: "workers", .. })), "it exists: {result:?}");

@@ -185,7 +185,12 @@ async fn read_both(tx: &mut dyn Tx) -> (String, FleetState) {
 /// Compares the state in memory with the one that a reader sees after its first statement.
 pub(super) async fn assert_memory_matches(store: &TestStore) {
     let first = async || {
-        store.recent().await.with_state(|fleet_state| fleet_state.workers().next().cloned()).await.expect("readable")
+        store
+            .recent()
+            .await
+            .with_state(|fleet_state| fleet_state.workers().next().map(|row| Arc::clone(&row.stored)))
+            .await
+            .expect("readable")
     };
     let first = async || first().await.expect("a worker");
     assert!(Arc::ptr_eq(&first().await, &first().await), "two readers get the same object, so it comes from memory");

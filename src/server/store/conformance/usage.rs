@@ -194,9 +194,14 @@ async fn worker_presence_comes_from_the_audit_log(store: &TestStore) {
         detail: "{}".to_owned(),
     };
     let all = [event(5, AuditAction::WorkerOnline), event(7, AuditAction::WorkerOffline)];
-    assert_eq!(tx.presence_events(&actions, Timestamp(8)).await, Ok(all.to_vec()));
-    assert_eq!(tx.presence_events(&actions, Timestamp(7)).await, Ok(all[..1].to_vec()));
-    assert_eq!(tx.presence_events(&[], Timestamp(8)).await, Ok(vec![]));
+    let heads = tx.audit_heads().await.expect("readable");
+    let (chain, newest) = heads.iter().next().map(|(chain, head)| (chain.as_str(), head.newest.seq)).expect("a chain");
+    let last = newest - 1; // the newest entry is of another worker
+    assert_eq!(tx.presence_events(&actions, chain, 0, last).await, Ok(all.to_vec()));
+    assert_eq!(tx.presence_events(&actions, chain, 0, last - 1).await, Ok(all[..1].to_vec()));
+    assert_eq!(tx.presence_events(&actions, chain, last - 1, last).await, Ok(all[1..].to_vec()));
+    assert_eq!(tx.presence_events(&actions, "another", 0, newest).await, Ok(vec![]));
+    assert_eq!(tx.presence_events(&[], chain, 0, newest).await, Ok(vec![]));
     let worker = WorkerId::parse("w_1").expect("an id");
     let [first, second] = all;
     let previous_and_last = Ok(vec![second.clone(), first]);

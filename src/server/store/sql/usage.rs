@@ -109,14 +109,22 @@ impl UsageQueries for SqlSession<'_> {
         self.fetch_valid(select, failing).await
     }
 
-    async fn presence_events(&mut self, actions: &[&'static str], before: Timestamp) -> Result<Vec<PresenceEvent>> {
+    async fn presence_events(
+        &mut self,
+        actions: &[&'static str],
+        chain: &str,
+        after: i64,
+        until: i64,
+    ) -> Result<Vec<PresenceEvent>> {
         let select = self.for_engine(
             "SELECT at, target, action, detail FROM audit
-             WHERE action IN (SELECT value FROM json_each($1)) AND at < $2 ORDER BY at, chain, seq",
+             WHERE chain = $2 AND seq > $3 AND seq <= $4 AND action IN (SELECT value FROM json_each($1)) ORDER BY seq",
             "SELECT at, target, action, detail FROM audit
-             WHERE action IN (SELECT json_array_elements_text($1::json)) AND at < $2 ORDER BY at, chain, seq",
+             WHERE chain = $2 AND seq > $3 AND seq <= $4 AND action IN (SELECT json_array_elements_text($1::json))
+             ORDER BY seq",
         );
-        self.fetch_all(select.bind(to_json(&actions)).bind(before.0), presence_event_from).await
+        let select = select.bind(to_json(&actions)).bind(chain).bind(after).bind(until);
+        self.fetch_all(select, presence_event_from).await
     }
 
     async fn worker_presence_events(

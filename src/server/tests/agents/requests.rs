@@ -187,6 +187,24 @@ async fn older_agent_of_a_drained_ephemeral_worker_is_stopped_when_idle() {
 }
 
 #[tokio::test]
+async fn agents_that_register_at_the_same_time_have_turns() {
+    let server = TestServer::start().await;
+    let (_, key) = server.create_worker("gpu").await;
+    let services = &server.app.services;
+    let mut others = Vec::new();
+    while let Ok(permit) = services.agents.admission.begin(&services.context) {
+        others.push(permit);
+    }
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu"});
+    let rejected = server.post(&key, "/api/workers/register", body.clone()).await;
+    assert_eq!(rejected.headers["retry-after"], "2", "the last of the others has the turn after one second");
+    let problem = rejected.expect_problem(503, "too_many_registrations");
+    assert_eq!(problem["detail"], "Many agents register at the same time. Try again in 2 s.");
+    others.pop();
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+}
+
+#[tokio::test]
 async fn streams_per_server_are_limited() {
     let server = TestServer::start().await;
     let mut connected = Vec::new();

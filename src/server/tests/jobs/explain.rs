@@ -110,6 +110,32 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
     server.get(&Actor::Admin, "/api/queue/j_none/explain").await.expect_problem(404, "job_not_found");
 }
 
+/// The closest 50 workers are listed, and the others are counted.
+#[tokio::test]
+async fn large_fleet_is_explained_by_its_closest_workers() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    for n in 0..53 {
+        connect_worker_with_gpus(&server, &format!("small-{n:02}"), 1, 1).await;
+    }
+    for n in 0..4 {
+        server.create_worker(&format!("new-{n}")).await;
+    }
+    let (_, _, _events) = connect_worker_with_gpus(&server, "labelled", 2, 1).await;
+    let pending = submit(&server, json!({"gpu_count": 2, "worker_labels": {"team": "nlp"}})).await;
+    let explanation = explain(&server, &pending).await;
+    let listed = explanation["workers"].as_array().expect("a list");
+    assert_eq!((listed.len(), &listed[0]["name"], &listed[1]["name"]), (50, &json!("labelled"), &json!("small-00")));
+    let others = json!([{"code": "label", "workers": 8}]);
+    assert_eq!((&explanation["unlisted"], &explanation["summary"]["workers"]), (&others, &json!(58)));
+    let job = pending["job_id"].as_str().expect("text");
+    let cookies = log_in(&server).await;
+    for (path, rest) in [("", "48 more workers"), ("?workers=all", "8 more workers")] {
+        let html = page(&server, &cookies, &format!("/jobs/{job}{path}")).await;
+        assert!(html.contains(rest), "{path}: {html}");
+    }
+}
+
 #[tokio::test]
 async fn dry_run_previews_without_submitting() {
     let server = TestServer::start().await;
