@@ -59,6 +59,11 @@ impl Default for Capability {
 }
 
 impl Capability {
+    /// Returns whether the agent runs on another installation; false if either is unknown.
+    pub fn is_other_installation(&self, other: &Self) -> bool {
+        self.install_id.is_some() && other.install_id.is_some() && self.install_id != other.install_id
+    }
+
     /// Returns whether the agent is an older one, which does not send a protocol version and ignores most responses.
     pub const fn is_older_agent(&self) -> bool {
         self.protocol.is_none()

@@ -57,6 +57,13 @@ pub fn resources_are_taken(before: &Job, after: &Job, worker: Option<&Worker>, h
     held.len() >= slots as usize || used_gpus.any(|gpu| lease.gpus.contains(gpu))
 }
 
+impl AttemptClaim {
+    /// Returns whether it is about the newest attempt of a job.
+    pub fn is_newest_of(&self, job: &Job) -> bool {
+        self.job == job.id && self.attempt.is_none_or(|attempt| attempt == job.attempt)
+    }
+}
+
 /// Returns whether a job with a lease of the worker would lose its agent if an agent with these claims replaced the
 /// current one.
 pub fn would_orphan_jobs(held: &[Job], claims: &[AttemptClaim]) -> bool {
@@ -80,7 +87,7 @@ pub fn resolve_unclaimed(now: Timestamp, worker: &Worker, job: Job, lease_durati
 mod tests {
     use super::*;
     use crate::domain::fixtures::{LEASE_DURATION, NOW, WORKER_SILENT, job, job_id, worker, worker_id};
-    use crate::domain::job::Demand;
+    use crate::domain::job::{Demand, JobSpec};
 
     const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
 
@@ -135,6 +142,38 @@ mod tests {
         for (n, (worker_number, attempt, job, expected)) in rows.into_iter().enumerate() {
             assert_eq!(verdict(worker_number, attempt, job), expected, "row {n}");
         }
+    }
+
+    /// An agent that reports the end of an attempt may have claimed it just before, in a request that arrives later.
+    #[test]
+    fn claim_does_not_recover_an_attempt_that_has_reported_its_end() {
+        let claim = AttemptClaim { job: job_id(9), attempt: Some(AttemptNumber(1)) };
+        let failing = Job { spec: JobSpec { retry_on_failure: true, ..running().spec }, ..running() };
+        for report in [
+            AttemptReport::Requeue { error: "shutdown".to_owned() },
+            AttemptReport::Failed { exit_code: Some(1), error: "failed".to_owned() },
+            AttemptReport::Evicted,
+            AttemptReport::HostUnhealthy { error: "disk".to_owned() },
+            AttemptReport::Cancelled,
+        ] {
+            let queued = failing.clone().reported(NOW, &worker_id(1), AttemptNumber(1), report).expect("current");
+            assert!(queued.is_queued());
+            let verdict = judge_claim(NOW, &worker(1, &[80], 1), &[], &claim, Some(&queued));
+            assert_eq!(verdict, ClaimVerdict::Stop);
+        }
+    }
+
+    #[test]
+    fn abandoned_attempt_is_neither_accepted_nor_recovered() {
+        let claim = AttemptClaim { job: job_id(9), attempt: Some(AttemptNumber(1)) };
+        let lost = running().lost(NOW, WORKER_SILENT, LEASE_DURATION);
+        for job in [offered().offer_withdrawn(NOW), lost] {
+            let abandoned = job.attempt_abandoned();
+            assert!(abandoned.is_queued() && abandoned.attempt == AttemptNumber(1));
+            let verdict = judge_claim(NOW, &worker(1, &[80], 1), &[], &claim, Some(&abandoned));
+            assert_eq!(verdict, ClaimVerdict::Stop);
+        }
+        assert_eq!(running().attempt_abandoned(), running());
     }
 
     #[test]

@@ -76,6 +76,10 @@ pub(super) struct ModelJob {
     pub offers: Vec<(usize, Vec<String>)>,
     pub losses: u32,
     pub state: ModelJobState,
+    /// Whether the newest attempt's agent has reported its end.
+    pub end_reported: bool,
+    /// Whether the newest attempt's worker has moved to another host, which does not run it.
+    pub abandoned: bool,
     /// Earliest next offer, because an unreported trainer may still run.
     pub hold_until: Option<Timestamp>,
     /// When an agent last received a response that lets it continue; none if it is known that nothing runs.
@@ -86,7 +90,18 @@ impl ModelJob {
     pub fn new(request: JobRequest, priority: u8, now: Timestamp) -> Self {
         let state = ModelJobState::Waiting { due: Timestamp(0) };
         let (offers, losses) = (Vec::new(), 0);
-        Self { request, submitted_at: now, priority, offers, losses, state, hold_until: None, renewed_at: None }
+        Self {
+            request,
+            submitted_at: now,
+            priority,
+            offers,
+            losses,
+            state,
+            end_reported: false,
+            abandoned: false,
+            hold_until: None,
+            renewed_at: None,
+        }
     }
 
     /// Earliest time of an offer, if it is pending.
@@ -101,10 +116,19 @@ impl ModelJob {
         self.offers.last().filter(|_| occupies).map(|(worker, _)| *worker)
     }
 
-    /// The worker and the number of the newest attempt.
+    /// The worker and the number of the newest attempt, unless it is abandoned.
     pub fn newest(&self) -> NewestAttempt {
         let number = u32::try_from(self.offers.len()).expect("few");
-        self.offers.last().map(|(worker, _)| (*worker, AttemptNumber(number)))
+        self.newest_offer().map(|(worker, _)| (*worker, AttemptNumber(number)))
+    }
+
+    pub fn newest_offer(&self) -> Option<&(usize, Vec<String>)> {
+        self.offers.last().filter(|_| !self.abandoned)
+    }
+
+    /// Whether a report that an attempt continues is late: its agent has reported the end.
+    pub fn is_late(&self, report: &AttemptReport) -> bool {
+        self.waits() && self.end_reported && matches!(report, AttemptReport::Starting | AttemptReport::Running)
     }
 
     /// Whether it waits, and occupies no worker.
@@ -171,6 +195,16 @@ impl ModelJob {
 
     /// Applies a report of the worker of the newest attempt; false if it is rejected.
     pub fn apply_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {
+        let waited = self.waits();
+        if !self.apply_current_report(report, now) {
+            return false;
+        }
+        let is_ignored = waited && matches!(report, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. });
+        self.end_reported = self.waits() && (self.end_reported || !is_ignored);
+        true
+    }
+
+    fn apply_current_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {
         self.state = match (self.state, report) {
             (ModelJobState::Ended(end), report) => return is_repeat(end, report),
             (ModelJobState::Cancelling, AttemptReport::Starting | AttemptReport::Running) => ModelJobState::Cancelling,

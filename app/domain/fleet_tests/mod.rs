@@ -180,7 +180,7 @@ fn observed_job(server: &SimulatedServer, job: &Job) -> ObservedJob {
 }
 
 fn model_job(job: &model::ModelJob) -> ObservedJob {
-    let gpus = job.offers.last().map(|(_, gpus)| gpus.clone());
+    let gpus = job.newest_offer().map(|(_, gpus)| gpus.clone());
     (job.state, job.newest(), gpus, job.holder(), job.losses, job.priority, job.hold_until)
 }
 

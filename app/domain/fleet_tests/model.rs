@@ -107,8 +107,10 @@ impl FleetModel {
     }
 
     pub fn offer(&mut self, job: usize, worker: usize, gpus: Vec<String>) {
-        self.jobs[job].offers.push((worker, gpus));
-        self.jobs[job].state = ModelJobState::Offered { until: self.now + OFFER_TIMEOUT };
+        let job = &mut self.jobs[job];
+        job.offers.push((worker, gpus));
+        (job.end_reported, job.abandoned) = (false, false);
+        job.state = ModelJobState::Offered { until: self.now + OFFER_TIMEOUT };
     }
 
     /// Applies a command; none if it is rejected.
@@ -223,17 +225,29 @@ impl FleetModel {
         if (state.retired && has_no_jobs) || token_in_use {
             return None;
         }
+        let moved = state.connection != ModelConnection::NeverConnected && state.elsewhere != elsewhere;
         state.kind.get_or_insert(state.host.kind);
         (state.connection, state.elsewhere, state.last_contact, state.unassigned_run) =
             (ModelConnection::Connecting, elsewhere, now, None);
         state.mark_unavailable(0);
         let claims = claims.resolve(worker, &self.newest());
         self.apply_claims(worker, claims.clone());
-        for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {
+        for (n, job) in self.jobs.iter_mut().enumerate() {
+            let Some((last, newest)) = job.newest().filter(|(last, _)| *last == worker) else { continue };
+            let is_claim = |(job, attempt): &(usize, Option<AttemptNumber>)| {
+                *job == n && attempt.is_none_or(|attempt| attempt == newest)
+            };
+            if claims.iter().any(is_claim) || job.has_ended() {
+                continue;
+            }
             let is_offered = matches!(job.state, ModelJobState::Offered { .. });
-            if !is_offered && claims.iter().all(|(claimed, _)| *claimed != n) {
+            if job.holder() == Some(last) && !is_offered {
                 job.lose_without_report(now);
             }
+            if moved && is_offered {
+                job.withdraw_offer();
+            }
+            job.abandoned = moved && job.waits();
         }
         Some(())
     }
@@ -266,6 +280,12 @@ impl FleetModel {
         attempt: Option<AttemptNumber>,
         report: &AttemptReport,
     ) -> Option<()> {
+        if self.jobs[job].is_late(report) {
+            let newest = self.jobs[job].newest();
+            return newest
+                .is_some_and(|(to, number)| to == worker && attempt.is_none_or(|claimed| claimed == number))
+                .then_some(());
+        }
         let is_recovery = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
         if is_recovery && !self.has_resources(job, worker) {
             return None;
@@ -294,7 +314,7 @@ impl FleetModel {
 
     /// Whether the resources of a lost attempt exist and are free (I3).
     fn has_resources(&self, job: usize, worker: usize) -> bool {
-        let (state, last) = (&self.workers[worker], self.jobs[job].offers.last());
+        let (state, last) = (&self.workers[worker], self.jobs[job].newest_offer());
         let mut used_gpus = self.held_by(worker).filter_map(|other| other.offers.last()).flat_map(|(_, gpus)| gpus);
         let has_slot = self.held_by(worker).count() < state.host.max_jobs as usize;
         has_slot && !state.removed && last.is_some_and(|(_, gpus)| used_gpus.all(|gpu| !gpus.contains(gpu)))

@@ -236,6 +236,8 @@ impl SimulatedServer {
         let capability = capability(&self.hosts[worker], number(worker), elsewhere);
         let (is_alive, kind) = (self.verdict(worker).is_none(), self.hosts[worker].kind);
         let held_jobs = self.held(worker).len();
+        let former = self.workers[worker].as_ref().and_then(Worker::capability).cloned();
+        let moved = former.is_some_and(|former| former.is_other_installation(&capability));
         self.change_worker(worker, |worker, now| {
             worker.check_registration(&capability, is_alive, held_jobs).ok()?;
             Some(worker.registered(now, capability, kind))
@@ -243,10 +245,15 @@ impl SimulatedServer {
         self.record_contact(worker)?;
         let claims = claims.resolve(worker, &self.newest());
         self.apply_claims(worker, &claims);
-        for job in (0..self.jobs.len()).filter(|job| claims.iter().all(|(claimed, _)| claimed != job)) {
-            if is_leased_to(&self.ids[worker], &self.jobs[job]) {
-                let Some(state) = &self.workers[worker] else { continue };
-                self.jobs[job] = resolve_unclaimed(self.now, state, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
+        let claims: Vec<AttemptClaim> = claims.iter().map(attempt_claim).collect();
+        for job in &mut self.jobs {
+            let is_claimed = claims.iter().any(|claim| claim.is_newest_of(job));
+            let Some(state) = self.workers[worker].as_ref().filter(|_| !is_claimed) else { continue };
+            if is_leased_to(&self.ids[worker], job) {
+                *job = resolve_unclaimed(self.now, state, job.clone(), HEARTBEAT_TIMEOUT);
+            }
+            if moved && job.last_lease().is_some_and(|lease| lease.worker == self.ids[worker]) {
+                *job = job.clone().offer_withdrawn(self.now).attempt_abandoned();
             }
         }
         Some(PlanningTrigger::Follows)
@@ -263,7 +270,7 @@ impl SimulatedServer {
 
     fn apply_claims(&mut self, worker: usize, claims: &[(usize, Option<AttemptNumber>)]) {
         for (job, attempt) in claims {
-            let claim = AttemptClaim { job: job_id(number(*job)), attempt: *attempt };
+            let claim = attempt_claim(&(*job, *attempt));
             let (stored, held) = (self.jobs.get(*job), self.held(worker));
             let Some(holder) = &self.workers[worker] else { continue };
             if let reconcile::ClaimVerdict::Keep(after) =
@@ -364,6 +371,10 @@ fn submitted(request: &JobRequest, number: u16, now: Timestamp) -> Job {
         ..fixtures::spec(demand)
     };
     Job { priority: request.priority, ..Job::submitted(job_id(number), spec, now, request.by.to_owned()) }
+}
+
+fn attempt_claim((job, attempt): &(usize, Option<AttemptNumber>)) -> AttemptClaim {
+    AttemptClaim { job: job_id(number(*job)), attempt: *attempt }
 }
 
 fn capability(host: &HostSpec, number: u16, elsewhere: bool) -> Capability {

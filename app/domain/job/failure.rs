@@ -47,6 +47,14 @@ pub enum AttemptLoss {
 }
 
 impl AttemptLoss {
+    /// Returns whether the agent has reported that no process of the attempt is left.
+    pub const fn is_reported_by_agent(&self) -> bool {
+        match self {
+            Self::Requeued(_) | Self::Evicted | Self::StoppedByAgent | Self::TrainerFailed { .. } => true,
+            Self::UnknownToAgent | Self::WorkerOffline(_) | Self::NeverStarted => false,
+        }
+    }
+
     /// Returns its code.
     pub fn code(&self) -> LossCode {
         match self {

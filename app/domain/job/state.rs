@@ -59,6 +59,14 @@ impl Waiting {
     pub fn loss(&self) -> Option<&AttemptLoss> {
         self.previous.as_ref()?.loss.as_ref()
     }
+
+    /// Returns whether the agent of the previous attempt has reported its end.
+    pub(super) const fn has_reported_end(&self) -> bool {
+        match &self.previous {
+            Some(PreviousAttempt { loss: Some(loss), .. }) => loss.is_reported_by_agent(),
+            _ => false,
+        }
+    }
 }
 
 /// The state of a job.

@@ -31,7 +31,9 @@ impl JobState {
     /// Decides what a report does to a job in this state.
     const fn report_effect(&self, report: &AttemptReport) -> ReportEffect {
         match self {
-            Self::Queued(_) => match report {
+            Self::Queued(waiting) => match report {
+                // Sent before its agent reported the end, and late: no trainer of it will run.
+                AttemptReport::Starting | AttemptReport::Running if waiting.has_reported_end() => ReportEffect::Nothing,
                 AttemptReport::Starting
                 | AttemptReport::Running
                 | AttemptReport::Completed
@@ -156,6 +158,18 @@ impl Job {
             JobState::Offered { lease, .. } => {
                 let previous = Some(PreviousAttempt { lease, loss: None });
                 Self { state: JobState::Queued(Waiting { since: now, not_before: None, previous }), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Ends the claim of the previous attempt's worker on a job in the queue: a report on the attempt is rejected, and it
+    /// cannot be recovered. A fencing delay stays.
+    #[must_use]
+    pub fn attempt_abandoned(self) -> Self {
+        match self.state {
+            JobState::Queued(waiting) => {
+                Self { state: JobState::Queued(Waiting { previous: None, ..waiting }), ..self }
             }
             _ => self,
         }

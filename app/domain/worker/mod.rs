@@ -255,11 +255,11 @@ impl Worker {
             }
             ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
         };
-        let is_other_host = |current: &Capability| match (&current.install_id, &new_agent.install_id) {
-            (Some(old), Some(new)) => old != new,
-            _ => false,
-        };
-        if is_alive && connected.is_some_and(is_other_host) { Err(WorkerTransitionError::TokenInUse) } else { Ok(()) }
+        if is_alive && connected.is_some_and(|current| current.is_other_installation(new_agent)) {
+            Err(WorkerTransitionError::TokenInUse)
+        } else {
+            Ok(())
+        }
     }
 
     /// Records that a job of the worker ended.

@@ -253,8 +253,10 @@ impl<'t> UnitOfWork<'t> {
             return Ok(());
         }
         self.tx.update_job(before, after).await?;
-        if before.state == after.state {
-            // A late report has ended the fencing delay. What became of the attempt is recorded already.
+        let is_abandoned = before.is_queued() && after.is_queued() && after.last_lease().is_none();
+        if before.state == after.state || is_abandoned {
+            // A late report has ended the fencing delay, or the attempt can no longer be recovered. What became of it is
+            // recorded already.
             self.request_planning();
             self.notify(Topic::Job(after.id.clone()));
             return Ok(());

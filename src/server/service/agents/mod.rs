@@ -17,6 +17,7 @@ use app::domain::capability::Capability;
 use app::domain::causes::StreamEndCause;
 use app::domain::gpu;
 use app::domain::ids::WorkerId;
+use app::domain::job::Job;
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, would_orphan_jobs};
 use app::domain::time::Timestamp;
 use app::domain::unassigned_run::{OlderAgentClaim, accepted_offer, changes_unassigned_run};
@@ -27,11 +28,11 @@ use app::protocol::agents::{
 };
 use serde_json::json;
 
+use self::admission::RegistrationAdmission;
 use self::claims::{accept_claims, heartbeat_claims, registration_claims};
 use self::desired::load_desired;
 use self::host_health::apply_host_health;
 use self::registration::parse_capability;
-use self::admission::RegistrationAdmission;
 use self::unassigned_runs::{apply_heartbeat_claim, legacy_claim};
 use super::error::{InvalidInput, ServiceError};
 use super::gpus::{self, MAX_GPUS, apply_gpu_reports, check_telemetry, unavailable_details};
@@ -397,12 +398,13 @@ async fn register_in(unit: &mut UnitOfWork<'_>, input: &RegistrationInput) -> Re
     access.check_change_rate(&before, &after)?;
     unit.save_worker(&before, &after, AuditAction::WorkerRegistered, &detail).await?;
     let stop = accept_claims(unit, &after, claims).await?;
-    for job in unit.tx.leased_jobs(Some(worker)).await? {
-        if !claims.iter().any(|claim| claim.job == job.id) {
-            let after =
-                resolve_unclaimed(unit.now, &after, job.clone(), unit.context.policy.worker_lease(Some(&before)));
-            unit.save_job(&job, &after).await?;
-        }
+    let is_claimed = |job: &Job| claims.iter().any(|claim| claim.is_newest_of(job));
+    for job in unit.tx.leased_jobs(Some(worker)).await?.into_iter().filter(|job| !is_claimed(job)) {
+        let after = resolve_unclaimed(unit.now, &after, job.clone(), unit.context.policy.worker_lease(Some(&before)));
+        unit.save_job(&job, &after).await?;
+    }
+    if before.capability().is_some_and(|former| former.is_other_installation(capability)) {
+        abandon_attempts(unit, worker, is_claimed).await?;
     }
     unit.request_planning();
     let stored = unit.worker(worker).await?;
@@ -425,6 +427,28 @@ async fn register_in(unit: &mut UnitOfWork<'_>, input: &RegistrationInput) -> Re
             && desired.stop.iter().any(|s| s.job_id == claims[0].job),
         desired,
     })
+}
+
+/// Ends the claim of a worker's former installation, which may still run, on what the new one does not run: an offer that
+/// both have received would be accepted twice.
+async fn abandon_attempts(
+    unit: &mut UnitOfWork<'_>,
+    worker: &WorkerId,
+    is_claimed: impl Fn(&Job) -> bool + Sync,
+) -> Result<(), ServiceError> {
+    for before in unit.tx.leased_jobs(Some(worker)).await?.into_iter().filter(|job| !is_claimed(job)) {
+        let after = before.clone().offer_withdrawn(unit.now);
+        unit.save_job(&before, &after).await?;
+    }
+    let find = |fleet_state: &FleetState| -> Vec<Job> {
+        let is_of_worker = |job: &&Job| job.last_lease().is_some_and(|lease| lease.worker == *worker);
+        fleet_state.queued_jobs().filter(is_of_worker).cloned().collect()
+    };
+    for before in unit.tx.with_state(find).await? {
+        let after = before.clone().attempt_abandoned();
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
 }
 
 fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<(), ServiceError> {
