@@ -22,7 +22,7 @@ use crate::config::AgentConfig;
 use crate::context::{AgentContext, SharedStatus};
 use crate::disk_space::DiskSpaceMonitor;
 use crate::exit::FatalError;
-use crate::files::{self, AttemptKey};
+use crate::files::{self, AttemptKey, write_atomic};
 use crate::host_health::HostHealth;
 use crate::sandbox::users;
 use crate::session::AgentSession;
@@ -84,15 +84,20 @@ fn install_id(work_dir: &Path) -> Result<String, FatalError> {
     let file = work_dir.join("install-id");
     let unusable = |error: std::io::Error| FatalError::config(format!("cannot use {}: {error}", file.display()));
     match fs::read_to_string(&file) {
-        Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
+        // Earlier versions wrote it without a flush, so a crash of the host may have damaged it.
+        Ok(id) if is_plain_id(id.trim()) => return Ok(id.trim().to_owned()),
         Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {}
         Err(error) => return Err(unusable(error)),
     }
     let id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;
-    fs::write(&file, &id).map_err(unusable)?;
+    write_atomic(&file, id.as_bytes(), true).map_err(unusable)?;
     Ok(id)
+}
+
+fn is_plain_id(id: &str) -> bool {
+    !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {

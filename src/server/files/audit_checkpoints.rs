@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use app::domain::audit::verify::trust::RetentionAnchors;
@@ -148,8 +149,13 @@ impl AuditCheckpointFile {
 
     /// Appends a line, and returns when it is on disk.
     pub fn append(&self, line: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.file)?;
-        file.write_all(format!("{line}\n").as_bytes())?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&self.file)?;
+        // A line may be incomplete after a power failure.
+        let is_torn = file.metadata()?.len().checked_sub(1).is_some_and(|last| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, last).is_ok() && byte != *b"\n"
+        });
+        file.write_all(format!("{}{line}\n", if is_torn { "\n" } else { "" }).as_bytes())?;
         file.sync_data()?;
         self.appended.notify_waiters();
         Ok(())
@@ -194,6 +200,8 @@ fn parse_lines(
         match serde_json::from_str::<SignedLine>(line) {
             Ok(line) if line.database != database || !has_our_key(&line) => {}
             Ok(line) if is_signed(&line) => signed_lines.add(line),
+            // A power failure has left a part of it. Whoever can cut off a line could also remove it.
+            Err(error) if error.is_eof() || line.contains('\0') => {}
             _ => signed_lines.invalid_lines.push(number),
         }
     }
@@ -258,6 +266,22 @@ mod tests {
         let found = files.read_signed().expect("readable");
         assert_eq!(found.signed, [("c".to_owned(), [(3, "h".to_owned())].into())].into());
         assert_eq!((found.invalid_lines, found.is_complete), (vec![2, 5], false), "lines of an earlier version");
+    }
+
+    #[test]
+    fn torn_line_is_no_sign_of_tampering() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = AuditCheckpointFile::open(directory.path(), "sqlite", [1; 32]).expect("it can be created");
+        let line = |seq| {
+            let entry = EntryRef { seq, hash: format!("{seq}a") };
+            file.signed_line(Timestamp(0), SignedLineKind::Checkpoint, "c", &entry)
+        };
+        for torn in [line(2)[..40].to_owned(), "\0".repeat(40), format!("{}{}", "\0".repeat(9), &line(2)[9..])] {
+            fs::write(file.path(), format!("{}\n{torn}", line(1))).expect("it can be written");
+            file.append(&line(3)).expect("it can be written");
+            let found = file.read_signed().expect("it can be read");
+            assert_eq!((found.signed["c"].len(), found.invalid_lines), (2, vec![]), "{torn:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,11 @@ pub fn complete_recorded(log: &Path, file: &mut File) -> io::Result<u64> {
     }
     match gaps.last() {
         Some(gap) if gap.to > length => write_gap(file, *gap),
-        _ => Ok(length),
+        Some(gap) => {
+            restore_marker(log, *gap)?;
+            Ok(length)
+        }
+        None => Ok(length),
     }
 }
 
@@ -103,6 +108,24 @@ fn write_gap(file: &mut File, gap: Gap) -> io::Result<u64> {
     file.set_len(gap.to)?;
     file.sync_all()?;
     Ok(gap.to)
+}
+
+/// Writes a marker again if a power failure has left zeros instead of it.
+fn restore_marker(log: &Path, gap: Gap) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(log)?;
+    let marker = gap.marker_text().into_bytes();
+    let mut stored = vec![0; marker.len()];
+    file.read_exact_at(&mut stored, gap.from)?;
+    if stored.contains(&0) {
+        file.write_all_at(&marker, gap.from)?;
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
+/// Returns where the last gap ends; 0 if there is none.
+pub fn last_gap_end(log: &Path) -> io::Result<u64> {
+    Ok(load_recorded(log)?.last().map_or(0, |gap| gap.to))
 }
 
 fn to_json_line(gap: &Gap) -> String {

@@ -6,6 +6,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -203,12 +204,33 @@ fn append_chunk(
         }
     }
     let Some(stored) = size.checked_sub(*offset) else { return Ok(LogAppendResult::Gap(size)) };
+    if stored > 0 {
+        restore_overlap(path, *offset, size, bytes)?;
+    }
     let new = usize::try_from(stored).ok().and_then(|stored| bytes.get(stored..)).unwrap_or_default();
     if !new.is_empty() {
         file.write_all(new)?;
         file.sync_data()?;
     }
     Ok(LogAppendResult::Durable(size + new.len() as u64))
+}
+
+/// Restores bytes that a power failure has left as zeros: the length of a file may be on disk before its data. The chunk
+/// was not acknowledged, so its worker sends it again.
+fn restore_overlap(path: &Path, offset: u64, size: u64, bytes: &[u8]) -> io::Result<()> {
+    let from = offset.max(log_gaps::last_gap_end(path)?);
+    let sent = usize::try_from(from - offset).ok().and_then(|skipped| bytes.get(skipped..)).unwrap_or_default();
+    let sent = &sent[..sent.len().min(usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX))];
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut stored = vec![0; sent.len()];
+    file.read_exact_at(&mut stored, from)?;
+    let restored: Vec<u8> =
+        stored.iter().zip(sent).map(|(kept, sent)| if *kept == 0 { *sent } else { *kept }).collect();
+    if restored != stored {
+        file.write_all_at(&restored, from)?;
+        file.sync_data()?;
+    }
+    Ok(())
 }
 
 fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSlice> {
@@ -279,6 +301,33 @@ mod tests {
         let past = logs.read(&job, AttemptNumber(1), Some(50), 5).await.expect("disk");
         assert_eq!((past.offset, past.bytes.len()), (11, 0));
         assert_eq!(logs.size(&job, AttemptNumber(2)).await.expect("disk"), 0);
+    }
+
+    /// After a power failure, the length of a file may be on disk without its data.
+    #[tokio::test]
+    async fn zeros_left_by_a_power_failure_are_replaced() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
+        let job = JobId::new(Timestamp(0), [0; 10]);
+        let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
+        let erase = |from: u64, length: usize| {
+            let file = OpenOptions::new().write(true).open(logs.path(&job, AttemptNumber(1))).expect("the log");
+            file.write_all_at(&vec![0; length], from).expect("disk");
+        };
+        put(chunk(0, "first ")).await;
+        put(chunk(6, "second")).await;
+        erase(8, 4);
+        assert_eq!(put(chunk(6, "second third")).await, LogAppendResult::Durable(18));
+        assert_eq!(full_text(&logs, &job).await, "first second third");
+        let gap = IncomingLogChunk { dropped: Some(5_000), ..chunk(5_018, "end") };
+        let marker = Gap { from: 18, to: 5_018 }.marker_text();
+        put(gap.clone()).await;
+        erase(18, marker.len());
+        assert_eq!(put(gap).await, LogAppendResult::Durable(5_021));
+        put(chunk(6, "second")).await;
+        assert_eq!(full_text(&logs, &job).await, format!("first second third{marker}end"));
+        put(chunk(0, "FIRST ")).await;
+        assert!(full_text(&logs, &job).await.starts_with("first "), "nothing else is replaced");
     }
 
     async fn full_text(logs: &LogStore, job: &JobId) -> String {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
+
 use super::{AttemptRunner, remove_secrets};
 use crate::context::AgentContext;
 use crate::files::{AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, VERSION, remove_tree};
@@ -22,10 +24,7 @@ impl AttemptRunner {
         let spec: AttemptSpec = match dir.read_json("spec.json") {
             Ok(Some(spec)) => spec,
             Ok(None) => return remove_incomplete(&dir),
-            // The host crashed before it was on disk, so its trainer had hardly begun.
-            Err(_) if dir.join("spec.json").metadata().is_ok_and(|file| file.len() == 0) => {
-                return remove_incomplete(&dir);
-            }
+            Err(_) if is_damaged(&dir) => return remove_incomplete(&dir),
             Err(error) => {
                 tracing::warn!("left alone, because it cannot be read: {error}");
                 return AdoptOutcome::Unrecognized;
@@ -41,12 +40,27 @@ impl AttemptRunner {
             remove_secrets(&dir);
             return AdoptOutcome::Finished(spec.key);
         }
-        let secrets: AttemptSecrets = dir.read_json("secrets.json").ok().flatten().unwrap_or_default();
+        let secrets: AttemptSecrets = match dir.read_json("secrets.json") {
+            Ok(Some(secrets)) => secrets,
+            _ if has_no_supervisor(&dir) => return remove_incomplete(&dir),
+            _ => AttemptSecrets::default(),
+        };
         AdoptOutcome::Active(Arc::new(AttemptRunner::new(context, dir, spec, secrets, state)))
     }
 }
 
-/// An agent exited between creating and filling the directory: the offer was not accepted yet, or is offered again.
+/// Whether the host crashed before the specification was on disk.
+fn is_damaged(dir: &AttemptDir) -> bool {
+    let is_json = |bytes: Vec<u8>| serde_json::from_slice::<IgnoredAny>(&bytes).is_ok();
+    std::fs::read(dir.join("spec.json")).is_ok_and(|bytes| !is_json(bytes)) && has_no_supervisor(dir)
+}
+
+fn has_no_supervisor(dir: &AttemptDir) -> bool {
+    matches!(dir.living_supervisor(), Ok(None))
+}
+
+/// An agent exited between creating and filling the directory, or the host crashed before its files were on disk. Without
+/// them, nothing of the attempt can be sent: the orchestrator notices that it is missing, and offers the job again.
 fn remove_incomplete(dir: &AttemptDir) -> AdoptOutcome {
     tracing::debug!("removing {}, which is incomplete", dir.path().display());
     let _ = remove_tree(dir.path());

@@ -52,7 +52,7 @@ impl AttemptDir {
         }
     }
 
-    fn living_supervisor(&self) -> io::Result<Option<ProcId>> {
+    pub(super) fn living_supervisor(&self) -> io::Result<Option<ProcId>> {
         let supervisor = match self.read_supervisor_record() {
             Ok(record) => record.map(|record| record.supervisor),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
@@ -118,8 +118,9 @@ impl AttemptRunner {
         loop {
             let dir = self.dir.clone();
             match run_blocking(move || dir.supervision_status()).await {
-                Ok(SupervisionStatus::Ended(exit)) => return exit,
-                Ok(SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
+                Ok(SupervisionStatus::Ended(exit)) if exit.is_flushed || !self.is_host_restarted() => return exit,
+                // After a restart of the host, its log or output may be incomplete.
+                Ok(SupervisionStatus::Ended(_) | SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
                 Ok(SupervisionStatus::Supervised(supervisor)) => {
                     // The supervisor reports the end only to the agent that assigned the attempt.
                     let ended = async {
@@ -167,14 +168,18 @@ impl AttemptRunner {
         run_blocking(move || dir.read_supervisor_record()).await.ok().flatten()
     }
 
+    pub(super) fn is_host_restarted(&self) -> bool {
+        process::host_boot_id() != self.spec.host_boot
+    }
+
     /// The supervisor died without recording an exit: kills what it left running.
     async fn handle_orphaned(&self) -> AttemptExit {
-        let rebooted = process::host_boot_id() != self.spec.host_boot;
+        let rebooted = self.is_host_restarted();
         if !rebooted {
             self.kill_remaining().await;
         }
         let error = if rebooted {
-            "the host was restarted while the trainer was running"
+            "the host was restarted while the trainer was running, or just after its end"
         } else {
             "the trainer's supervisor was killed, so the trainer was stopped (out of memory on the host?)"
         };

@@ -16,7 +16,7 @@ use crate::bundle::placeholders::{self, PlaceholderError, Placeholders};
 use crate::files::{AttemptDir, AttemptExit, StopCause, VERSION};
 use crate::supervisor::agent_pipe::Assignment;
 use crate::supervisor_pool::SupervisorProcess;
-use crate::{bundle, clock, environment, process};
+use crate::{bundle, clock, environment};
 
 /// How often a damaged bundle is fetched.
 const MAX_BUNDLE_TRIES: u32 = 3;
@@ -38,7 +38,7 @@ impl AttemptRunner {
         if self.has_supervisor().await {
             return Ok(());
         }
-        if process::host_boot_id() != self.spec.host_boot {
+        if self.is_host_restarted() {
             return Err(host_fault_exit("the host was restarted before the trainer started"));
         }
         let supervisor = tokio::select! {

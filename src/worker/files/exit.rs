@@ -56,5 +56,13 @@ pub struct AttemptExit {
     pub memory_limit: Option<u64>,
     #[serde(default)]
     pub disk: Option<DiskAtExit>,
+    /// Whether the output and the log are on disk: without it, they may be incomplete after a crash of the host.
+    /// Earlier versions did not record it.
+    #[serde(default = "is_flushed_in_earlier_versions")]
+    pub is_flushed: bool,
     pub ended_at: Timestamp,
+}
+
+const fn is_flushed_in_earlier_versions() -> bool {
+    true
 }

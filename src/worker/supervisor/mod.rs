@@ -30,6 +30,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -61,6 +62,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long and how often recording the exit is retried.
 const EXIT_WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 const EXIT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// The result of an attempt that took less time is not flushed: after a crash of the host, it runs again.
+const MIN_FLUSHED_TIME: Duration = Duration::from_secs(1);
 /// Grace period of remaining processes after the trainer's exit.
 const REMAINING_GRACE: Duration = Duration::from_secs(3);
 
@@ -89,6 +92,7 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
         group.inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok()
     };
     let mut group = enter_group();
+    let mut flushes = Vec::new();
     loop {
         let order = tokio::select! {
             order = agent.next_order() => order,
@@ -96,7 +100,7 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
         };
         let Some(SupervisorOrder::Prepare(assignment)) = order else { break };
         let trainer_group = group.as_ref().map(|group| group.group().clone());
-        if !supervise_attempt(&mut agent, &assignment, &mut group, outside.as_deref()).await? {
+        if !supervise_attempt(&mut agent, &assignment, &mut group, outside.as_deref(), &mut flushes).await? {
             break;
         }
         let is_connected = agent.send(SupervisorEvent::Ended);
@@ -116,6 +120,10 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
         group.leave()?;
         group.group().remove();
     }
+    for flush in flushes {
+        // A panic is in the log.
+        let _ = flush.join();
+    }
     Ok(())
 }
 
@@ -126,18 +134,37 @@ async fn supervise_attempt(
     assignment: &Assignment,
     group: &mut Option<EnteredCgroup>,
     outside: Option<&Path>,
+    flushes: &mut Vec<JoinHandle<()>>,
 ) -> io::Result<bool> {
     let dir = AttemptDir::from_path(&std::path::absolute(&assignment.dir)?);
     let log = open_private(&dir.join("supervisor.log"))?;
     nix::unistd::dup2_stderr(&log)?;
     let Some(_lock) = lock_as_only_supervisor(&dir, log)? else { return Ok(false) };
+    let started = Instant::now();
     let attempt_exit = match supervise(agent, &dir, &assignment.environment, group, outside).await {
         Ok(None) => return Ok(false),
         Ok(Some(attempt_exit)) | Err(attempt_exit) => attempt_exit,
     };
     write_exit(&dir, &attempt_exit)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write exit.json: {error}")))?;
+    flushes.retain(|flush| !flush.is_finished());
+    if started.elapsed() >= MIN_FLUSHED_TIME {
+        flushes.push(std::thread::spawn(move || flush_result(&dir, attempt_exit)));
+    }
     Ok(true)
+}
+
+/// Flushes what the attempt has written, while the agent already sends it, and records that.
+fn flush_result(dir: &AttemptDir, exit: AttemptExit) {
+    let flushed = File::open(dir.path()).and_then(|open| Ok(nix::unistd::syncfs(open)?));
+    let recorded = flushed.and_then(|()| dir.write_json("exit.json", &AttemptExit { is_flushed: true, ..exit }));
+    match recorded {
+        // The agent has removed it.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!("cannot flush {}: {error}", dir.path().display());
+        }
+        _ => {}
+    }
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
+use crate::files::{AttemptDir, AttemptExit, AttemptSpec, VERSION};
 
 /// Prints a few lines, waits for a file beside the bundle, then prints a few more.
 const TWO_PARTS: &str = "for i in 1 2 3; do echo before $i; done\nwhile [ ! -e ../control/go ]; do sleep 0.02; done\nfor i in 1 2 3; do echo after $i; done";
@@ -103,7 +104,16 @@ async fn killed_supervisor_fails_the_attempt_and_leaves_no_process() -> io::Resu
 async fn host_restart_requeues_the_job() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+    crash_host(&fake, &host).await?;
     let agent = host.start(&fake)?;
+    let report = fake.wait_for_status("requeue").await;
+    assert!(report["error"].as_str().is_some_and(|error| error.contains("restarted")), "{report}");
+    agent.kill().await
+}
+
+/// Returns the directory of an attempt after a crash of its host.
+async fn crash_host(fake: &FakeOrchestrator, host: &TestHost) -> io::Result<AttemptDir> {
+    let agent = host.start(fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("running").await;
     let record = host.supervisor("j_1", 1).await;
@@ -113,13 +123,62 @@ async fn host_restart_requeues_the_job() -> io::Result<()> {
     wait_until("the processes to exit", || (!record.supervisor.is_alive() && !record.trainer.is_alive()).then_some(()))
         .await;
     let dir = host.attempt("j_1", 1);
-    let mut spec: crate::files::AttemptSpec = dir.read_json("spec.json")?.ok_or_else(|| io::Error::other("no spec"))?;
+    let mut spec: AttemptSpec = dir.read_json("spec.json")?.ok_or_else(|| io::Error::other("no spec"))?;
     "another boot".clone_into(&mut spec.host_boot);
     dir.write_json("spec.json", &spec)?;
+    Ok(dir)
+}
+
+/// The output of a trainer that ended just before the crash may be incomplete.
+#[tokio::test]
+async fn result_that_was_not_flushed_before_a_crash_is_not_reported() -> io::Result<()> {
+    for (is_flushed, expected) in [(false, "requeue"), (true, "completed")] {
+        let fake = FakeOrchestrator::start().await?;
+        let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+        let dir = crash_host(&fake, &host).await?;
+        let exit = AttemptExit { version: VERSION, code: Some(0), is_flushed, ..AttemptExit::default() };
+        dir.write_json("exit.json", &exit)?;
+        let agent = host.start(&fake)?;
+        fake.wait_for_status(expected).await;
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn result_is_flushed_after_the_end_also_without_an_agent() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    // The shortest run whose result is flushed.
+    let host = TestHost::with_script("exec sleep 1")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
-    let report = fake.wait_for_status("requeue").await;
-    assert!(report["error"].as_str().is_some_and(|error| error.contains("restarted")), "{report}");
+    fake.offer("j_1", 1, &config());
+    fake.wait_for_status("running").await;
+    agent.kill().await?;
+    let dir = host.attempt("j_1", 1);
+    let is_flushed = || dir.read_json::<AttemptExit>("exit.json").ok().flatten().filter(|exit| exit.is_flushed);
+    assert_eq!(wait_until("a flushed result", is_flushed).await.code, Some(0));
+    let agent = host.start(&fake)?;
+    fake.wait_for_status("completed").await;
     agent.kill().await
+}
+
+/// Without its secrets, nothing of an attempt can be sent.
+#[tokio::test]
+async fn attempt_whose_files_a_crash_has_damaged_is_given_up() -> io::Result<()> {
+    for (name, contents) in
+        [("secrets.json", ""), ("secrets.json", "{\"job"), ("spec.json", "\0\0"), ("spec.json", "{")]
+    {
+        let fake = FakeOrchestrator::start().await?;
+        let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+        let dir = crash_host(&fake, &host).await?;
+        std::fs::write(dir.join(name), contents)?;
+        let agent = host.start(&fake)?;
+        let claims = |registrations: &[serde_json::Value]| registrations.get(1).map(|body| body["attempts"].clone());
+        let claimed = fake.wait_until("a registration", |shared| claims(&shared.registrations)).await;
+        assert_eq!((claimed, dir.path().exists()), (json!([]), false), "{name}: {contents:?}");
+        agent.kill().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

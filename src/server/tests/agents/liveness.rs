@@ -324,6 +324,31 @@ async fn token_is_used_by_one_host_at_a_time() {
     register_from("b").await.expect_status(200);
 }
 
+/// The former host may have received the offer, and only be slow.
+#[tokio::test]
+async fn offer_to_a_former_host_is_not_accepted_by_two() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, key) = server.create_worker("gpu-1").await;
+    let register_from = async |install: &str| {
+        let body = json!({"protocol": 1, "persistent": true, "install_id": install, "accelerator_type": "cpu"});
+        server.post(&key, "/api/workers/register", body).await.expect_status(200)
+    };
+    register_from("a").await;
+    let mut events = server.open_stream(&key).await;
+    let job = server.submit("digits").await;
+    let former_host = Actor::Job(events.next_offer().await.upload_token);
+    server.clock.advance(Millis::from_secs(121));
+    register_from("b").await;
+    assert_eq!(server.job_status(&job).await, "queued", "the offer has ended");
+    server
+        .report_status(&former_host, &job, json!({"status": "starting", "attempt": 1}))
+        .await
+        .expect_problem(409, "not_your_attempt");
+    let mut events = server.open_stream(&key).await;
+    assert_eq!(events.next_offer().await.attempt.0, 2, "the new host gets its own attempt");
+}
+
 #[tokio::test]
 async fn older_agents_on_two_hosts_do_not_alternate() {
     let server = TestServer::start().await;
