@@ -1,0 +1,345 @@
+//! What can happen, and when.
+
+use std::fmt;
+
+use crate::agent::next_report;
+use crate::config::Mutation;
+use crate::protocol::Protocol;
+use crate::rows::Key;
+use crate::ticks::TIMEOUT;
+use crate::workers::ConnectionRow;
+use crate::world::{Flight, Host, Listening, Request, Run, Stage, Transit, World};
+
+/// What becomes of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Answered,
+    /// The response arrives later.
+    Late,
+    /// The agent gives up, and may repeat the request.
+    Lost,
+}
+
+/// A step. Hosts, servers and jobs by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    Tick,
+    // Agents.
+    StartAgent(usize),
+    KillAgent(usize),
+    StopAgent(usize, usize),
+    OpenStream(usize, usize),
+    StartTrainer(usize, Key),
+    HandleOrphan(usize, Key),
+    // Trainers and supervisors.
+    TrainerCompletes(usize, Key),
+    TrainerFails(usize, Key),
+    TrainerStops(usize, Key),
+    KillSupervisors(usize),
+    Reboot(usize),
+    LoseDisk(usize),
+    // Messages.
+    Exchange(usize, Request, usize, Fate),
+    SendLate(usize, Request),
+    Deliver(Flight, usize),
+    Abandon(Flight),
+    Drop(Flight),
+    Receive(Flight),
+    Push(usize, Fate),
+    ReceiveEvent(usize),
+    BreakStream(usize),
+    NoticeClosed(usize),
+    // Servers.
+    StartServer(usize),
+    KillServer(usize),
+    TakeLead(usize),
+    LoseLead(usize),
+    ReadOldState(usize),
+    CheckHealth(usize, usize),
+    Sweep(usize),
+    CommitSubmit(usize),
+    // Users.
+    Submit(usize),
+    Retry(usize, usize),
+    Cancel(usize),
+    Drain(usize, bool),
+    Resume(usize),
+    Rotate(usize, bool),
+    Delete(usize),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let describe = |flight: &Flight| {
+            let age = if flight.sent < 0 { format!(", sent {} ticks ago", -flight.sent) } else { String::new() };
+            let abandoned = if flight.transit == Transit::Abandoned { ", abandoned" } else { "" };
+            format!("{:?} of host {}{age}{abandoned}", flight.request, flight.host)
+        };
+        match self {
+            Self::Exchange(host, request, server, fate) => {
+                write!(f, "host {host} sends {request:?} to server {server} (response: {fate:?})")
+            }
+            Self::SendLate(host, request) => write!(f, "host {host} sends {request:?}, which is late"),
+            Self::Deliver(flight, server) => write!(f, "server {server} processes {}", describe(flight)),
+            Self::Abandon(flight) => write!(f, "the agent abandons {}", describe(flight)),
+            Self::Drop(flight) => write!(f, "lost: {}", describe(flight)),
+            Self::Receive(flight) => write!(f, "the late response arrives to {}", describe(flight)),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl Protocol {
+    /// Lists all steps that are possible in a state.
+    pub fn list_actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if self.may_tick(world) {
+            actions.push(Action::Tick);
+        }
+        let up: Vec<usize> = (0..world.servers.len()).filter(|n| world.servers[*n].up_since.is_some()).collect();
+        for (n, host) in world.hosts.iter().enumerate() {
+            list_host_actions(self, world, n, host, &up, actions);
+        }
+        for flight in &world.flights {
+            list_flight_actions(flight, &up, actions);
+        }
+        self.list_server_actions(world, actions);
+        if !up.is_empty() {
+            self.list_user_actions(world, actions);
+        }
+    }
+
+    /// Time passes when the loops are idle. In a check of restarts, it passes only while agents reach a server in time.
+    fn may_tick(&self, world: &World) -> bool {
+        if self.loops_are_due(world) {
+            return false;
+        }
+        if !self.config.prompt {
+            return true;
+        }
+        let served = world.servers.iter().filter_map(|server| Some((-server.up_since?).min(-server.leads_since?)));
+        let Some(served) = served.max() else { return true };
+        let is_due = |(n, worker): (usize, &crate::workers::WorkerRow)| {
+            let is_fresh = world.servers.iter().any(|server| server.contacts >> n & 1 == 1);
+            let contact = if is_fresh { 0 } else { worker.seen.map_or(TIMEOUT, |seen| -seen) };
+            contact.min(served) >= TIMEOUT
+        };
+        let expires = |host: &Host| host.agent.as_ref().is_some_and(|agent| agent.lease.is_some_and(|end| end <= 1));
+        let has_lease = self.config.jobs.iter().any(|job| job.exclusive);
+        if has_lease && world.hosts.iter().any(|host| expires(host) || host.agent.is_none()) {
+            return false;
+        }
+        let mut workers = world.database.workers.iter().enumerate();
+        !workers.any(|(n, worker)| worker.as_ref().is_some_and(|worker| is_due((n, worker))))
+    }
+
+    /// The loops of the leader run every two seconds, so a tick does not pass while they have something to do.
+    fn loops_are_due(&self, world: &World) -> bool {
+        if self.config.slow_loops {
+            return false;
+        }
+        let mut actions = Vec::new();
+        self.list_server_actions(world, &mut actions);
+        let is_loop = |action: &Action| matches!(action, Action::CheckHealth(..) | Action::Sweep(_));
+        actions.into_iter().filter(is_loop).any(|action| {
+            let mut after = world.clone();
+            self.apply(&mut after, &action).is_some() && after != *world
+        })
+    }
+
+    /// Returns the requests that an agent may send now: one of each kind, and one report per attempt, at a time.
+    pub fn requests(&self, world: &World, n: usize) -> Vec<Request> {
+        let host = &world.hosts[n];
+        let Some(agent) = &host.agent else { return Vec::new() };
+        let mut requests = Vec::new();
+        if !agent.is_rejected && agent.listening == Listening::Unregistered {
+            requests.push(Request::Register { token: agent.token, claims: host.running() });
+        }
+        if let Some(session) = agent.session.filter(|_| !agent.is_rejected) {
+            requests.push(Request::Heartbeat { session, claims: host.running() });
+        }
+        for run in &host.runs {
+            let report = next_report(run, self.mutation);
+            requests.extend(report.map(|report| Request::Report { key: run.key, report }));
+            if self.config.progress && run.stage == Stage::Training {
+                requests.push(Request::Progress { key: run.key });
+            }
+        }
+        let is_waiting = |request: &Request| {
+            let mut flights = world.flights.iter().filter(|flight| usize::from(flight.host) == n);
+            flights.any(|flight| flight.transit != Transit::Abandoned && flight.request.has_kind_of(request))
+        };
+        requests.retain(|request| !is_waiting(request));
+        requests
+    }
+
+    fn list_server_actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let budget = &world.budget;
+        let has_leader = world.servers.iter().any(|server| server.leads_since.is_some());
+        for (n, server) in world.servers.iter().enumerate() {
+            if server.up_since.is_none() {
+                actions.push(Action::StartServer(n));
+                continue;
+            }
+            if budget.server_kills > 0 {
+                actions.push(Action::KillServer(n));
+            }
+            if budget.old_reads > 0 && server.old_state.is_none() {
+                actions.push(Action::ReadOldState(n));
+            }
+            if server.uncommitted.is_some() {
+                actions.push(Action::CommitSubmit(n));
+            }
+            if !has_leader {
+                actions.push(Action::TakeLead(n));
+            }
+            let judges = server.leads_since.is_some() || self.mutation == Some(Mutation::JudgedWithoutLeading);
+            if judges {
+                actions.extend((0..world.hosts.len()).map(|worker| Action::CheckHealth(n, worker)));
+            }
+            if server.leads_since.is_some() {
+                actions.push(Action::Sweep(n));
+                if budget.leader_changes > 0 {
+                    actions.push(Action::LoseLead(n));
+                }
+            }
+        }
+    }
+
+    fn list_user_actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let budget = &world.budget;
+        for (n, shape) in self.config.jobs.iter().enumerate() {
+            let Some(job) = &world.database.jobs[n] else {
+                let retried = shape.retry_of.map(usize::from);
+                let has_ended = |n: usize| world.database.jobs[n].is_some_and(|job| job.has_ended());
+                match retried {
+                    None if world.acknowledged >> n & 1 == 0 => actions.push(Action::Submit(n)),
+                    Some(retried) if has_ended(retried) => actions.push(Action::Retry(n, retried)),
+                    _ => {}
+                }
+                continue;
+            };
+            let is_mutated = self.mutation == Some(Mutation::EndedJobCancelled);
+            if budget.cancels > 0 && (!job.has_ended() || is_mutated) {
+                actions.push(Action::Cancel(n));
+            }
+        }
+        for (n, worker) in world.database.workers.iter().enumerate() {
+            let Some(worker) = worker else { continue };
+            if worker.is_draining {
+                actions.push(Action::Resume(n));
+            } else if budget.drains > 0 {
+                actions.extend([false, true].map(|deadline| Action::Drain(n, deadline)));
+            }
+            if budget.rotations > 0 {
+                actions.extend([false, true].map(|overlaps| Action::Rotate(n, overlaps)));
+            }
+            if budget.deletions > 0 {
+                actions.push(Action::Delete(n));
+            }
+        }
+    }
+}
+
+fn list_host_actions(
+    protocol: &Protocol,
+    world: &World,
+    n: usize,
+    host: &Host,
+    up: &[usize],
+    actions: &mut Vec<Action>,
+) {
+    let budget = &world.budget;
+    if has_dead_stream(world, n) {
+        actions.push(Action::NoticeClosed(n));
+    }
+    let Some(agent) = &host.agent else {
+        actions.push(Action::StartAgent(n));
+        list_run_actions(protocol, world, n, host, actions);
+        return;
+    };
+    if budget.agent_kills > 0 {
+        actions.push(Action::KillAgent(n));
+    }
+    if budget.agent_stops > 0 && agent.session.is_some() {
+        actions.extend(up.iter().map(|server| Action::StopAgent(n, *server)));
+    }
+    if budget.host_crashes > 0 {
+        actions.extend([Action::KillSupervisors(n), Action::Reboot(n)]);
+    }
+    if budget.disk_losses > 0 {
+        actions.push(Action::LoseDisk(n));
+    }
+    if !agent.is_rejected {
+        match agent.listening {
+            Listening::Unregistered => {}
+            Listening::Registered => actions.extend(up.iter().map(|server| Action::OpenStream(n, *server))),
+            Listening::Stream(_) => {
+                actions.push(Action::Push(n, Fate::Answered));
+                if budget.messages > 0 {
+                    actions.extend([Action::Push(n, Fate::Late), Action::BreakStream(n)]);
+                }
+            }
+        }
+    }
+    for request in protocol.requests(world, n) {
+        let fates: &[Fate] =
+            if budget.messages > 0 { &[Fate::Answered, Fate::Late, Fate::Lost] } else { &[Fate::Answered] };
+        for server in up {
+            actions.extend(fates.iter().map(|fate| Action::Exchange(n, request.clone(), *server, *fate)));
+        }
+        if budget.messages > 0 {
+            actions.push(Action::SendLate(n, request));
+        }
+    }
+    if host.late_event.is_some() {
+        actions.push(Action::ReceiveEvent(n));
+    }
+    list_run_actions(protocol, world, n, host, actions);
+}
+
+/// Returns whether a running server has a stream of a worker that its agent no longer reads.
+fn has_dead_stream(world: &World, n: usize) -> bool {
+    let Some(ConnectionRow::Online { server, .. }) = world.database.workers[n].map(|worker| worker.connection) else {
+        return false;
+    };
+    let reads = world.hosts[n].agent.as_ref().is_some_and(|agent| agent.listening == Listening::Stream(server));
+    !reads && world.servers[usize::from(server)].up_since.is_some()
+}
+
+fn list_run_actions(protocol: &Protocol, world: &World, n: usize, host: &Host, actions: &mut Vec<Action>) {
+    let has_agent = host.agent.is_some();
+    for run in &host.runs {
+        let key = run.key;
+        match run.stage {
+            Stage::Training if run.stop.is_some() => actions.push(Action::TrainerStops(n, key)),
+            Stage::Training => {
+                actions.push(Action::TrainerCompletes(n, key));
+                if world.budget.failures > 0 {
+                    actions.push(Action::TrainerFails(n, key));
+                }
+            }
+            Stage::Orphaned { .. } if has_agent => actions.push(Action::HandleOrphan(n, key)),
+            Stage::Preparing if has_agent && may_start(protocol, run) => actions.push(Action::StartTrainer(n, key)),
+            _ => {}
+        }
+    }
+}
+
+/// `accept_and_prepare` in `src/worker/attempt/prepare.rs`.
+fn may_start(protocol: &Protocol, run: &Run) -> bool {
+    run.accepted || protocol.mutation == Some(Mutation::StartBeforeAcceptance)
+}
+
+fn list_flight_actions(flight: &Flight, up: &[usize], actions: &mut Vec<Action>) {
+    match &flight.transit {
+        Transit::Answered(_) => actions.push(Action::Receive(flight.clone())),
+        Transit::Abandoned => {
+            actions.extend(up.iter().map(|server| Action::Deliver(flight.clone(), *server)));
+            actions.push(Action::Drop(flight.clone()));
+        }
+        Transit::Sent => {
+            actions.extend(up.iter().map(|server| Action::Deliver(flight.clone(), *server)));
+            actions.push(Action::Abandon(flight.clone()));
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! A server's use cases for agents: they load, call the rules, and store, as `src/server/service/agents`.
+
+use app::domain::ids::AttemptNumber;
+use app::domain::job::{AttemptOrder, AttemptReport, Job, StopCause as OrderedStop};
+use app::domain::liveness::{LivenessVerdict, judge_liveness};
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, resources_are_taken};
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::Worker;
+use app::domain::worker::WorkerKind;
+use app::domain::worker::credential::WorkerSession;
+
+use crate::config::Mutation;
+use crate::protocol::Protocol;
+use crate::rows::{JobRow, Key, job_id, worker_id};
+use crate::ticks::{NOW, TIMEOUT, duration, timestamp};
+use crate::violations::Violation;
+use crate::workers::{CredentialRow, Session, WorkerRow, capability, session_digest, stream_id, token_digest};
+use crate::world::{Database, Desired, Offer, Rejection, Report, Request, Response, Server, StopReason, World};
+
+/// A server that processes something.
+pub struct Service<'w> {
+    pub protocol: &'w Protocol,
+    pub world: &'w mut World,
+    pub server: usize,
+}
+
+impl Service<'_> {
+    pub fn is_mutated(&self, mutation: Mutation) -> bool {
+        self.protocol.mutation == Some(mutation)
+    }
+
+    pub fn me(&mut self) -> &mut Server {
+        &mut self.world.servers[self.server]
+    }
+
+    /// The state that frequent requests read (`read_recent`).
+    fn recent(&self) -> &Database {
+        self.world.servers[self.server].old_state.as_deref().unwrap_or(&self.world.database)
+    }
+
+    pub fn job(&self, n: usize) -> Option<Job> {
+        self.protocol.job(&self.world.database, n)
+    }
+
+    pub fn worker(&self, n: usize) -> Option<Worker> {
+        self.protocol.worker(&self.world.database, n)
+    }
+
+    pub fn held(&self, worker: usize) -> Vec<Job> {
+        self.protocol.held(&self.world.database, worker)
+    }
+
+    pub fn save_job(&mut self, n: usize, job: &Job) {
+        self.world.database.jobs[n] = Some(JobRow::from_job(job));
+    }
+
+    pub fn save_worker(&mut self, n: usize, worker: &Worker) {
+        let row = self.world.database.workers[n].as_mut().expect("it exists");
+        *row = row.with_worker(worker);
+    }
+
+    /// Records that an agent has sent an authenticated request.
+    fn record_contact(&mut self, worker: usize) {
+        self.me().contacts |= 1 << worker;
+    }
+
+    /// The length of a lease (`worker_lease` in `service/policy`).
+    pub fn lease(&self) -> Millis {
+        duration(if self.is_mutated(Mutation::NoFencingDelay) { 0 } else { TIMEOUT })
+    }
+
+    /// Processes a request.
+    pub fn process(&mut self, host: usize, request: &Request) -> Response {
+        match request {
+            Request::Register { token, claims } => self.register(host, *token, claims).map(Some),
+            Request::Heartbeat { session, claims } => self.heartbeat(host, *session, claims).map(Some),
+            Request::Report { key, report } | Request::ReportMissing { key, report } => {
+                self.report(host, *key, *report).map(|()| None)
+            }
+            Request::Progress { key } => self.progress(host, *key).map(|()| None),
+        }
+    }
+
+    /// `register_in` in `agents/mod.rs`.
+    fn register(&mut self, n: usize, token: u8, claims: &[Key]) -> Result<Desired, Rejection> {
+        let row = self.world.database.workers[n].ok_or(Rejection::Unauthorized)?;
+        let digest = token_digest(token);
+        let credential = row.credential.to_credential();
+        if !self.is_mutated(Mutation::OldTokenAccepted) {
+            credential.verify(&digest, NOW).map_err(|_| Rejection::Unauthorized)?;
+        }
+        self.require_valid(n, token, false);
+        let shape = &self.protocol.config.hosts[n];
+        let is_alive = self.verdict(n).is_none();
+        let before = row.to_worker(n, shape);
+        let reported = capability(n, shape);
+        before.check_registration(&reported, is_alive, self.held(n).len()).map_err(|_| Rejection::Conflict)?;
+        let mut after = before.registered(NOW, reported, WorkerKind::Persistent);
+        if self.is_mutated(Mutation::DrainEndedByRegistration) {
+            after.drain = None;
+        }
+        let session =
+            WorkerSession { digest: session_digest(Session::Newest).to_owned(), token_digest: digest.clone() };
+        let credential = CredentialRow::from_credential(&credential.activated(&digest).with_session(Some(session)));
+        self.end_earlier_session(n);
+        self.world.database.workers[n] = Some(WorkerRow { credential, ..row.with_worker(&after) });
+        let stop = self.accept_claims(n, &after, claims);
+        for (job, held) in self.protocol.held_indexes(&self.world.database, n) {
+            if claims.iter().all(|(claimed, _)| usize::from(*claimed) != job) {
+                self.save_job(job, &resolve_unclaimed(NOW, &after, held, self.lease()));
+            }
+        }
+        self.plan();
+        self.record_contact(n);
+        let mut desired = self.desired(&self.world.database, n);
+        desired.stop.extend(stop);
+        Ok(desired)
+    }
+
+    /// All agents and requests with a session of this worker have a replaced one from now on.
+    fn end_earlier_session(&mut self, worker: usize) {
+        if let Some(session) = self.world.hosts[worker].agent.as_mut().and_then(|agent| agent.session.as_mut()) {
+            *session = Session::Replaced;
+        }
+        for flight in self.world.flights.iter_mut().filter(|flight| usize::from(flight.host) == worker) {
+            if let Request::Heartbeat { session, .. } = &mut flight.request {
+                *session = Session::Replaced;
+            }
+        }
+        self.world.flights.sort();
+    }
+
+    /// `accept_claims` in `agents/claims.rs`.
+    fn accept_claims(&mut self, n: usize, worker: &Worker, claims: &[Key]) -> Vec<(Key, StopReason)> {
+        let mut stop = Vec::new();
+        for &key in claims {
+            let job = usize::from(key.0);
+            let before = self.job(job);
+            match self.judge(n, worker, key, before.as_ref()) {
+                ClaimVerdict::Keep(after) => self.save_job(job, &after),
+                ClaimVerdict::Stop => {
+                    if let Some(before) = &before
+                        && before.is_newest_attempt(&worker.id, AttemptNumber(key.1.into()))
+                    {
+                        self.renew_fencing_delay(job, before);
+                    }
+                    stop.push((key, StopReason::Superseded));
+                }
+            }
+        }
+        stop
+    }
+
+    fn judge(&self, n: usize, worker: &Worker, key: Key, job: Option<&Job>) -> ClaimVerdict {
+        let claim = AttemptClaim { job: job_id(key.0.into()), attempt: Some(AttemptNumber(key.1.into())) };
+        let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(n) };
+        judge_claim(NOW, worker, &held, &claim, job)
+    }
+
+    /// `renew_fencing_delay` in `jobs/fencing_delay.rs`: of a job, and of retries that wait for its attempt.
+    fn renew_fencing_delay(&mut self, n: usize, before: &Job) {
+        if before.hold_until.is_none() || before.last_lease().is_none() || self.is_mutated(Mutation::FencingDelayNotRenewed)
+        {
+            return;
+        }
+        self.save_job(n, &before.clone().hold_renewed(NOW, self.lease()));
+        if !before.has_ended() {
+            return;
+        }
+        for retry in 0..self.world.database.jobs.len() {
+            if let Some(job) = self.job(retry)
+                && job.retry_of.as_ref() == Some(&before.id)
+                && job.attempt == AttemptNumber(0)
+                && job.state.waiting().is_some()
+            {
+                self.save_job(retry, &job.hold_renewed(NOW, self.lease()));
+            }
+        }
+    }
+
+    /// `heartbeat` and `reclaim` in `agents/mod.rs`. One that changes nothing reads recent state only.
+    fn heartbeat(&mut self, n: usize, session: Session, claims: &[Key]) -> Result<Desired, Rejection> {
+        let row = self.recent().workers[n].ok_or(Rejection::Conflict)?;
+        self.authenticate(&row, session)?;
+        self.require_valid(n, row.credential.session.unwrap_or_default(), true);
+        self.record_contact(n);
+        let cached = self.protocol.worker(self.recent(), n).expect("it exists");
+        let mut needs_transaction = cached.check_heartbeat().is_err();
+        for &key in claims {
+            let before = self.protocol.job(self.recent(), key.0.into());
+            let verdict = self.judge(n, &cached, key, before.as_ref());
+            needs_transaction |=
+                !matches!((verdict, before), (ClaimVerdict::Keep(after), Some(before)) if *after == before);
+        }
+        if !needs_transaction {
+            return Ok(self.desired(self.recent(), n));
+        }
+        let worker = self.worker(n).ok_or(Rejection::Conflict)?;
+        worker.check_heartbeat().map_err(|_| Rejection::Conflict)?;
+        let stop = self.accept_claims(n, &worker, claims);
+        let mut desired = self.desired(&self.world.database, n);
+        desired.stop.extend(stop);
+        Ok(desired)
+    }
+
+    /// `authenticate_worker` in `workers/tokens.rs`: an ended session must register, with a revoked token it cannot.
+    fn authenticate(&self, row: &WorkerRow, session: Session) -> Result<(), Rejection> {
+        if session == Session::Replaced {
+            return Err(Rejection::Conflict);
+        }
+        let credential = row.credential.to_credential();
+        if self.is_mutated(Mutation::OldTokenAccepted) {
+            return Ok(());
+        }
+        credential.verify_session(session_digest(session), NOW).map(drop).map_err(|_| Rejection::Unauthorized)
+    }
+
+    /// I8, independently of the rules. Another server may accept a token for as long as it reads old state.
+    pub fn require_valid(&mut self, worker: usize, token: u8, by_recent_state: bool) {
+        let is_revoked = self.world.revoked.contains(&(u8::try_from(worker).expect("few"), token));
+        let may_be_old = by_recent_state && self.world.servers[self.server].old_state.is_some();
+        self.world.violations.require(!is_revoked || may_be_old, Violation::RevokedAccepted);
+    }
+
+    /// `load_desired` in `agents/desired.rs`.
+    fn desired(&self, database: &Database, n: usize) -> Desired {
+        let Some(worker) = self.protocol.worker(database, n) else { return Desired::default() };
+        let mut desired = Desired { drain: worker.drain.is_some(), ..Desired::default() };
+        for (job, held) in self.protocol.held_indexes(database, n) {
+            let Some((lease, order)) = held.order(NOW, worker.should_evict(NOW)) else { continue };
+            let key = (u8::try_from(job).expect("few jobs"), u8::try_from(lease.attempt.0).expect("few attempts"));
+            match order {
+                AttemptOrder::Accept => {
+                    let gpus = crate::rows::gpu_bits(&lease.gpus);
+                    desired.offers.push(Offer { key, gpus, exclusive: held.spec.exclusive });
+                }
+                AttemptOrder::Run => desired.run.push(key),
+                AttemptOrder::Stop(OrderedStop::Drained) => desired.stop.push((key, StopReason::Drained)),
+                AttemptOrder::Stop(OrderedStop::Cancelled | OrderedStop::RuntimeExceeded) => {
+                    desired.stop.push((key, StopReason::Cancelled));
+                }
+            }
+        }
+        if self.is_mutated(Mutation::OfferLost) {
+            desired.offers.clear();
+        }
+        desired
+    }
+
+    /// `stream_opened` in `agents/mod.rs`.
+    pub fn open_stream(&mut self, n: usize, session: Session) -> Result<(), Rejection> {
+        let row = self.recent().workers[n].ok_or(Rejection::Conflict)?;
+        self.authenticate(&row, session)?;
+        self.require_valid(n, row.credential.session.unwrap_or_default(), true);
+        self.record_contact(n);
+        let worker = self.worker(n).ok_or(Rejection::Conflict)?;
+        let stream = stream_id(u8::try_from(self.server).expect("few servers"));
+        let after = worker.stream_opened(NOW, &stream).map_err(|_| Rejection::Conflict)?;
+        self.save_worker(n, &after);
+        self.plan();
+        Ok(())
+    }
+
+    /// `desired_for_stream` in `agents/mod.rs`: none if the stream must end.
+    pub fn desired_for_stream(&mut self, n: usize, session: Session) -> Option<Desired> {
+        let recent = self.recent().workers[n]?;
+        let accepts = |row: &WorkerRow| self.authenticate(row, session).is_ok();
+        let is_valid = accepts(&recent) || self.world.database.workers[n].as_ref().is_some_and(accepts);
+        let stream = stream_id(u8::try_from(self.server).expect("few servers"));
+        let worker = self.protocol.worker(self.recent(), n)?;
+        if !is_valid || worker.stream_id() != Some(&stream) {
+            return None;
+        }
+        self.require_valid(n, recent.credential.session.unwrap_or_default(), true);
+        Some(self.desired(self.recent(), n))
+    }
+
+    /// `report_status` in `agents/attempt_reports.rs`.
+    fn report(&mut self, host: usize, key: Key, report: Report) -> Result<(), Rejection> {
+        let n = usize::from(key.0);
+        let before = self.job(n).ok_or(Rejection::Conflict)?;
+        let (mut worker, mut attempt) = (worker_id(host), AttemptNumber(key.1.into()));
+        if self.is_mutated(Mutation::OldReportsAccepted)
+            && let Some(lease) = before.last_lease()
+        {
+            (worker, attempt) = (lease.worker.clone(), lease.attempt);
+        }
+        if before.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
+            self.record_contact(host);
+        }
+        let stored = self.worker(host);
+        let report = classify(report, stored.as_ref(), &before);
+        let after = before.clone().reported(NOW, &worker, attempt, report).map_err(|_| Rejection::Conflict)?;
+        let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(host) };
+        if resources_are_taken(&before, &after, stored.as_ref(), &held) {
+            return Err(Rejection::Conflict);
+        }
+        self.save_job(n, &after);
+        if before.active_lease().is_some() && after.active_lease().is_none() {
+            self.plan();
+        }
+        Ok(())
+    }
+
+    /// `report_progress`: the response renews the lease, so the fencing delay of a lost attempt is extended.
+    fn progress(&mut self, host: usize, key: Key) -> Result<(), Rejection> {
+        let n = usize::from(key.0);
+        let (worker, attempt) = (worker_id(host), AttemptNumber(key.1.into()));
+        let job = self.job(n).ok_or(Rejection::Conflict)?;
+        if job.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
+            self.record_contact(host);
+        }
+        job.check_current_attempt(&worker, attempt).map_err(|_| Rejection::Conflict)?;
+        self.renew_fencing_delay(n, &job);
+        Ok(())
+    }
+
+    /// `liveness_verdict` in `workers/liveness.rs`: none if this server is not the leader.
+    pub fn verdict(&self, n: usize) -> Option<LivenessVerdict> {
+        if self.is_mutated(Mutation::SilenceNotJudged) {
+            return None;
+        }
+        let server = &self.world.servers[self.server];
+        let row = self.world.database.workers[n]?;
+        let is_fresh = server.contacts >> n & 1 == 1;
+        let seen = if is_fresh { Some(NOW) } else { row.seen.map(timestamp) };
+        let worker = row.to_worker(n, &self.protocol.config.hosts[n]);
+        judge_liveness(&worker, seen, self.serving_since()?, duration(TIMEOUT), NOW)
+    }
+
+    /// Since when agents could reach this server, and as its leader.
+    pub fn serving_since(&self) -> Option<Timestamp> {
+        let server = &self.world.servers[self.server];
+        if self.is_mutated(Mutation::SilenceWithoutListening) {
+            return server.leads_since.map(|_| Timestamp(0));
+        }
+        let up_since = timestamp(server.up_since?);
+        if self.is_mutated(Mutation::JudgedWithoutLeading) {
+            return Some(up_since);
+        }
+        Some(up_since.max(timestamp(server.leads_since?)))
+    }
+}
+
+/// `classify_report`: an attempt that stops at the deadline of a drain is requeued without a loss.
+fn classify(report: Report, worker: Option<&Worker>, job: &Job) -> AttemptReport {
+    let evicts = worker.is_some_and(|worker| worker.should_evict(NOW)) && job.exceeded_runtime(NOW).is_none();
+    match report {
+        Report::Starting => AttemptReport::Starting,
+        Report::Running => AttemptReport::Running,
+        Report::Completed => AttemptReport::Completed,
+        Report::Failed => AttemptReport::Failed { exit_code: Some(1), error: String::new() },
+        Report::Cancelled | Report::Requeue if evicts => AttemptReport::Evicted,
+        Report::Cancelled => AttemptReport::Cancelled,
+        Report::Requeue => AttemptReport::Requeue { error: String::new() },
+    }
+}
