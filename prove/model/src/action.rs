@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::agent::next_report;
-use crate::config::Mutation;
+use crate::config::{Budget, Mutation};
 use crate::protocol::Protocol;
-use crate::rows::Key;
+use crate::rows::{JobRow, Key};
 use crate::ticks::TIMEOUT;
 use crate::workers::ConnectionRow;
 use crate::world::{Flight, Host, Listening, Request, Run, Stage, Transit, World};
@@ -113,8 +113,24 @@ impl Protocol {
         if self.loops_are_due(world) {
             return false;
         }
+        let is_away = |n: usize| {
+            let listens = |agent: &crate::world::Agent| matches!(agent.listening, Listening::Stream(_));
+            self.is_steady(n) && world.database.workers[n].is_some() && !world.hosts[n].agent.as_ref().is_some_and(listens)
+        };
+        let is_served = world.servers.iter().any(|server| server.up_since.is_some());
+        if is_served && (0..world.hosts.len()).any(is_away) {
+            return false;
+        }
         if !self.config.prompt {
             return true;
+        }
+        let expires = |host: &Host| {
+            let agents = host.agent.iter().filter_map(|agent| agent.lease);
+            host.runs.iter().filter_map(|run| run.lease).chain(agents).any(|end| end <= 1)
+        };
+        let has_lease = self.config.jobs.iter().any(|job| job.exclusive);
+        if has_lease && world.hosts.iter().any(|host| expires(host) || host.agent.is_none()) {
+            return false;
         }
         let served = world.servers.iter().filter_map(|server| Some((-server.up_since?).min(-server.leads_since?)));
         let Some(served) = served.max() else { return true };
@@ -123,13 +139,13 @@ impl Protocol {
             let contact = if is_fresh { 0 } else { worker.seen.map_or(TIMEOUT, |seen| -seen) };
             contact.min(served) >= TIMEOUT
         };
-        let expires = |host: &Host| host.agent.as_ref().is_some_and(|agent| agent.lease.is_some_and(|end| end <= 1));
-        let has_lease = self.config.jobs.iter().any(|job| job.exclusive);
-        if has_lease && world.hosts.iter().any(|host| expires(host) || host.agent.is_none()) {
-            return false;
-        }
         let mut workers = world.database.workers.iter().enumerate();
         !workers.any(|(n, worker)| worker.as_ref().is_some_and(|worker| is_due((n, worker))))
+    }
+
+    /// Returns whether a host is always in contact while a server runs, and has no faults.
+    pub fn is_steady(&self, n: usize) -> bool {
+        self.config.steady_hosts.contains(&n)
     }
 
     /// The loops of the leader run every two seconds, so a tick does not pass while they have something to do.
@@ -137,13 +153,16 @@ impl Protocol {
         if self.config.slow_loops {
             return false;
         }
-        let mut actions = Vec::new();
-        self.list_server_actions(world, &mut actions);
-        let is_loop = |action: &Action| matches!(action, Action::CheckHealth(..) | Action::Sweep(_));
-        actions.into_iter().filter(is_loop).any(|action| {
+        let leads = |server: &crate::world::Server| server.leads_since.is_some();
+        let Some(leader) = world.servers.iter().position(leads) else { return false };
+        let has_due_job = world.database.jobs.iter().flatten().any(JobRow::is_due);
+        let has_silent = (0..world.hosts.len()).any(|n| self.is_silent(world, leader, n));
+        let changes = |action: Action| {
             let mut after = world.clone();
             self.apply(&mut after, &action).is_some() && after != *world
-        })
+        };
+        (has_due_job && changes(Action::Sweep(leader)))
+            || (has_silent && (0..world.hosts.len()).any(|n| changes(Action::CheckHealth(leader, n))))
     }
 
     /// Returns the requests that an agent may send now: one of each kind, and one report per attempt, at a time.
@@ -248,7 +267,7 @@ fn list_host_actions(
     up: &[usize],
     actions: &mut Vec<Action>,
 ) {
-    let budget = &world.budget;
+    let budget = if protocol.is_steady(n) { &Budget::default() } else { &world.budget };
     if has_dead_stream(world, n) {
         actions.push(Action::NoticeClosed(n));
     }
@@ -319,15 +338,17 @@ fn list_run_actions(protocol: &Protocol, world: &World, n: usize, host: &Host, a
                 }
             }
             Stage::Orphaned { .. } if has_agent => actions.push(Action::HandleOrphan(n, key)),
-            Stage::Preparing if has_agent && may_start(protocol, run) => actions.push(Action::StartTrainer(n, key)),
+            Stage::Preparing if may_start(protocol, host, run) => actions.push(Action::StartTrainer(n, key)),
             _ => {}
         }
     }
 }
 
-/// `accept_and_prepare` in `src/worker/attempt/prepare.rs`.
-fn may_start(protocol: &Protocol, run: &Run) -> bool {
-    run.accepted || protocol.mutation == Some(Mutation::StartBeforeAcceptance)
+/// `accept_and_prepare` in `src/worker/attempt/prepare.rs`: an exclusive attempt waits for a lease.
+fn may_start(protocol: &Protocol, host: &Host, run: &Run) -> bool {
+    let is_accepted = run.accepted || protocol.mutation == Some(Mutation::StartBeforeAcceptance);
+    let has_lease = |agent: &crate::world::Agent| !run.exclusive || agent.lease.is_some();
+    is_accepted && host.agent.as_ref().is_some_and(has_lease)
 }
 
 fn list_flight_actions(flight: &Flight, up: &[usize], actions: &mut Vec<Action>) {

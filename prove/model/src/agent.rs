@@ -194,7 +194,6 @@ impl AgentTurn<'_> {
 
     /// `LeaseTimer::renew` in `api/lease.rs`, and `maintain_lease` in `attempt/lease.rs`.
     fn renew_lease(&mut self, sent: Ticks) {
-        let sent = if self.is_mutated(Mutation::LeaseFromResponse) { 0 } else { sent };
         // Only exclusive attempts have a lease on their host.
         let has_exclusive = self.protocol.config.jobs.iter().any(|job| job.exclusive);
         let Some(lease) = self.agent.lease.as_mut().filter(|_| has_exclusive) else { return };
@@ -224,6 +223,7 @@ pub fn next_report(run: &Run, mutation: Option<Mutation>) -> Option<Report> {
     let ends_early = mutation == Some(Mutation::ReportedBeforeEnd) && run.stage == Stage::Training;
     match run.stage {
         Stage::Preparing if !run.accepted => Some(Report::Starting),
+        Stage::Orphaned { .. } if mutation == Some(Mutation::OrphansNotKilled) => Some(Report::Failed),
         Stage::Preparing | Stage::Orphaned { .. } | Stage::Delivered => None,
         Stage::Training | Stage::Exited(_) if run.had_supervisor && !run.running_answered => Some(Report::Running),
         Stage::Training => (ends_early && run.stop.is_some()).then_some(Report::Cancelled),

@@ -4,8 +4,9 @@ use crate::action::{Action, Fate};
 use crate::agent::AgentTurn;
 use crate::config::Mutation;
 use crate::protocol::Protocol;
+use crate::rows::LeaseRow;
 use crate::service::Service;
-use crate::ticks::Ticks;
+use crate::ticks::{TIMEOUT, Ticks};
 use crate::violations::Violation;
 use crate::workers::{ConnectionRow, Session};
 use crate::world::{
@@ -68,6 +69,9 @@ impl Protocol {
 
     /// Ten seconds pass. Until then, supervisors have stopped trainers whose lease ends or whose grace period is over.
     fn tick(&self, world: &mut World) {
+        for n in (0..world.hosts.len()).filter(|n| self.is_steady(*n)) {
+            self.keep_contact(world, n);
+        }
         world.shift_times();
         for run in world.hosts.iter_mut().flat_map(|host| &mut host.runs).filter(|run| run.stage == Stage::Training) {
             let has_ended = run.exclusive && run.lease.is_none_or(|lease| lease <= 0);
@@ -86,10 +90,28 @@ impl Protocol {
         }
     }
 
+    /// A steady host sends a heartbeat in each tick.
+    fn keep_contact(&self, world: &mut World, n: usize) {
+        let is_heartbeat = |request: &Request| matches!(request, Request::Heartbeat { .. });
+        let server = world.servers.iter().position(|server| server.up_since.is_some());
+        if let (Some(server), Some(request)) = (server, self.requests(world, n).into_iter().find(is_heartbeat)) {
+            let flight = new_flight(world, n, &request);
+            self.process(world, &flight, server, Fate::Answered);
+        }
+    }
+
+    /// Returns whether a leader would judge a worker.
+    pub fn is_silent(&self, world: &World, leader: usize, n: usize) -> bool {
+        let server = &world.servers[leader];
+        let contact = world.database.workers[n].and_then(|worker| worker.seen);
+        server.contacts >> n & 1 == 0 && contact.is_some_and(|seen| -seen > TIMEOUT)
+    }
+
     fn process(&self, world: &mut World, flight: &Flight, server: usize, fate: Fate) -> Option<()> {
         let host = usize::from(flight.host);
-        self.require_stopped(world, flight);
+        let before = reported_job(&flight.request).and_then(|n| world.database.jobs[n]?.active_lease());
         let response = self.service(world, server).process(host, &flight.request);
+        Self::require_stopped(world, flight, before);
         if flight.transit == Transit::Abandoned {
             return Some(());
         }
@@ -104,14 +126,21 @@ impl Protocol {
         Some(())
     }
 
-    /// I11: when the end of an attempt is reported, no process of its job is alive on its host.
-    fn require_stopped(&self, world: &mut World, flight: &Flight) {
+    /// I11: when the end of an attempt is reported, it has no living process on its host, nor has an attempt that loses
+    /// its lease by the report.
+    fn require_stopped(world: &mut World, flight: &Flight, before: Option<LeaseRow>) {
         if let Request::Report { key, report } | Request::ReportMissing { key, report } = &flight.request
             && report.has_stopped()
         {
-            let runs = &world.hosts[usize::from(flight.host)].runs;
-            let is_alive = runs.iter().any(|run| run.key == *key && run.is_alive());
-            world.violations.require(!is_alive, Violation::AliveAfterEnd);
+            let job = world.database.jobs[usize::from(key.0)];
+            let is_released = job.is_none_or(|job| job.active_lease().is_none());
+            let released = before.filter(|_| is_released).map(|lease| (lease.worker, lease.attempt));
+            let is_alive = |(host, attempt): (u8, u8)| {
+                let mut runs = world.hosts[usize::from(host)].runs.iter();
+                runs.any(|run| run.key == (key.0, attempt) && run.is_alive())
+            };
+            let none_lives = !is_alive((flight.host, key.1)) && !released.is_some_and(is_alive);
+            world.violations.require(none_lives, Violation::AliveAfterEnd);
         }
     }
 
@@ -206,7 +235,7 @@ impl Protocol {
         let run = world.hosts[n].run(key)?;
         match action {
             Action::StartTrainer(..) => start_trainer(run, lease),
-            Action::HandleOrphan(..) => self.handle_orphan(run)?,
+            Action::HandleOrphan(..) => Self::handle_orphan(run)?,
             Action::TrainerCompletes(..) => end_trainer(run, Exit::Completed),
             Action::TrainerFails(..) => {
                 end_trainer(run, Exit::Failed);
@@ -220,14 +249,8 @@ impl Protocol {
     }
 
     /// `handle_orphaned` in `src/worker/attempt/monitor.rs`: kills what is left before the end counts.
-    fn handle_orphan(&self, run: &mut Run) -> Option<()> {
-        let Stage::Orphaned { trainer_alive, rebooted } = run.stage else { return None };
-        if trainer_alive && self.mutation == Some(Mutation::OrphansNotKilled) {
-            run.stage = Stage::Training;
-            run.running_answered = true;
-            run.stop = Some(StopCause::Requeue);
-            return Some(());
-        }
+    fn handle_orphan(run: &mut Run) -> Option<()> {
+        let Stage::Orphaned { rebooted, .. } = run.stage else { return None };
         end_trainer(run, if rebooted { Exit::HostFault } else { Exit::Failed });
         Some(())
     }
@@ -342,6 +365,13 @@ fn new_flight(world: &mut World, n: usize, request: &Request) -> Flight {
         run.end_recorded = true;
     }
     Flight { host: u8::try_from(n).expect("few hosts"), sent: 0, request: request.clone(), transit: Transit::Sent }
+}
+
+fn reported_job(request: &Request) -> Option<usize> {
+    match request {
+        Request::Report { key, .. } | Request::ReportMissing { key, .. } => Some(key.0.into()),
+        Request::Register { .. } | Request::Heartbeat { .. } | Request::Progress { .. } => None,
+    }
 }
 
 fn remove(world: &mut World, flight: &Flight) -> Option<()> {

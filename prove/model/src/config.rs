@@ -65,6 +65,11 @@ pub struct Config {
     pub max_attempt: u8,
     /// Whether agents report progress.
     pub progress: bool,
+    /// Hosts that are always in contact while a server runs.
+    pub steady_hosts: &'static [usize],
+    /// Whether servers are assumed not to recover an attempt whose agent has reported its end. They do: a claim or report
+    /// that was sent before that report and processed after it makes the job run without a trainer (I4).
+    pub ended_stays_ended: bool,
     /// Whether the loops of servers may be late.
     pub slow_loops: bool,
     /// Whether time passes only while agents reach a server in time; then restarts must not cost an attempt (I5).
@@ -86,8 +91,6 @@ pub enum Mutation {
     RetryIgnoresFencingDelay,
     /// The supervisor does not stop the trainer when its lease ends.
     LeaseIgnored,
-    /// The agent counts the lease from the response.
-    LeaseFromResponse,
     /// The trainer starts before the offer is accepted.
     StartBeforeAcceptance,
     /// A report is applied to the newest attempt, whatever attempt it is about.

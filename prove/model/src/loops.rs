@@ -1,7 +1,7 @@
 //! What servers do by themselves: planning, the passes over offers and silent workers, and their start.
 
 use app::domain::explain::{ExplainVerdict, explain};
-use app::domain::job::{AttemptLoss, Job};
+use app::domain::job::{AttemptLoss, Job, JobState};
 use app::domain::liveness::LivenessVerdict;
 use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
 use app::domain::worker::{OfflineCause, Worker};
@@ -28,8 +28,11 @@ impl Service<'_> {
             let number = before.attempt;
             let offered = before.offered(NOW, assignment.worker, assignment.gpus, timestamp(OFFER_TIMEOUT));
             let mut after = offered.expect("a planned job is queued");
-            if self.is_mutated(Mutation::AttemptNumberRepeated) && number.0 > 0 {
-                after.attempt = number;
+            if self.is_mutated(Mutation::AttemptNumberRepeated)
+                && number.0 > 0
+                && let JobState::Offered { lease, .. } = &mut after.state
+            {
+                (after.attempt, lease.attempt) = (number, number);
             }
             self.save_job(n, &after);
         }

@@ -113,7 +113,7 @@ fn run_checks(configs: Vec<Config>) -> bool {
     all_hold
 }
 
-fn run_mutations() -> bool {
+fn run_mutations(shows_steps: bool) -> bool {
     println!("\n{:<28}{:<20}{:>12}{:>7}{:>9}  found by", "removed guard", "check", "unique", "steps", "seconds");
     let mut all_found = true;
     for (mutation, config, expected) in checks::mutation_checks() {
@@ -127,6 +127,9 @@ fn run_mutations() -> bool {
         let mark = if is_expected || result.broken.is_none() { "" } else { " (UNEXPECTED)" };
         let mutation = format!("{mutation:?}");
         println!("{mutation:<28}{name:<20}{:>12}{steps:>7}{:>9.1}  {found_by}{mark}", result.unique, result.seconds);
+        if shows_steps && let Some((_, steps)) = &result.broken {
+            print_steps(steps);
+        }
         all_found &= is_expected;
     }
     all_found
@@ -138,6 +141,6 @@ fn main() -> ExitCode {
     let configs = if is_nightly { checks::nightly_checks() } else { checks::checks() };
     let configs = configs.into_iter().filter(|config| only.as_deref().is_none_or(|only| config.name == only)).collect();
     let all_hold = run_checks(configs);
-    let all_found = run_mutations();
+    let all_found = run_mutations(std::env::args().any(|argument| argument == "--steps"));
     if all_hold && all_found { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,6 +1,6 @@
 //! The stored state in a compact form that converts to the types of the rules and back.
 //!
-//! Left out is what no rule of the model reads: reasons of losses, since when a job has its state, names and labels. All
+//! Left out is what no rule of the model reads: the exact reason of a loss, since when a job has its state, names and labels. All
 //! conversions back check that nothing else is lost.
 
 use app::domain::causes::OfflineCause;
@@ -24,10 +24,19 @@ pub struct LeaseRow {
     pub gpus: u8,
 }
 
+/// How the previous attempt was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LossRow {
+    /// Its agent was silent, or did not know it.
+    Silent,
+    /// Its agent reported that it has stopped.
+    Reported,
+}
+
 /// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobRowState {
-    Queued { not_before: Option<Ticks>, previous: Option<LeaseRow>, was_lost: bool },
+    Queued { not_before: Option<Ticks>, previous: Option<LeaseRow>, loss: Option<LossRow> },
     Offered { lease: LeaseRow, until: Ticks },
     Starting(LeaseRow),
     Running(LeaseRow),
@@ -103,7 +112,7 @@ impl JobRow {
             JobState::Queued(Waiting { not_before, previous, .. }) => JobRowState::Queued {
                 not_before: not_before.map(deadline),
                 previous: previous.as_ref().map(|previous| lease(&previous.lease)),
-                was_lost: previous.as_ref().is_some_and(|previous| previous.loss.is_some()),
+                loss: previous.as_ref().and_then(|previous| previous.loss.as_ref()).map(LossRow::from_loss),
             },
             JobState::Offered { lease: offered, until, .. } => {
                 JobRowState::Offered { lease: lease(offered), until: deadline(*until) }
@@ -130,10 +139,10 @@ impl JobRow {
     pub fn to_job(self, n: usize, shape: &JobShape) -> Job {
         let since = NOW;
         let state = match self.state {
-            JobRowState::Queued { not_before, previous, was_lost } => JobState::Queued(Waiting {
+            JobRowState::Queued { not_before, previous, loss } => JobState::Queued(Waiting {
                 since,
                 not_before: not_before.map(timestamp),
-                previous: previous.map(|lease| PreviousAttempt { lease: lease.to_lease(), loss: was_lost.then(loss) }),
+                previous: previous.map(|lease| PreviousAttempt { lease: lease.to_lease(), loss: loss.map(LossRow::to_loss) }),
             }),
             JobRowState::Offered { lease, until } => {
                 JobState::Offered { lease: lease.to_lease(), since, until: timestamp(until) }
@@ -144,7 +153,7 @@ impl JobRow {
             JobRowState::Completed(lease) => JobState::Completed { at: since, lease: lease.to_lease() },
             JobRowState::Failed { lease, by_trainer } => {
                 let trainer = JobFailure::Trainer { exit_code: Some(1), error: String::new() };
-                let failure = if by_trainer { trainer } else { JobFailure::Lost(loss()) };
+                let failure = if by_trainer { trainer } else { JobFailure::Lost(LossRow::Silent.to_loss()) };
                 JobState::Failed { at: since, lease: lease.to_lease(), failure }
             }
             JobRowState::Cancelled(lease) => JobState::Cancelled { at: since, lease: lease.map(LeaseRow::to_lease) },
@@ -180,6 +189,15 @@ impl JobRow {
         matches!(self.state, JobRowState::Completed(_) | JobRowState::Failed { .. } | JobRowState::Cancelled(_))
     }
 
+    /// Returns whether a pass over offers may change it.
+    pub fn is_due(&self) -> bool {
+        match self.state {
+            JobRowState::Queued { not_before, .. } => not_before.max(self.hold_until).is_none_or(|at| at <= 0),
+            JobRowState::Offered { until, .. } => until <= 0,
+            _ => false,
+        }
+    }
+
     /// Lets a tick pass.
     pub fn tick(&mut self) {
         self.hold_until.iter_mut().for_each(approach);
@@ -206,8 +224,23 @@ pub fn submitted(n: usize, shape: &JobShape) -> Job {
     Job { submitted_at: at, ..job }
 }
 
-fn loss() -> AttemptLoss {
-    AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout)
+impl LossRow {
+    const fn from_loss(loss: &AttemptLoss) -> Self {
+        match loss {
+            AttemptLoss::UnknownToAgent | AttemptLoss::WorkerOffline(_) | AttemptLoss::NeverStarted => Self::Silent,
+            AttemptLoss::Requeued(_)
+            | AttemptLoss::Evicted
+            | AttemptLoss::StoppedByAgent
+            | AttemptLoss::TrainerFailed { .. } => Self::Reported,
+        }
+    }
+
+    const fn to_loss(self) -> AttemptLoss {
+        match self {
+            Self::Silent => AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout),
+            Self::Reported => AttemptLoss::StoppedByAgent,
+        }
+    }
 }
 
 fn deadline(at: Timestamp) -> Ticks {

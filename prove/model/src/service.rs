@@ -11,7 +11,7 @@ use app::domain::worker::credential::WorkerSession;
 
 use crate::config::Mutation;
 use crate::protocol::Protocol;
-use crate::rows::{JobRow, Key, job_id, worker_id};
+use crate::rows::{JobRow, JobRowState, Key, LossRow, job_id, worker_id};
 use crate::ticks::{NOW, TIMEOUT, duration, timestamp};
 use crate::violations::Violation;
 use crate::workers::{CredentialRow, Session, WorkerRow, capability, session_digest, stream_id, token_digest};
@@ -152,9 +152,22 @@ impl Service<'_> {
     }
 
     fn judge(&self, n: usize, worker: &Worker, key: Key, job: Option<&Job>) -> ClaimVerdict {
+        if self.assumes_ended(key, job) {
+            return ClaimVerdict::Stop;
+        }
         let claim = AttemptClaim { job: job_id(key.0.into()), attempt: Some(AttemptNumber(key.1.into())) };
         let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(n) };
         judge_claim(NOW, worker, &held, &claim, job)
+    }
+
+    /// See [`Config::ended_stays_ended`](crate::config::Config).
+    fn assumes_ended(&self, key: Key, job: Option<&Job>) -> bool {
+        let row = job.map(JobRow::from_job);
+        let is_ended = |row: JobRow| {
+            let is_newest = row.attempt == key.1;
+            is_newest && matches!(row.state, JobRowState::Queued { loss: Some(LossRow::Reported), .. })
+        };
+        self.protocol.config.ended_stays_ended && row.is_some_and(is_ended)
     }
 
     /// `renew_fencing_delay` in `jobs/fencing_delay.rs`: of a job, and of retries that wait for its attempt.
@@ -287,6 +300,9 @@ impl Service<'_> {
         }
         if before.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
             self.record_contact(host);
+        }
+        if !report.has_stopped() && self.assumes_ended(key, Some(&before)) {
+            return Err(Rejection::Conflict);
         }
         let stored = self.worker(host);
         let report = classify(report, stored.as_ref(), &before);

@@ -14,6 +14,8 @@ pub const NOW: Timestamp = Timestamp(1_000_000_000_000);
 pub const TIMEOUT: Ticks = 2;
 /// Time for which an offer waits for an answer.
 pub const OFFER_TIMEOUT: Ticks = 2;
+/// Messages that take longer are lost. (The agent gives up after 20 s, `REQUEST_TIMEOUT` in `src/worker/api`.)
+pub const MAX_DELAY: Ticks = 2;
 /// Older times are equal to each other: no rule distinguishes them.
 pub const HORIZON: Ticks = TIMEOUT + 1;
 

@@ -2,7 +2,7 @@
 
 use crate::config::Budget;
 use crate::rows::{JobRow, Key};
-use crate::ticks::{Ticks, age, approach};
+use crate::ticks::{MAX_DELAY, Ticks, age, approach};
 use crate::violations::Violations;
 use crate::workers::{Session, WorkerRow};
 
@@ -307,6 +307,7 @@ impl World {
             }
         }
         self.flights.iter_mut().for_each(|flight| age(&mut flight.sent));
+        self.flights.retain(|flight| flight.sent >= -MAX_DELAY);
         self.flights.sort();
         self.flights.dedup_by(|a, b| a == b && a.transit == Transit::Abandoned);
     }
