@@ -115,7 +115,9 @@ impl Protocol {
         }
         let is_away = |n: usize| {
             let listens = |agent: &crate::world::Agent| matches!(agent.listening, Listening::Stream(_));
-            self.is_steady(n) && world.database.workers[n].is_some() && !world.hosts[n].agent.as_ref().is_some_and(listens)
+            self.is_steady(n)
+                && world.database.workers[self.worker_of(n)].is_some()
+                && !world.hosts[n].agent.as_ref().is_some_and(listens)
         };
         let is_served = world.servers.iter().any(|server| server.up_since.is_some());
         if is_served && (0..world.hosts.len()).any(is_away) {
@@ -156,13 +158,13 @@ impl Protocol {
         let leads = |server: &crate::world::Server| server.leads_since.is_some();
         let Some(leader) = world.servers.iter().position(leads) else { return false };
         let has_due_job = world.database.jobs.iter().flatten().any(JobRow::is_due);
-        let has_silent = (0..world.hosts.len()).any(|n| self.is_silent(world, leader, n));
+        let has_silent = (0..self.config.workers).any(|n| Self::is_silent(world, leader, n));
         let changes = |action: Action| {
             let mut after = world.clone();
             self.apply(&mut after, &action).is_some() && after != *world
         };
         (has_due_job && changes(Action::Sweep(leader)))
-            || (has_silent && (0..world.hosts.len()).any(|n| changes(Action::CheckHealth(leader, n))))
+            || (has_silent && (0..self.config.workers).any(|n| changes(Action::CheckHealth(leader, n))))
     }
 
     /// Returns the requests that an agent may send now: one of each kind, and one report per attempt, at a time.
@@ -213,7 +215,7 @@ impl Protocol {
             }
             let judges = server.leads_since.is_some() || self.mutation == Some(Mutation::JudgedWithoutLeading);
             if judges {
-                actions.extend((0..world.hosts.len()).map(|worker| Action::CheckHealth(n, worker)));
+                actions.extend((0..self.config.workers).map(|worker| Action::CheckHealth(n, worker)));
             }
             if server.leads_since.is_some() {
                 actions.push(Action::Sweep(n));
@@ -268,11 +270,14 @@ fn list_host_actions(
     actions: &mut Vec<Action>,
 ) {
     let budget = if protocol.is_steady(n) { &Budget::default() } else { &world.budget };
-    if has_dead_stream(world, n) {
+    if n < protocol.config.workers && has_dead_stream(world, n) {
         actions.push(Action::NoticeClosed(n));
     }
     let Some(agent) = &host.agent else {
-        actions.push(Action::StartAgent(n));
+        let is_new = n >= protocol.config.workers && !host.was_used;
+        if !is_new || world.budget.moves > 0 {
+            actions.push(Action::StartAgent(n));
+        }
         list_run_actions(protocol, world, n, host, actions);
         return;
     };
@@ -318,10 +323,12 @@ fn list_host_actions(
 
 /// Returns whether a running server has a stream of a worker that its agent no longer reads.
 fn has_dead_stream(world: &World, n: usize) -> bool {
-    let Some(ConnectionRow::Online { server, .. }) = world.database.workers[n].map(|worker| worker.connection) else {
+    let Some(ConnectionRow::Online { server, host, .. }) = world.database.workers[n].map(|worker| worker.connection)
+    else {
         return false;
     };
-    let reads = world.hosts[n].agent.as_ref().is_some_and(|agent| agent.listening == Listening::Stream(server));
+    let reads =
+        world.hosts[usize::from(host)].agent.as_ref().is_some_and(|agent| agent.listening == Listening::Stream(server));
     !reads && world.servers[usize::from(server)].up_since.is_some()
 }
 

@@ -25,7 +25,7 @@ impl AgentTurn<'_> {
     }
 
     /// `can_start`: a GPU is never shared on a host, and a job never runs twice.
-    fn can_start(&self, offer: &Offer) -> bool {
+    fn can_start(&self, offer: Offer) -> bool {
         let conflicts = |run: &Run| {
             let shares_gpu = run.gpus & offer.gpus != 0 && !self.is_mutated(Mutation::GpuSharedOnHost);
             run.key.0 == offer.key.0 || shares_gpu
@@ -46,7 +46,7 @@ impl AgentTurn<'_> {
         for key in older {
             self.order_stop(key, StopCause::Superseded);
         }
-        if self.can_start(&offer) {
+        if self.can_start(offer) {
             self.host.runs.push(Run::new(offer.key, offer.gpus, offer.exclusive, Stage::Preparing));
             self.host.runs.sort();
         } else {

@@ -86,7 +86,7 @@ impl Protocol {
         }
         for n in 0..world.hosts.len() {
             world.hosts[n].runs.sort();
-            self.with_agent(world, n, |turn| turn.deliver_all_superseded());
+            self.deliver_superseded(world, n);
         }
     }
 
@@ -101,7 +101,7 @@ impl Protocol {
     }
 
     /// Returns whether a leader would judge a worker.
-    pub fn is_silent(&self, world: &World, leader: usize, n: usize) -> bool {
+    pub fn is_silent(world: &World, leader: usize, n: usize) -> bool {
         let server = &world.servers[leader];
         let contact = world.database.workers[n].and_then(|worker| worker.seen);
         server.contacts >> n & 1 == 0 && contact.is_some_and(|seen| -seen > TIMEOUT)
@@ -111,7 +111,7 @@ impl Protocol {
         let host = usize::from(flight.host);
         let before = reported_job(&flight.request).and_then(|n| world.database.jobs[n]?.active_lease());
         let response = self.service(world, server).process(host, &flight.request);
-        Self::require_stopped(world, flight, before);
+        self.require_stopped(world, flight, before);
         if flight.transit == Transit::Abandoned {
             return Some(());
         }
@@ -128,18 +128,21 @@ impl Protocol {
 
     /// I11: when the end of an attempt is reported, it has no living process on its host, nor has an attempt that loses
     /// its lease by the report.
-    fn require_stopped(world: &mut World, flight: &Flight, before: Option<LeaseRow>) {
+    fn require_stopped(&self, world: &mut World, flight: &Flight, before: Option<LeaseRow>) {
         if let Request::Report { key, report } | Request::ReportMissing { key, report } = &flight.request
             && report.has_stopped()
         {
             let job = world.database.jobs[usize::from(key.0)];
             let is_released = job.is_none_or(|job| job.active_lease().is_none());
-            let released = before.filter(|_| is_released).map(|lease| (lease.worker, lease.attempt));
-            let is_alive = |(host, attempt): (u8, u8)| {
-                let mut runs = world.hosts[usize::from(host)].runs.iter();
-                runs.any(|run| run.key == (key.0, attempt) && run.is_alive())
+            let released = before.filter(|_| is_released).map(|lease| (usize::from(lease.worker), lease.attempt));
+            let sender = usize::from(flight.host);
+            let is_alive =
+                |host: usize, attempt: u8| living(world).any(|(n, run)| n == host && run.key == (key.0, attempt));
+            let is_alive_elsewhere = |(worker, attempt): (usize, u8)| {
+                let is_other = worker != self.worker_of(sender);
+                is_alive(sender, attempt) || (is_other && is_alive(worker, attempt))
             };
-            let none_lives = !is_alive((flight.host, key.1)) && !released.is_some_and(is_alive);
+            let none_lives = !is_alive(sender, key.1) && !released.is_some_and(is_alive_elsewhere);
             world.violations.require(none_lives, Violation::AliveAfterEnd);
         }
     }
@@ -166,15 +169,24 @@ impl Protocol {
         Some(())
     }
 
+    fn deliver_superseded(&self, world: &mut World, n: usize) -> Option<()> {
+        self.with_agent(world, n, |turn| {
+            turn.deliver_all_superseded();
+        })
+    }
+
     /// The stream sends what its worker should do, or ends.
     fn push(&self, world: &mut World, n: usize, fate: Fate) -> Option<()> {
         let agent = world.hosts[n].agent.as_ref()?;
         let Listening::Stream(server) = agent.listening else { return None };
         let session = agent.session.unwrap_or(Session::Replaced);
-        let Some(desired) = self.service(world, usize::from(server)).desired_for_stream(n, session) else {
+        let Some(desired) = self.service(world, usize::from(server)).desired_for_stream(self.worker_of(n), n, session)
+        else {
             world.hosts[n].late_event = None;
             world.hosts[n].agent.as_mut()?.listening = Listening::Unregistered;
-            self.service(world, usize::from(server)).close_stream(n);
+            if stream_host(world, self.worker_of(n)) == Some((usize::from(server), n)) {
+                self.service(world, usize::from(server)).close_stream(self.worker_of(n));
+            }
             return Some(());
         };
         if fate == Fate::Late {
@@ -188,8 +200,11 @@ impl Protocol {
     fn apply_to_host(&self, world: &mut World, action: &Action) -> Option<()> {
         match *action {
             Action::StartAgent(n) => {
-                start_agent(world, n, self.mutation);
-                self.with_agent(world, n, |turn| turn.deliver_all_superseded())?;
+                if n >= self.config.workers && !world.hosts[n].was_used {
+                    world.budget.moves -= 1;
+                }
+                start_agent(world, n, self.worker_of(n), self.mutation);
+                self.deliver_superseded(world, n)?;
             }
             Action::KillAgent(n) => {
                 world.budget.agent_kills -= 1;
@@ -197,7 +212,7 @@ impl Protocol {
             }
             Action::StopAgent(n, server) => {
                 world.budget.agent_stops -= 1;
-                self.service(world, server).disconnect(n);
+                self.service(world, server).disconnect(self.worker_of(n), n);
                 kill_agent(world, n, false);
             }
             Action::KillSupervisors(n) => crash(world, n, false),
@@ -205,7 +220,7 @@ impl Protocol {
             Action::LoseDisk(n) => {
                 world.budget.disk_losses -= 1;
                 kill_agent(world, n, false);
-                world.hosts[n] = Host::default();
+                world.hosts[n] = Host { was_used: true, ..Host::default() };
             }
             Action::OpenStream(n, server) => self.open_stream(world, n, server)?,
             Action::ReceiveEvent(n) => {
@@ -223,13 +238,13 @@ impl Protocol {
     }
 
     fn apply_to_run(&self, world: &mut World, action: &Action) -> Option<()> {
-        let (n, key) = match *action {
-            Action::StartTrainer(n, key)
-            | Action::HandleOrphan(n, key)
-            | Action::TrainerCompletes(n, key)
-            | Action::TrainerFails(n, key)
-            | Action::TrainerStops(n, key) => (n, key),
-            _ => return None,
+        let (Action::StartTrainer(n, key)
+        | Action::HandleOrphan(n, key)
+        | Action::TrainerCompletes(n, key)
+        | Action::TrainerFails(n, key)
+        | Action::TrainerStops(n, key)) = *action
+        else {
+            return None;
         };
         let lease = world.hosts[n].agent.as_ref().and_then(|agent| agent.lease);
         let run = world.hosts[n].run(key)?;
@@ -244,7 +259,7 @@ impl Protocol {
             _ => end_trainer(run, Exit::Stopped(run.stop?)),
         }
         world.hosts[n].runs.sort();
-        self.with_agent(world, n, |turn| turn.deliver_all_superseded());
+        self.deliver_superseded(world, n);
         Some(())
     }
 
@@ -257,7 +272,7 @@ impl Protocol {
 
     fn open_stream(&self, world: &mut World, n: usize, server: usize) -> Option<()> {
         let session = world.hosts[n].agent.as_ref()?.session?;
-        let opened = self.service(world, server).open_stream(n, session);
+        let opened = self.service(world, server).open_stream(self.worker_of(n), n, session);
         let agent = world.hosts[n].agent.as_mut()?;
         match opened {
             Ok(()) => agent.listening = Listening::Stream(u8::try_from(server).expect("few servers")),
@@ -289,9 +304,10 @@ fn end_trainer(run: &mut Run, exit: Exit) {
 }
 
 /// `with_adopted_attempts` in `src/worker/agent.rs`.
-fn start_agent(world: &mut World, n: usize, mutation: Option<Mutation>) {
-    let token = world.database.workers[n].map_or(0, |worker| worker.credential.token);
+fn start_agent(world: &mut World, n: usize, worker: usize, mutation: Option<Mutation>) {
+    let token = world.database.workers[worker].map_or(0, |worker| worker.credential.token);
     let host = &mut world.hosts[n];
+    host.was_used = true;
     if mutation == Some(Mutation::NotAdopted) {
         host.runs.retain(|run| !run.is_active());
     }
@@ -382,8 +398,7 @@ fn remove(world: &mut World, flight: &Flight) -> Option<()> {
 
 /// Ends a server: its streams break, and what it had only in memory is lost.
 pub fn stop_server(world: &mut World, n: usize) {
-    world.servers[n] =
-        Server { up_since: None, leads_since: None, contacts: 0, old_state: None, uncommitted: None };
+    world.servers[n] = Server { up_since: None, leads_since: None, contacts: 0, old_state: None, uncommitted: None };
     let stream = Listening::Stream(u8::try_from(n).expect("few servers"));
     for host in &mut world.hosts {
         if let Some(agent) = host.agent.as_mut().filter(|agent| agent.listening == stream) {
@@ -392,10 +407,10 @@ pub fn stop_server(world: &mut World, n: usize) {
     }
 }
 
-/// Returns the server that has a stream of a worker.
-pub fn stream_server(world: &World, n: usize) -> Option<usize> {
+/// Returns the server and the host of a worker's stream.
+pub fn stream_host(world: &World, n: usize) -> Option<(usize, usize)> {
     match world.database.workers[n]?.connection {
-        ConnectionRow::Online { server, .. } => Some(usize::from(server)),
+        ConnectionRow::Online { server, host, .. } => Some((server.into(), host.into())),
         _ => None,
     }
 }
@@ -405,4 +420,3 @@ pub fn living(world: &World) -> impl Iterator<Item = (usize, &Run)> {
     let hosts = world.hosts.iter().enumerate();
     hosts.flat_map(|(n, host)| host.runs.iter().filter(|run| run.is_alive()).map(move |run| (n, run)))
 }
-

@@ -1,7 +1,7 @@
 //! Steps of servers and commands of users.
 
 use crate::action::Action;
-use crate::apply::{stop_server, stream_server};
+use crate::apply::{stop_server, stream_host};
 use crate::protocol::Protocol;
 use crate::service::Service;
 use crate::world::World;
@@ -42,7 +42,7 @@ impl Protocol {
                 Service { protocol: self, world, server: n }.commit_submit(job.into());
             }
             Action::NoticeClosed(worker) => {
-                let server = stream_server(world, worker)?;
+                let (server, _) = stream_host(world, worker)?;
                 Service { protocol: self, world, server }.close_stream(worker);
             }
             _ => return None,

@@ -1,10 +1,7 @@
-//! The checks, each focused on a few faults so that it is exhaustive within its bounds, and the mutations.
+//! The checks, each focused on a few faults so that it is exhaustive within its bounds.
 
-use crate::config::{Budget, Config, HostShape, JobShape, Mutation};
-use crate::properties::{Reached, SETTLES};
-
-/// A mutation, the check that must find it, and the beginning of the property that must fail.
-pub type MutationCheck = (Mutation, Config, &'static str);
+use crate::config::{AfterMove, Budget, Config, HostShape, JobShape};
+use crate::properties::Reached;
 
 const HOST: HostShape = HostShape { gpus: 1, max_jobs: 1 };
 /// Two slots for one GPU: only the GPU limits the jobs.
@@ -24,6 +21,7 @@ const NONE: Budget = Budget {
     messages: 0,
     agent_kills: 0,
     agent_stops: 0,
+    moves: 0,
     host_crashes: 0,
     disk_losses: 0,
     server_kills: 0,
@@ -36,107 +34,144 @@ const NONE: Budget = Budget {
     deletions: 0,
 };
 
+/// Two hosts, of which the second is always in contact.
 const BASE: Config = Config {
     name: "",
     hosts: &[HOST, HOST],
+    workers: 2,
     jobs: &[JOB],
     servers: 1,
     budget: NONE,
     max_attempt: 2,
     progress: false,
-    steady_hosts: &[],
+    steady_hosts: &[1],
     ended_stays_ended: true,
+    after_move: AfterMove::AttemptsEnd,
     slow_loops: false,
     prompt: false,
-    settles: false,
+    settles: true,
     reaches: &[],
 };
 
-/// The trainer of an exclusive job never runs twice.
-fn exclusive() -> Config {
+const ONE_HOST: Config = Config { hosts: &[HOST], workers: 1, steady_hosts: &[], ..BASE };
+
+/// Both hosts lose contact at any time. Three attempts, because an offer expires before its worker counts as silent.
+pub fn exclusive() -> Config {
     let reaches = &[Reached::Fenced, Reached::FencedByLease, Reached::Recovered, Reached::Superseded];
-    Config { name: "exclusive", max_attempt: 3, jobs: &[EXCLUSIVE], progress: true, reaches, ..BASE }
+    let (jobs, steady_hosts) = (&[EXCLUSIVE], &[]);
+    Config { name: "exclusive", jobs, max_attempt: 3, steady_hosts, progress: true, settles: false, reaches, ..BASE }
 }
 
-fn exclusive_messages() -> Config {
-    Config { max_attempt: 2, name: "exclusive, messages", settles: true, steady_hosts: &[1], budget: Budget { messages: 1, ..NONE }, ..exclusive() }
+pub fn exclusive_messages() -> Config {
+    let budget = Budget { messages: 1, ..NONE };
+    let reaches = &[Reached::Fenced, Reached::FencedByLease];
+    Config { name: "exclusive, messages", jobs: &[EXCLUSIVE], progress: true, budget, reaches, ..BASE }
 }
 
-fn exclusive_retry() -> Config {
+/// A user cancels a job and retries it while its trainer may still run.
+pub fn exclusive_retry() -> Config {
     let budget = Budget { cancels: 1, ..NONE };
     let reaches = &[Reached::Fenced, Reached::Retried, Reached::Cancelled];
-    Config { name: "exclusive, retry", steady_hosts: &[1], jobs: &[EXCLUSIVE, RETRY], budget, max_attempt: 1, reaches, ..exclusive() }
+    let jobs = &[EXCLUSIVE, RETRY];
+    Config { name: "exclusive, retry", jobs, progress: true, budget, max_attempt: 1, settles: false, reaches, ..BASE }
 }
 
-fn messages() -> Config {
-    Config { name: "messages", steady_hosts: &[1], budget: Budget { messages: 1, ..NONE }, settles: true, ..BASE }
+/// A second host gets the token of the first, whose trainer may still run.
+pub fn moved() -> Config {
+    let budget = Budget { moves: 1, agent_stops: 1, ..NONE };
+    let reaches = &[Reached::Fenced, Reached::FencedByLease];
+    let (jobs, steady_hosts) = (&[EXCLUSIVE], &[]);
+    Config { name: "moved", workers: 1, steady_hosts, jobs, budget, settles: false, reaches, ..BASE }
 }
 
-fn two_jobs() -> Config {
-    Config { name: "two jobs", hosts: &[SLOTS], jobs: &[JOB, JOB], budget: Budget { messages: 1, ..NONE }, settles: true, ..BASE }
+/// The same without the assumptions of [`AfterMove`].
+fn moved_as_is() -> Config {
+    Config { name: "moved, as is", after_move: AfterMove::AsIs, ..moved() }
 }
 
-fn restarts() -> Config {
+fn moved_offers_end() -> Config {
+    Config { name: "moved, offers end", after_move: AfterMove::OffersEnd, ..moved() }
+}
+
+pub fn messages() -> Config {
+    let reaches = &[Reached::Completed, Reached::Lost, Reached::Offline];
+    Config { name: "messages", budget: Budget { messages: 1, ..NONE }, reaches, ..BASE }
+}
+
+pub fn two_jobs() -> Config {
+    let budget = Budget { messages: 1, ..NONE };
+    let reaches = &[Reached::Completed, Reached::Failed, Reached::Recovered, Reached::Superseded];
+    Config { name: "two jobs", hosts: &[SLOTS], jobs: &[JOB, JOB], budget, reaches, ..ONE_HOST }
+}
+
+/// A report of an attempt arrives when its host has lost its disk, and its GPU is given to another job.
+pub fn late_report() -> Config {
+    let budget = Budget { messages: 1, disk_losses: 1, ..NONE };
+    Config { name: "late report", hosts: &[SLOTS], jobs: &[JOB, JOB], budget, settles: false, ..ONE_HOST }
+}
+
+/// An attempt is claimed after its end was reported, because the agent has not received the response yet; without the
+/// assumption that [`Config::ended_stays_ended`].
+fn late_claim() -> Config {
+    let jobs = &[JobShape { retry_on_failure: true, ..JOB }];
+    let budget = Budget { messages: 1, failures: 1, ..NONE };
+    Config { name: "late claim", jobs, budget, ended_stays_ended: false, ..ONE_HOST }
+}
+
+/// Agents and the server restart while agents reach the server in time: that costs no attempt (I5).
+pub fn restarts() -> Config {
     let budget = Budget { agent_kills: 2, server_kills: 1, ..NONE };
     let reaches = &[Reached::Adopted, Reached::Completed];
-    Config { name: "restarts", hosts: &[HOST], budget, prompt: true, reaches, ..BASE }
+    Config { name: "restarts", budget, prompt: true, settles: false, reaches, ..ONE_HOST }
 }
 
 fn restarts_exclusive() -> Config {
     Config { name: "restarts, exclusive", jobs: &[EXCLUSIVE], ..restarts() }
 }
 
-/// A report of an attempt arrives when its host has lost its disk, and its GPU is given to another job.
-fn late_report() -> Config {
-    let budget = Budget { messages: 1, disk_losses: 1, ..NONE };
-    Config { name: "late report", hosts: &[SLOTS], jobs: &[JOB, JOB], budget, ..BASE }
-}
-
-/// A claim is sent before the report that the attempt has ended, and processed after it.
-fn late_claim() -> Config {
-    let jobs = &[JobShape { retry_on_failure: true, ..JOB }];
-    let budget = Budget { messages: 1, failures: 1, ..NONE };
-    let hosts = &[HOST];
-    Config { name: "late claim", hosts, jobs, budget, settles: true, ended_stays_ended: false, ..BASE }
-}
-
-fn two_servers() -> Config {
+pub fn two_servers() -> Config {
     let budget = Budget { server_kills: 1, leader_changes: 1, ..NONE };
-    Config { name: "two servers", hosts: &[HOST], servers: 2, budget, settles: true, reaches: &[Reached::LeaderChanged], ..BASE }
+    let reaches = &[Reached::LeaderChanged, Reached::Recovered];
+    Config { name: "two servers", servers: 2, budget, reaches, ..ONE_HOST }
 }
 
+/// One server answers from older state.
 fn old_reads() -> Config {
     let budget = Budget { old_reads: 1, cancels: 1, ..NONE };
-    let hosts = &[HOST];
-    Config { name: "old reads", hosts, servers: 2, jobs: &[EXCLUSIVE], budget, progress: true, settles: true, ..BASE }
+    let reaches = &[Reached::Cancelled, Reached::FencedByLease];
+    Config { name: "old reads", servers: 2, jobs: &[EXCLUSIVE], budget, progress: true, reaches, ..ONE_HOST }
 }
 
-fn tokens() -> Config {
+pub fn tokens() -> Config {
     let budget = Budget { rotations: 1, deletions: 1, ..NONE };
     let reaches = &[Reached::TokenRejected, Reached::Deleted];
-    Config { name: "tokens", hosts: &[HOST], budget, reaches, settles: true, ..BASE }
+    Config { name: "tokens", budget, reaches, ..ONE_HOST }
 }
 
-fn drains() -> Config {
+pub fn drains() -> Config {
     let budget = Budget { drains: 1, cancels: 1, ..NONE };
-    Config { name: "drains", steady_hosts: &[1], budget, settles: true, reaches: &[Reached::Draining, Reached::Cancelled], ..BASE }
+    let reaches = &[Reached::Draining, Reached::Cancelled];
+    Config { name: "drains", budget, reaches, ..BASE }
 }
 
-fn crashes() -> Config {
+pub fn crashes() -> Config {
     let budget = Budget { host_crashes: 1, disk_losses: 1, failures: 1, ..NONE };
-    Config { name: "crashes", steady_hosts: &[1], budget, settles: true, reaches: &[Reached::Orphaned, Reached::Failed], ..BASE }
+    let reaches = &[Reached::Orphaned, Reached::Failed];
+    Config { name: "crashes", budget, reaches, ..BASE }
 }
 
-fn submits() -> Config {
-    Config { name: "submits", hosts: &[HOST], jobs: &[LATER], budget: Budget { server_kills: 1, ..NONE }, settles: true, ..BASE }
+pub fn submits() -> Config {
+    let budget = Budget { server_kills: 1, ..NONE };
+    Config { name: "submits", jobs: &[LATER], budget, reaches: &[Reached::Completed], ..ONE_HOST }
 }
 
-/// Checks that take a few minutes together.
+/// Checks that take a few minutes together. The last three hold only under assumptions that the rules do not fulfill.
 pub fn checks() -> Vec<Config> {
     vec![
         exclusive(),
         exclusive_messages(),
         exclusive_retry(),
+        moved(),
         messages(),
         two_jobs(),
         restarts(),
@@ -147,42 +182,35 @@ pub fn checks() -> Vec<Config> {
         drains(),
         crashes(),
         submits(),
-        late_report(),
         late_claim(),
+        moved_as_is(),
+        moved_offers_end(),
     ]
 }
 
-/// Larger bounds.
+/// The same with larger bounds.
 pub fn nightly_checks() -> Vec<Config> {
-    vec![]
-}
-
-/// Removed guards.
-pub fn mutation_checks() -> Vec<MutationCheck> {
-    const ONE_TRAINER: &str = "I1 an exclusive job has one trainer";
-    let exclusive = || Config { steady_hosts: &[1], ..exclusive() };
-    vec![
-        (Mutation::NoFencingDelay, exclusive_retry(), ONE_TRAINER),
-        (Mutation::FencingDelayNotRenewed, exclusive_retry(), ONE_TRAINER),
-        (Mutation::RetryIgnoresFencingDelay, exclusive_retry(), ONE_TRAINER),
-        (Mutation::LeaseIgnored, exclusive(), ONE_TRAINER),
-        (Mutation::StartBeforeAcceptance, exclusive_messages(), ONE_TRAINER),
-        (Mutation::AttemptNumberRepeated, messages(), "I1 attempt numbers only increase"),
-        (Mutation::EndedJobCancelled, drains(), "I2 a terminal state never changes"),
-        (Mutation::AcknowledgedBeforeCommit, submits(), "I2 an acknowledged submit is not lost"),
-        (Mutation::RecoveredWithoutResources, late_report(), "I3 a GPU is allocated once"),
-        (Mutation::GpuSharedOnHost, two_jobs(), "I3 a GPU is used once"),
-        (Mutation::SilenceNotJudged, crashes(), SETTLES),
-        (Mutation::NotPlanned, crashes(), SETTLES),
-        (Mutation::OfferLost, messages(), SETTLES),
-        (Mutation::NotAdopted, restarts(), "I5"),
-        (Mutation::SupervisorEndsWithAgent, restarts(), "I5"),
-        (Mutation::DrainEndedByRegistration, drains(), "I7"),
-        (Mutation::OldTokenAccepted, tokens(), "I8"),
-        (Mutation::SilenceWithoutListening, restarts(), "I10"),
-        (Mutation::JudgedWithoutLeading, two_servers(), "I10"),
-        (Mutation::OldReportsAccepted, Config { settles: false, ..messages() }, "I11"),
-        (Mutation::ReportedBeforeEnd, drains(), "I11"),
-        (Mutation::OrphansNotKilled, crashes(), "I11"),
-    ]
+    let two_messages = Budget { messages: 2, ..NONE };
+    let with_message = |config: Config| Config { budget: Budget { messages: 1, ..config.budget }, ..config };
+    let larger = vec![
+        Config { name: "exclusive, slow loops", slow_loops: true, ..exclusive() },
+        Config { name: "exclusive, 2 messages", budget: two_messages, ..exclusive_messages() },
+        Config { name: "2 messages", budget: two_messages, ..messages() },
+        Config { name: "moved, messages", ..with_message(moved()) },
+        Config { name: "drains, messages", ..with_message(drains()) },
+        Config { name: "crashes, messages", ..with_message(crashes()) },
+        Config { name: "tokens, messages", ..with_message(tokens()) },
+        Config { name: "tokens, exclusive", jobs: &[EXCLUSIVE], ..tokens() },
+        Config { name: "restarts, two hosts", hosts: &[HOST, HOST], workers: 2, ..restarts() },
+        Config {
+            name: "two servers, two hosts",
+            hosts: &[HOST, HOST],
+            workers: 2,
+            steady_hosts: &[1],
+            ..two_servers()
+        },
+        Config { name: "three jobs", hosts: &[SLOTS], jobs: &[JOB, JOB, JOB], settles: false, ..ONE_HOST },
+        late_report(),
+    ];
+    checks().into_iter().chain(larger).collect()
 }

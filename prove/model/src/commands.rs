@@ -58,8 +58,8 @@ impl Service<'_> {
     }
 
     /// `disconnect` in `agents/mod.rs`: what the agent leaves running stays assigned to it.
-    pub fn disconnect(&mut self, n: usize) {
-        let is_valid = self.world.hosts[n].agent.as_ref().and_then(|agent| agent.session) == Some(Session::Newest);
+    pub fn disconnect(&mut self, n: usize, host: usize) {
+        let is_valid = self.world.hosts[host].agent.as_ref().and_then(|agent| agent.session) == Some(Session::Newest);
         if let Some(worker) = self.worker(n).filter(|_| is_valid) {
             self.me().contacts |= 1 << n;
             self.save_worker(n, &worker.went_offline(NOW, OfflineCause::Disconnected));

@@ -31,6 +31,8 @@ pub struct Budget {
     pub agent_kills: u8,
     /// An agent stops and reports it; its supervisors and trainers continue.
     pub agent_stops: u8,
+    /// A worker's token is used on another host.
+    pub moves: u8,
     /// An agent is killed with its supervisors, or its host is restarted.
     pub host_crashes: u8,
     /// A host loses its disk in a restart.
@@ -53,11 +55,26 @@ pub struct Budget {
     pub deletions: u8,
 }
 
+/// What happens to unclaimed attempts when a worker's agent registers from another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterMove {
+    /// As the rules are: an offer stays and is sent to the new host, and lost attempts of the old host can be recovered by
+    /// its reports.
+    AsIs,
+    /// Assumed: an offer ends, and cannot be accepted by the old host.
+    OffersEnd,
+    /// Assumed: also lost attempts of the old host cannot be recovered.
+    AttemptsEnd,
+}
+
 /// One check.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each switches one thing on or off")]
 pub struct Config {
     pub name: &'static str,
     pub hosts: &'static [HostShape],
+    /// The number of workers; further hosts have the token of the first.
+    pub workers: usize,
     pub jobs: &'static [JobShape],
     pub servers: u8,
     pub budget: Budget,
@@ -70,6 +87,8 @@ pub struct Config {
     /// Whether servers are assumed not to recover an attempt whose agent has reported its end. They do: a claim or report
     /// that was sent before that report and processed after it makes the job run without a trainer (I4).
     pub ended_stays_ended: bool,
+    /// What is assumed of a registration from another host.
+    pub after_move: AfterMove,
     /// Whether the loops of servers may be late.
     pub slow_loops: bool,
     /// Whether time passes only while agents reach a server in time; then restarts must not cost an attempt (I5).
@@ -78,6 +97,20 @@ pub struct Config {
     pub settles: bool,
     /// States that it must reach, or it would prove little.
     pub reaches: &'static [Reached],
+}
+
+impl Config {
+    /// Returns the bounds in words.
+    pub fn bounds(&self) -> String {
+        let Self { hosts, workers, jobs, servers, budget, max_attempt, .. } = self;
+        let faults = format!("{budget:?}");
+        let faults = faults.trim_start_matches("Budget { ").trim_end_matches(" }");
+        let faults: Vec<&str> = faults.split(", ").filter(|fault| !fault.ends_with(": 0")).collect();
+        let (hosts, jobs) = (hosts.len(), jobs.len());
+        let sizes =
+            format!("{servers} servers, {workers} workers on {hosts} hosts, {jobs} jobs, {max_attempt} attempts");
+        format!("{sizes}; {}", if faults.is_empty() { "no faults but silence".to_owned() } else { faults.join(", ") })
+    }
 }
 
 /// A guard that is removed.

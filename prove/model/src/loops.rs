@@ -114,8 +114,9 @@ impl Service<'_> {
 
     /// `stream_closed` in `agents/mod.rs`.
     pub fn close_stream(&mut self, n: usize) {
-        let stream = stream_id(u8::try_from(self.server).expect("few servers"));
-        if let Some(worker) = self.worker(n) {
+        if let Some(worker) = self.worker(n)
+            && let Some(stream) = worker.stream_id().map(str::to_owned)
+        {
             self.save_worker(n, &worker.stream_closed(NOW, &stream));
         }
     }
@@ -124,12 +125,13 @@ impl Service<'_> {
     pub fn drop_dead_streams(&mut self, includes_own: bool) {
         for n in 0..self.world.database.workers.len() {
             let Some(row) = self.world.database.workers[n] else { continue };
-            let ConnectionRow::Online { server, .. } = row.connection else { continue };
+            let ConnectionRow::Online { server, host, .. } = row.connection else { continue };
             let is_own = usize::from(server) == self.server;
-            let is_stale = if is_own { includes_own } else { self.world.servers[usize::from(server)].up_since.is_none() };
+            let is_stale =
+                if is_own { includes_own } else { self.world.servers[usize::from(server)].up_since.is_none() };
             if is_stale {
                 let worker = self.worker(n).expect("it has a row");
-                self.save_worker(n, &worker.stream_closed(NOW, &stream_id(server)));
+                self.save_worker(n, &worker.stream_closed(NOW, &stream_id(server.into(), host.into())));
             }
         }
     }

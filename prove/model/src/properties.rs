@@ -64,7 +64,8 @@ fn allocates_gpus_once(protocol: &Protocol, world: &World) -> bool {
     let is_shared = |n: usize| leases[..n].iter().any(|o| o.worker == leases[n].worker && o.gpus & leases[n].gpus != 0);
     let held = |worker: usize| leases.iter().filter(|lease| usize::from(lease.worker) == worker).count();
     let has_slots = |(worker, shape): (usize, &crate::config::HostShape)| held(worker) <= shape.max_jobs as usize;
-    !(0..leases.len()).any(is_shared) && protocol.config.hosts.iter().enumerate().all(has_slots)
+    !(0..leases.len()).any(is_shared)
+        && protocol.config.hosts.iter().take(protocol.config.workers).enumerate().all(has_slots)
 }
 
 fn uses_gpus_once(_: &Protocol, world: &World) -> bool {
@@ -80,18 +81,26 @@ fn any_job(world: &World, is_such: impl Fn(&JobRow) -> bool) -> bool {
 /// Returns the properties of a configuration.
 pub fn properties(config: &Config) -> Vec<Property<Protocol>> {
     let mut properties = vec![
-        Property::always("I1 attempt numbers only increase", |_, w: &World| !w.violations.has(Violation::AttemptDecreased)),
+        Property::always("I1 attempt numbers only increase", |_, w: &World| {
+            !w.violations.has(Violation::AttemptDecreased)
+        }),
         Property::always("I1 only the newest attempt has a lease", |_, w: &World| {
             !w.violations.has(Violation::OldAttemptHasLease)
         }),
         Property::always("I1 an exclusive job has one trainer", has_one_exclusive_trainer),
-        Property::always("I2 a terminal state never changes", |_, w: &World| !w.violations.has(Violation::EndedJobChanged)),
-        Property::always("I2 an acknowledged submit is not lost", |_, w: &World| !w.violations.has(Violation::SubmitLost)),
+        Property::always("I2 a terminal state never changes", |_, w: &World| {
+            !w.violations.has(Violation::EndedJobChanged)
+        }),
+        Property::always("I2 an acknowledged submit is not lost", |_, w: &World| {
+            !w.violations.has(Violation::SubmitLost)
+        }),
         Property::always("I3 a GPU is allocated once", allocates_gpus_once),
         Property::always("I3 a GPU is used once", uses_gpus_once),
         Property::always("I4 what is pending is explained", |_, w: &World| !w.violations.has(Violation::Unexplained)),
         Property::always("I7 only a user ends a drain", |_, w: &World| !w.violations.has(Violation::DrainEnded)),
-        Property::always("I8 a revoked token is rejected", |_, w: &World| !w.violations.has(Violation::RevokedAccepted)),
+        Property::always("I8 a revoked token is rejected", |_, w: &World| {
+            !w.violations.has(Violation::RevokedAccepted)
+        }),
         Property::always("I10 silence needs a listener", |_, w: &World| !w.violations.has(Violation::JudgedTooEarly)),
         Property::always("I11 no process after the end", |_, w: &World| !w.violations.has(Violation::AliveAfterEnd)),
     ];
@@ -147,9 +156,7 @@ impl Reached {
             Self::Superseded => ("reached: superseded", |_, w| {
                 w.hosts.iter().flat_map(|host| &host.runs).any(|run| run.stop == Some(StopCause::Superseded))
             }),
-            Self::Fenced => {
-                ("reached: fenced", |_, w| any_job(w, |job| job.hold_until.is_some_and(|until| until > 0)))
-            }
+            Self::Fenced => ("reached: fenced", |_, w| any_job(w, |job| job.hold_until.is_some_and(|until| until > 0))),
             Self::FencedByLease => ("reached: stopped by the lease", |_, w| {
                 w.hosts.iter().flat_map(|host| &host.runs).any(|run| run.stop == Some(StopCause::Lease))
             }),

@@ -11,8 +11,8 @@ use crate::action::{Action, Fate};
 use crate::config::{Config, Mutation};
 use crate::properties::properties;
 use crate::rows::JobRow;
-use crate::workers::WorkerRow;
 use crate::ticks::HORIZON;
+use crate::workers::WorkerRow;
 use crate::world::{Database, Host, Request, Server, World};
 
 /// A configuration, and the guard that is removed.
@@ -29,6 +29,11 @@ impl Protocol {
         Self { config, mutation, settled: (0..64).map(|_| Mutex::default()).collect() }
     }
 
+    /// Returns the worker of a host. Hosts beyond the workers are others of the first worker.
+    pub fn worker_of(&self, host: usize) -> usize {
+        if host < self.config.workers { host } else { 0 }
+    }
+
     /// Loads a job.
     pub fn job(&self, database: &Database, n: usize) -> Option<Job> {
         Some(database.jobs[n]?.to_job(n, &self.config.jobs[n]))
@@ -36,7 +41,7 @@ impl Protocol {
 
     /// Loads a worker.
     pub fn worker(&self, database: &Database, n: usize) -> Option<Worker> {
-        Some(database.workers[n]?.to_worker(n, &self.config.hosts[n]))
+        Some(database.workers[n]?.to_worker(n, self.config.hosts[n]))
     }
 
     /// Loads the jobs with an active lease of a worker, with their indexes.
@@ -62,11 +67,11 @@ impl Protocol {
 
     /// A new fleet; nothing runs yet.
     fn empty_world(&self) -> World {
-        let Config { hosts, jobs, servers, budget, .. } = &self.config;
+        let Config { hosts, workers, jobs, servers, budget, .. } = &self.config;
         let server =
             Server { up_since: Some(-HORIZON), leads_since: None, contacts: 0, old_state: None, uncommitted: None };
         World {
-            database: Database { jobs: vec![None; jobs.len()], workers: vec![Some(WorkerRow::new()); hosts.len()] },
+            database: Database { jobs: vec![None; jobs.len()], workers: vec![Some(WorkerRow::new()); *workers] },
             servers: vec![server; usize::from(*servers)],
             hosts: vec![Host::default(); hosts.len()],
             flights: Vec::new(),
@@ -84,7 +89,7 @@ impl Protocol {
         let mut step = |action: Action| {
             world = self.next_state(&world, action.clone()).unwrap_or_else(|| panic!("{action:?} at the start"));
         };
-        for host in 0..self.config.hosts.len() {
+        for host in 0..self.config.workers {
             step(Action::StartAgent(host));
             let request = Request::Register { token: 0, claims: Vec::new() };
             step(Action::Exchange(host, request, 0, Fate::Answered));

@@ -5,9 +5,7 @@
 
 use app::domain::causes::OfflineCause;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
-use app::domain::job::{
-    AttemptLoss, Demand, Job, JobFailure, JobSpec, JobState, Lease, PreviousAttempt, Waiting,
-};
+use app::domain::job::{AttemptLoss, Demand, Job, JobFailure, JobSpec, JobState, Lease, PreviousAttempt, Waiting};
 use app::domain::time::Timestamp;
 
 use crate::config::JobShape;
@@ -142,7 +140,8 @@ impl JobRow {
             JobRowState::Queued { not_before, previous, loss } => JobState::Queued(Waiting {
                 since,
                 not_before: not_before.map(timestamp),
-                previous: previous.map(|lease| PreviousAttempt { lease: lease.to_lease(), loss: loss.map(LossRow::to_loss) }),
+                previous: previous
+                    .map(|lease| PreviousAttempt { lease: lease.to_lease(), loss: loss.map(LossRow::to_loss) }),
             }),
             JobRowState::Offered { lease, until } => {
                 JobState::Offered { lease: lease.to_lease(), since, until: timestamp(until) }

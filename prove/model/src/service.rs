@@ -9,7 +9,7 @@ use app::domain::worker::Worker;
 use app::domain::worker::WorkerKind;
 use app::domain::worker::credential::WorkerSession;
 
-use crate::config::Mutation;
+use crate::config::{AfterMove, Mutation};
 use crate::protocol::Protocol;
 use crate::rows::{JobRow, JobRowState, Key, LossRow, job_id, worker_id};
 use crate::ticks::{NOW, TIMEOUT, duration, timestamp};
@@ -71,18 +71,19 @@ impl Service<'_> {
 
     /// Processes a request.
     pub fn process(&mut self, host: usize, request: &Request) -> Response {
+        let worker = self.protocol.worker_of(host);
         match request {
-            Request::Register { token, claims } => self.register(host, *token, claims).map(Some),
-            Request::Heartbeat { session, claims } => self.heartbeat(host, *session, claims).map(Some),
+            Request::Register { token, claims } => self.register(worker, host, *token, claims).map(Some),
+            Request::Heartbeat { session, claims } => self.heartbeat(worker, *session, claims).map(Some),
             Request::Report { key, report } | Request::ReportMissing { key, report } => {
-                self.report(host, *key, *report).map(|()| None)
+                self.report(worker, *key, *report).map(|()| None)
             }
-            Request::Progress { key } => self.progress(host, *key).map(|()| None),
+            Request::Progress { key } => self.progress(worker, *key).map(|()| None),
         }
     }
 
     /// `register_in` in `agents/mod.rs`.
-    fn register(&mut self, n: usize, token: u8, claims: &[Key]) -> Result<Desired, Rejection> {
+    fn register(&mut self, n: usize, host: usize, token: u8, claims: &[Key]) -> Result<Desired, Rejection> {
         let row = self.world.database.workers[n].ok_or(Rejection::Unauthorized)?;
         let digest = token_digest(token);
         let credential = row.credential.to_credential();
@@ -90,10 +91,10 @@ impl Service<'_> {
             credential.verify(&digest, NOW).map_err(|_| Rejection::Unauthorized)?;
         }
         self.require_valid(n, token, false);
-        let shape = &self.protocol.config.hosts[n];
+        let shape = self.protocol.config.hosts[host];
         let is_alive = self.verdict(n).is_none();
         let before = row.to_worker(n, shape);
-        let reported = capability(n, shape);
+        let reported = capability(n, host, shape);
         before.check_registration(&reported, is_alive, self.held(n).len()).map_err(|_| Rejection::Conflict)?;
         let mut after = before.registered(NOW, reported, WorkerKind::Persistent);
         if self.is_mutated(Mutation::DrainEndedByRegistration) {
@@ -110,6 +111,9 @@ impl Service<'_> {
                 self.save_job(job, &resolve_unclaimed(NOW, &after, held, self.lease()));
             }
         }
+        if row.host().is_some_and(|before| before != host) {
+            self.end_unclaimed(n, claims);
+        }
         self.plan();
         self.record_contact(n);
         let mut desired = self.desired(&self.world.database, n);
@@ -117,17 +121,45 @@ impl Service<'_> {
         Ok(desired)
     }
 
-    /// All agents and requests with a session of this worker have a replaced one from now on.
-    fn end_earlier_session(&mut self, worker: usize) {
-        if let Some(session) = self.world.hosts[worker].agent.as_mut().and_then(|agent| agent.session.as_mut()) {
-            *session = Session::Replaced;
-        }
-        for flight in self.world.flights.iter_mut().filter(|flight| usize::from(flight.host) == worker) {
-            if let Request::Heartbeat { session, .. } = &mut flight.request {
-                *session = Session::Replaced;
+    /// See [`AfterMove`].
+    fn end_unclaimed(&mut self, worker: usize, claims: &[Key]) {
+        let after_move = self.protocol.config.after_move;
+        for (n, row) in self.world.database.jobs.iter_mut().enumerate() {
+            let is_claimed =
+                |row: &&mut JobRow| claims.iter().any(|key| (usize::from(key.0), key.1) == (n, row.attempt));
+            let Some(row) = row.as_mut().filter(|row| !is_claimed(row)) else { continue };
+            match &mut row.state {
+                JobRowState::Offered { lease, .. }
+                    if usize::from(lease.worker) == worker && after_move != AfterMove::AsIs =>
+                {
+                    row.state = JobRowState::Queued { not_before: None, previous: None, loss: None };
+                }
+                JobRowState::Queued { previous, loss, .. }
+                    if previous.is_some_and(|lease| usize::from(lease.worker) == worker)
+                        && after_move == AfterMove::AttemptsEnd =>
+                {
+                    (*previous, *loss) = (None, None);
+                }
+                _ => {}
             }
         }
-        self.world.flights.sort();
+    }
+
+    /// All agents and requests with a session of this worker have a replaced one from now on.
+    fn end_earlier_session(&mut self, worker: usize) {
+        let (protocol, world) = (self.protocol, &mut *self.world);
+        for (n, host) in world.hosts.iter_mut().enumerate().filter(|(n, _)| protocol.worker_of(*n) == worker) {
+            if let Some(session) = host.agent.as_mut().and_then(|agent| agent.session.as_mut()) {
+                *session = Session::Replaced;
+            }
+            let flights = world.flights.iter_mut().filter(|flight| usize::from(flight.host) == n);
+            flights.for_each(|flight| {
+                if let Request::Heartbeat { session, .. } = &mut flight.request {
+                    *session = Session::Replaced;
+                }
+            });
+        }
+        world.flights.sort();
     }
 
     /// `accept_claims` in `agents/claims.rs`.
@@ -172,7 +204,9 @@ impl Service<'_> {
 
     /// `renew_fencing_delay` in `jobs/fencing_delay.rs`: of a job, and of retries that wait for its attempt.
     fn renew_fencing_delay(&mut self, n: usize, before: &Job) {
-        if before.hold_until.is_none() || before.last_lease().is_none() || self.is_mutated(Mutation::FencingDelayNotRenewed)
+        if before.hold_until.is_none()
+            || before.last_lease().is_none()
+            || self.is_mutated(Mutation::FencingDelayNotRenewed)
         {
             return;
         }
@@ -261,13 +295,13 @@ impl Service<'_> {
     }
 
     /// `stream_opened` in `agents/mod.rs`.
-    pub fn open_stream(&mut self, n: usize, session: Session) -> Result<(), Rejection> {
+    pub fn open_stream(&mut self, n: usize, host: usize, session: Session) -> Result<(), Rejection> {
         let row = self.recent().workers[n].ok_or(Rejection::Conflict)?;
         self.authenticate(&row, session)?;
         self.require_valid(n, row.credential.session.unwrap_or_default(), true);
         self.record_contact(n);
         let worker = self.worker(n).ok_or(Rejection::Conflict)?;
-        let stream = stream_id(u8::try_from(self.server).expect("few servers"));
+        let stream = stream_id(self.server, host);
         let after = worker.stream_opened(NOW, &stream).map_err(|_| Rejection::Conflict)?;
         self.save_worker(n, &after);
         self.plan();
@@ -275,11 +309,11 @@ impl Service<'_> {
     }
 
     /// `desired_for_stream` in `agents/mod.rs`: none if the stream must end.
-    pub fn desired_for_stream(&mut self, n: usize, session: Session) -> Option<Desired> {
+    pub fn desired_for_stream(&mut self, n: usize, host: usize, session: Session) -> Option<Desired> {
         let recent = self.recent().workers[n]?;
         let accepts = |row: &WorkerRow| self.authenticate(row, session).is_ok();
         let is_valid = accepts(&recent) || self.world.database.workers[n].as_ref().is_some_and(accepts);
-        let stream = stream_id(u8::try_from(self.server).expect("few servers"));
+        let stream = stream_id(self.server, host);
         let worker = self.protocol.worker(self.recent(), n)?;
         if !is_valid || worker.stream_id() != Some(&stream) {
             return None;
@@ -289,25 +323,25 @@ impl Service<'_> {
     }
 
     /// `report_status` in `agents/attempt_reports.rs`.
-    fn report(&mut self, host: usize, key: Key, report: Report) -> Result<(), Rejection> {
+    fn report(&mut self, sender: usize, key: Key, report: Report) -> Result<(), Rejection> {
         let n = usize::from(key.0);
         let before = self.job(n).ok_or(Rejection::Conflict)?;
-        let (mut worker, mut attempt) = (worker_id(host), AttemptNumber(key.1.into()));
+        let (mut worker, mut attempt) = (worker_id(sender), AttemptNumber(key.1.into()));
         if self.is_mutated(Mutation::OldReportsAccepted)
             && let Some(lease) = before.last_lease()
         {
             (worker, attempt) = (lease.worker.clone(), lease.attempt);
         }
         if before.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
-            self.record_contact(host);
+            self.record_contact(sender);
         }
         if !report.has_stopped() && self.assumes_ended(key, Some(&before)) {
             return Err(Rejection::Conflict);
         }
-        let stored = self.worker(host);
+        let stored = self.worker(sender);
         let report = classify(report, stored.as_ref(), &before);
         let after = before.clone().reported(NOW, &worker, attempt, report).map_err(|_| Rejection::Conflict)?;
-        let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(host) };
+        let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(sender) };
         if resources_are_taken(&before, &after, stored.as_ref(), &held) {
             return Err(Rejection::Conflict);
         }
@@ -340,7 +374,7 @@ impl Service<'_> {
         let row = self.world.database.workers[n]?;
         let is_fresh = server.contacts >> n & 1 == 1;
         let seen = if is_fresh { Some(NOW) } else { row.seen.map(timestamp) };
-        let worker = row.to_worker(n, &self.protocol.config.hosts[n]);
+        let worker = row.to_worker(n, self.protocol.config.hosts[n]);
         judge_liveness(&worker, seen, self.serving_since()?, duration(TIMEOUT), NOW)
     }
 

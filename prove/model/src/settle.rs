@@ -108,7 +108,7 @@ fn rank(world: &World, action: &Action, is_needed: bool) -> Option<u8> {
         Action::NoticeClosed(_) => 6,
         Action::CheckHealth(..) => 7,
         Action::Sweep(_) => 8,
-        Action::StartAgent(n) if is_needed && world.database.workers[*n].is_some() => 9,
+        Action::StartAgent(n) if is_needed && world.database.workers.get(*n).is_some_and(Option::is_some) => 9,
         Action::Exchange(_, Request::Register { .. }, _, Fate::Answered) => 10,
         Action::OpenStream(..) => 11,
         Action::Exchange(_, Request::Report { .. }, _, Fate::Answered) => 12,

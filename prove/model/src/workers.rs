@@ -21,13 +21,13 @@ pub enum Session {
     Replaced,
 }
 
-/// The connection of an agent.
+/// The connection of an agent, and the host from which it registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConnectionRow {
     Never,
-    Connecting { since: Ticks, lost: bool },
-    Online { since: Ticks, server: u8 },
-    Offline { since: Ticks },
+    Connecting { since: Ticks, host: u8, lost: bool },
+    Online { since: Ticks, host: u8, server: u8 },
+    Offline { since: Ticks, host: u8 },
 }
 
 /// Tokens are numbered in the order of rotations.
@@ -64,13 +64,13 @@ pub const fn session_digest(session: Session) -> &'static str {
     }
 }
 
-/// Returns the ID of a stream that a server has open.
-pub fn stream_id(server: u8) -> String {
-    format!("s{server}/1@host")
+/// Returns the ID of a stream from a server to a host.
+pub fn stream_id(server: usize, host: usize) -> String {
+    format!("s{server}/{host}@h{host}")
 }
 
-/// Returns what an agent reports at its registration.
-pub fn capability(n: usize, shape: &HostShape) -> Capability {
+/// Returns what an agent of a worker reports at its registration from a host.
+pub fn capability(n: usize, host: usize, shape: HostShape) -> Capability {
     let gpu = |index: u8| Gpu {
         index: index.into(),
         uuid: gpu_uuid(n, index),
@@ -82,7 +82,7 @@ pub fn capability(n: usize, shape: &HostShape) -> Capability {
         gpus: (0..shape.gpus).map(gpu).collect(),
         accelerator: "cuda".to_owned(),
         protocol: Some(1),
-        install_id: Some("i".to_owned()),
+        install_id: Some(format!("h{host}")),
         max_jobs: shape.max_jobs,
         ..Capability::default()
     }
@@ -95,24 +95,34 @@ impl WorkerRow {
         Self { connection: ConnectionRow::Never, is_draining: false, drain_deadline: None, credential, seen: None }
     }
 
+    /// Returns the host from which its agent registered.
+    pub fn host(&self) -> Option<usize> {
+        match self.connection {
+            ConnectionRow::Never => None,
+            ConnectionRow::Connecting { host, .. }
+            | ConnectionRow::Online { host, .. }
+            | ConnectionRow::Offline { host, .. } => Some(host.into()),
+        }
+    }
+
     /// Converts to a worker of the rules.
-    pub fn to_worker(self, n: usize, shape: &HostShape) -> Worker {
-        let capability = || capability(n, shape);
+    pub fn to_worker(self, n: usize, shape: HostShape) -> Worker {
+        let capability = |host: u8| capability(n, host.into(), shape);
         let connection = match self.connection {
             ConnectionRow::Never => ConnectionState::NeverConnected,
-            ConnectionRow::Connecting { since, lost } => ConnectionState::Connecting {
+            ConnectionRow::Connecting { since, host, lost } => ConnectionState::Connecting {
                 since: timestamp(since),
-                capability: capability(),
+                capability: capability(host),
                 connection_lost: lost,
             },
-            ConnectionRow::Online { since, server } => ConnectionState::Online {
+            ConnectionRow::Online { since, host, server } => ConnectionState::Online {
                 since: timestamp(since),
-                capability: capability(),
-                stream: stream_id(server),
+                capability: capability(host),
+                stream: stream_id(server.into(), host.into()),
             },
-            ConnectionRow::Offline { since } => ConnectionState::Offline {
+            ConnectionRow::Offline { since, host } => ConnectionState::Offline {
                 since: timestamp(since),
-                capability: capability(),
+                capability: capability(host),
                 cause: OfflineCause::HeartbeatTimeout,
                 lost_jobs: Vec::new(),
             },
@@ -129,16 +139,18 @@ impl WorkerRow {
 
     /// Stores a worker of the rules.
     pub fn with_worker(self, worker: &Worker) -> Self {
+        let install_id = worker.capability().and_then(|capability| capability.install_id.as_deref());
+        let host = install_id.map_or(0, |id| id.as_bytes()[1] - b'0');
         let connection = match &worker.connection {
             ConnectionState::NeverConnected => ConnectionRow::Never,
             ConnectionState::Connecting { since, connection_lost, .. } => {
-                ConnectionRow::Connecting { since: ticks(*since), lost: *connection_lost }
+                ConnectionRow::Connecting { since: ticks(*since), host, lost: *connection_lost }
             }
             ConnectionState::Online { since, stream, .. } => {
                 let server = stream.as_bytes()[1] - b'0';
-                ConnectionRow::Online { since: ticks(*since), server }
+                ConnectionRow::Online { since: ticks(*since), host, server }
             }
-            ConnectionState::Offline { since, .. } => ConnectionRow::Offline { since: ticks(*since) },
+            ConnectionState::Offline { since, .. } => ConnectionRow::Offline { since: ticks(*since), host },
         };
         let deadline = worker.drain.as_ref().and_then(|drain| drain.deadline);
         Self {
@@ -155,7 +167,7 @@ impl WorkerRow {
             ConnectionRow::Never => {}
             // The last contact is not older, so this only orders workers that connect in one tick.
             ConnectionRow::Connecting { since, .. } | ConnectionRow::Online { since, .. } => *since = -HORIZON,
-            ConnectionRow::Offline { since } => age(since),
+            ConnectionRow::Offline { since, .. } => age(since),
         }
         self.seen.iter_mut().for_each(age);
         self.drain_deadline.iter_mut().for_each(approach);

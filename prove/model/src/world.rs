@@ -74,12 +74,26 @@ impl Report {
 /// A request of an agent. Reports and progress are authenticated by the attempt's token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request {
-    Register { token: u8, claims: Vec<Key> },
-    Heartbeat { session: Session, claims: Vec<Key> },
-    Report { key: Key, report: Report },
-    Progress { key: Key },
+    Register {
+        token: u8,
+        claims: Vec<Key>,
+    },
+    Heartbeat {
+        session: Session,
+        claims: Vec<Key>,
+    },
+    Report {
+        key: Key,
+        report: Report,
+    },
+    Progress {
+        key: Key,
+    },
     /// A report on an attempt that is not on the host.
-    ReportMissing { key: Key, report: Report },
+    ReportMissing {
+        key: Key,
+        report: Report,
+    },
 }
 
 impl Request {
@@ -163,6 +177,7 @@ pub enum Stage {
 }
 
 /// An attempt on a host.
+#[expect(clippy::struct_excessive_bools, reason = "files of the attempt that exist or not")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Run {
     pub key: Key,
@@ -246,6 +261,8 @@ pub struct Agent {
 /// A host of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Host {
+    /// Whether an agent ever ran here.
+    pub was_used: bool,
     pub agent: Option<Agent>,
     pub runs: Vec<Run>,
     /// An event of its stream that is late.
