@@ -1,13 +1,11 @@
 //! The agent's decisions, as `src/worker/state.rs`, and what its attempts do with responses, as `src/worker/attempt`.
 
 use crate::config::Mutation;
+use crate::messages::{Desired, Offer, Rejection, Report, Request, Response, StopReason};
 use crate::protocol::Protocol;
 use crate::rows::Key;
 use crate::ticks::{TIMEOUT, Ticks};
-use crate::world::{
-    Agent, Desired, Exit, Host, Listening, Offer, Rejection, Report, Request, Response, Run, Stage, StopCause,
-    StopReason,
-};
+use crate::world::{Agent, Exit, Host, Listening, Run, Stage, StopCause};
 
 /// The agent of a host while it handles an input.
 pub struct AgentTurn<'h> {

@@ -9,9 +9,9 @@
 //! offers, leases, losses, recovery, drains, cancels, tokens, restarts and crashes of all of them. Messages are lost,
 //! doubled, late and reordered. Time is relative (see [`ticks`]), so there is no bound on it.
 //!
-//! **Cannot drift:** servers decide by the functions of `app::domain` ([`service`], [`loops`], [`commands`] only load, call
+//! **Cannot drift:** servers decide by the functions of `app::domain` ([`service`], [`reports`], [`loops`], [`commands`] only load, call
 //! and store); [`rows`] and [`workers`] are compact forms of their types. What the library does not contain is the agent
-//! ([`agent`], [`apply`]): each rule names its file.
+//! ([`agent`], [`apply_host`]): each rule names its file.
 //!
 //! **Abstracted:** a tick is 10 s and the timeouts are two ticks; what takes less (loops of the leader, writing contacts,
 //! reading old state, stopping a trainer before its lease ends) happens within one. A transaction is one step. Ephemeral
@@ -20,14 +20,18 @@
 mod action;
 mod agent;
 mod apply;
+mod apply_host;
 mod apply_server;
 mod checks;
 mod commands;
 mod config;
 mod loops;
+mod messages;
 mod mutations;
+mod possible;
 mod properties;
 mod protocol;
+mod reports;
 mod rows;
 mod service;
 mod settle;

@@ -9,11 +9,12 @@ use stateright::{Model, Property};
 
 use crate::action::{Action, Fate};
 use crate::config::{Config, Mutation};
+use crate::messages::Request;
 use crate::properties::properties;
 use crate::rows::JobRow;
 use crate::ticks::HORIZON;
 use crate::workers::WorkerRow;
-use crate::world::{Database, Host, Request, Server, World};
+use crate::world::{Database, Host, Server, World};
 
 /// A configuration, and the guard that is removed.
 pub struct Protocol {

@@ -1,21 +1,21 @@
 //! A server's use cases for agents: they load, call the rules, and store, as `src/server/service/agents`.
 
 use app::domain::ids::AttemptNumber;
-use app::domain::job::{AttemptOrder, AttemptReport, Job, StopCause as OrderedStop};
+use app::domain::job::{AttemptOrder, Job, StopCause as OrderedStop};
 use app::domain::liveness::{LivenessVerdict, judge_liveness};
-use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, resources_are_taken};
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed};
 use app::domain::time::{Millis, Timestamp};
-use app::domain::worker::Worker;
-use app::domain::worker::WorkerKind;
 use app::domain::worker::credential::WorkerSession;
+use app::domain::worker::{Worker, WorkerKind};
 
 use crate::config::{AfterMove, Mutation};
+use crate::messages::{Desired, Offer, Rejection, Request, Response, StopReason};
 use crate::protocol::Protocol;
-use crate::rows::{JobRow, JobRowState, Key, LossRow, job_id, worker_id};
+use crate::rows::{JobRow, JobRowState, Key, gpu_bits, job_id};
 use crate::ticks::{NOW, TIMEOUT, duration, timestamp};
 use crate::violations::Violation;
 use crate::workers::{CredentialRow, Session, WorkerRow, capability, session_digest, stream_id, token_digest};
-use crate::world::{Database, Desired, Offer, Rejection, Report, Request, Response, Server, StopReason, World};
+use crate::world::{Database, Server, World};
 
 /// A server that processes something.
 pub struct Service<'w> {
@@ -60,7 +60,7 @@ impl Service<'_> {
     }
 
     /// Records that an agent has sent an authenticated request.
-    fn record_contact(&mut self, worker: usize) {
+    pub fn record_contact(&mut self, worker: usize) {
         self.me().contacts |= 1 << worker;
     }
 
@@ -192,39 +192,6 @@ impl Service<'_> {
         judge_claim(NOW, worker, &held, &claim, job)
     }
 
-    /// See [`Config::ended_stays_ended`](crate::config::Config).
-    fn assumes_ended(&self, key: Key, job: Option<&Job>) -> bool {
-        let row = job.map(JobRow::from_job);
-        let is_ended = |row: JobRow| {
-            let is_newest = row.attempt == key.1;
-            is_newest && matches!(row.state, JobRowState::Queued { loss: Some(LossRow::Reported), .. })
-        };
-        self.protocol.config.ended_stays_ended && row.is_some_and(is_ended)
-    }
-
-    /// `renew_fencing_delay` in `jobs/fencing_delay.rs`: of a job, and of retries that wait for its attempt.
-    fn renew_fencing_delay(&mut self, n: usize, before: &Job) {
-        if before.hold_until.is_none()
-            || before.last_lease().is_none()
-            || self.is_mutated(Mutation::FencingDelayNotRenewed)
-        {
-            return;
-        }
-        self.save_job(n, &before.clone().hold_renewed(NOW, self.lease()));
-        if !before.has_ended() {
-            return;
-        }
-        for retry in 0..self.world.database.jobs.len() {
-            if let Some(job) = self.job(retry)
-                && job.retry_of.as_ref() == Some(&before.id)
-                && job.attempt == AttemptNumber(0)
-                && job.state.waiting().is_some()
-            {
-                self.save_job(retry, &job.hold_renewed(NOW, self.lease()));
-            }
-        }
-    }
-
     /// `heartbeat` and `reclaim` in `agents/mod.rs`. One that changes nothing reads recent state only.
     fn heartbeat(&mut self, n: usize, session: Session, claims: &[Key]) -> Result<Desired, Rejection> {
         let row = self.recent().workers[n].ok_or(Rejection::Conflict)?;
@@ -278,7 +245,7 @@ impl Service<'_> {
             let key = (u8::try_from(job).expect("few jobs"), u8::try_from(lease.attempt.0).expect("few attempts"));
             match order {
                 AttemptOrder::Accept => {
-                    let gpus = crate::rows::gpu_bits(&lease.gpus);
+                    let gpus = gpu_bits(&lease.gpus);
                     desired.offers.push(Offer { key, gpus, exclusive: held.spec.exclusive });
                 }
                 AttemptOrder::Run => desired.run.push(key),
@@ -322,49 +289,6 @@ impl Service<'_> {
         Some(self.desired(self.recent(), n))
     }
 
-    /// `report_status` in `agents/attempt_reports.rs`.
-    fn report(&mut self, sender: usize, key: Key, report: Report) -> Result<(), Rejection> {
-        let n = usize::from(key.0);
-        let before = self.job(n).ok_or(Rejection::Conflict)?;
-        let (mut worker, mut attempt) = (worker_id(sender), AttemptNumber(key.1.into()));
-        if self.is_mutated(Mutation::OldReportsAccepted)
-            && let Some(lease) = before.last_lease()
-        {
-            (worker, attempt) = (lease.worker.clone(), lease.attempt);
-        }
-        if before.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
-            self.record_contact(sender);
-        }
-        if !report.has_stopped() && self.assumes_ended(key, Some(&before)) {
-            return Err(Rejection::Conflict);
-        }
-        let stored = self.worker(sender);
-        let report = classify(report, stored.as_ref(), &before);
-        let after = before.clone().reported(NOW, &worker, attempt, report).map_err(|_| Rejection::Conflict)?;
-        let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(sender) };
-        if resources_are_taken(&before, &after, stored.as_ref(), &held) {
-            return Err(Rejection::Conflict);
-        }
-        self.save_job(n, &after);
-        if before.active_lease().is_some() && after.active_lease().is_none() {
-            self.plan();
-        }
-        Ok(())
-    }
-
-    /// `report_progress`: the response renews the lease, so the fencing delay of a lost attempt is extended.
-    fn progress(&mut self, host: usize, key: Key) -> Result<(), Rejection> {
-        let n = usize::from(key.0);
-        let (worker, attempt) = (worker_id(host), AttemptNumber(key.1.into()));
-        let job = self.job(n).ok_or(Rejection::Conflict)?;
-        if job.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
-            self.record_contact(host);
-        }
-        job.check_current_attempt(&worker, attempt).map_err(|_| Rejection::Conflict)?;
-        self.renew_fencing_delay(n, &job);
-        Ok(())
-    }
-
     /// `liveness_verdict` in `workers/liveness.rs`: none if this server is not the leader.
     pub fn verdict(&self, n: usize) -> Option<LivenessVerdict> {
         if self.is_mutated(Mutation::SilenceNotJudged) {
@@ -389,19 +313,5 @@ impl Service<'_> {
             return Some(up_since);
         }
         Some(up_since.max(timestamp(server.leads_since?)))
-    }
-}
-
-/// `classify_report`: an attempt that stops at the deadline of a drain is requeued without a loss.
-fn classify(report: Report, worker: Option<&Worker>, job: &Job) -> AttemptReport {
-    let evicts = worker.is_some_and(|worker| worker.should_evict(NOW)) && job.exceeded_runtime(NOW).is_none();
-    match report {
-        Report::Starting => AttemptReport::Starting,
-        Report::Running => AttemptReport::Running,
-        Report::Completed => AttemptReport::Completed,
-        Report::Failed => AttemptReport::Failed { exit_code: Some(1), error: String::new() },
-        Report::Cancelled | Report::Requeue if evicts => AttemptReport::Evicted,
-        Report::Cancelled => AttemptReport::Cancelled,
-        Report::Requeue => AttemptReport::Requeue { error: String::new() },
     }
 }

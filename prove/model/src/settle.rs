@@ -9,8 +9,9 @@ use stateright::Model;
 
 use crate::action::{Action, Fate};
 use crate::loops::is_stuck_with_reason;
+use crate::messages::{Request, Transit};
 use crate::protocol::Protocol;
-use crate::world::{Listening, Request, Transit, World};
+use crate::world::{Listening, World};
 
 /// Longer schedules do not end.
 const MAX_STEPS: usize = 400;
