@@ -90,7 +90,8 @@ fn moved_as_is() -> Config {
 }
 
 fn moved_offers_end() -> Config {
-    Config { name: "moved, offers end", after_move: AfterMove::OffersEnd, ..moved() }
+    let budget = Budget { moves: 1, agent_kills: 1, ..NONE };
+    Config { name: "moved, offers end", after_move: AfterMove::OffersEnd, budget, ..moved() }
 }
 
 pub fn messages() -> Config {
@@ -165,7 +166,8 @@ pub fn submits() -> Config {
     Config { name: "submits", jobs: &[LATER], budget, reaches: &[Reached::Completed], ..ONE_HOST }
 }
 
-/// Checks that take a few minutes together. The last three hold only under assumptions that the rules do not fulfill.
+/// Checks that take a few minutes together. The last three are without an assumption that all others make, and are broken
+/// until the rules guarantee it.
 pub fn checks() -> Vec<Config> {
     vec![
         exclusive(),
@@ -196,6 +198,7 @@ pub fn nightly_checks() -> Vec<Config> {
         Config { name: "exclusive, slow loops", slow_loops: true, ..exclusive() },
         Config { name: "exclusive, 2 messages", budget: two_messages, ..exclusive_messages() },
         Config { name: "2 messages", budget: two_messages, ..messages() },
+        Config { name: "moved, kills", budget: Budget { moves: 1, agent_kills: 1, ..NONE }, ..moved() },
         Config { name: "moved, messages", ..with_message(moved()) },
         Config { name: "drains, messages", ..with_message(drains()) },
         Config { name: "crashes, messages", ..with_message(crashes()) },

@@ -106,10 +106,11 @@ impl Config {
         let faults = format!("{budget:?}");
         let faults = faults.trim_start_matches("Budget { ").trim_end_matches(" }");
         let faults: Vec<&str> = faults.split(", ").filter(|fault| !fault.ends_with(": 0")).collect();
+        let faults = if faults.is_empty() { "no faults but silence".to_owned() } else { faults.join(", ") };
         let (hosts, jobs) = (hosts.len(), jobs.len());
-        let sizes =
-            format!("{servers} servers, {workers} workers on {hosts} hosts, {jobs} jobs, {max_attempt} attempts");
-        format!("{sizes}; {}", if faults.is_empty() { "no faults but silence".to_owned() } else { faults.join(", ") })
+        format!(
+            "servers: {servers}, workers: {workers}, hosts: {hosts}, jobs: {jobs}, attempts: {max_attempt}; {faults}"
+        )
     }
 }
 

@@ -2,14 +2,15 @@
 
 use app::domain::explain::{ExplainVerdict, explain};
 use app::domain::job::{AttemptLoss, Job, JobState};
-use app::domain::liveness::LivenessVerdict;
+use app::domain::liveness::{LivenessVerdict, judge_liveness};
 use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
+use app::domain::time::Timestamp;
 use app::domain::worker::{OfflineCause, Worker};
 
 use crate::config::Mutation;
 use crate::rows::{JobRow, job_index};
 use crate::service::Service;
-use crate::ticks::{NOW, OFFER_TIMEOUT, TIMEOUT, timestamp};
+use crate::ticks::{NOW, OFFER_TIMEOUT, TIMEOUT, duration, timestamp};
 use crate::violations::Violation;
 use crate::workers::{ConnectionRow, stream_id};
 
@@ -85,6 +86,32 @@ impl Service<'_> {
             self.plan();
         }
         true
+    }
+
+    /// `liveness_verdict` in `workers/liveness.rs`: none if this server is not the leader.
+    pub fn verdict(&self, n: usize) -> Option<LivenessVerdict> {
+        if self.is_mutated(Mutation::SilenceNotJudged) {
+            return None;
+        }
+        let server = &self.world.servers[self.server];
+        let row = self.world.database.workers[n]?;
+        let is_fresh = server.contacts >> n & 1 == 1;
+        let seen = if is_fresh { Some(NOW) } else { row.seen.map(timestamp) };
+        let worker = row.to_worker(n, self.protocol.config.hosts[n]);
+        judge_liveness(&worker, seen, self.serving_since()?, duration(TIMEOUT), NOW)
+    }
+
+    /// Since when agents could reach this server, and as its leader.
+    pub fn serving_since(&self) -> Option<Timestamp> {
+        let server = &self.world.servers[self.server];
+        if self.is_mutated(Mutation::SilenceWithoutListening) {
+            return server.leads_since.map(|_| Timestamp(0));
+        }
+        let up_since = timestamp(server.up_since?);
+        if self.is_mutated(Mutation::JudgedWithoutLeading) {
+            return Some(up_since);
+        }
+        Some(up_since.max(timestamp(server.leads_since?)))
     }
 
     /// I10, independently of the rules.

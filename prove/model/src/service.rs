@@ -2,9 +2,8 @@
 
 use app::domain::ids::AttemptNumber;
 use app::domain::job::{AttemptOrder, Job, StopCause as OrderedStop};
-use app::domain::liveness::{LivenessVerdict, judge_liveness};
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed};
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Millis;
 use app::domain::worker::credential::WorkerSession;
 use app::domain::worker::{Worker, WorkerKind};
 
@@ -12,7 +11,7 @@ use crate::config::{AfterMove, Mutation};
 use crate::messages::{Desired, Offer, Rejection, Request, Response, StopReason};
 use crate::protocol::Protocol;
 use crate::rows::{JobRow, JobRowState, Key, gpu_bits, job_id};
-use crate::ticks::{NOW, TIMEOUT, duration, timestamp};
+use crate::ticks::{NOW, TIMEOUT, duration};
 use crate::violations::Violation;
 use crate::workers::{CredentialRow, Session, WorkerRow, capability, session_digest, stream_id, token_digest};
 use crate::world::{Database, Server, World};
@@ -287,31 +286,5 @@ impl Service<'_> {
         }
         self.require_valid(n, recent.credential.session.unwrap_or_default(), true);
         Some(self.desired(self.recent(), n))
-    }
-
-    /// `liveness_verdict` in `workers/liveness.rs`: none if this server is not the leader.
-    pub fn verdict(&self, n: usize) -> Option<LivenessVerdict> {
-        if self.is_mutated(Mutation::SilenceNotJudged) {
-            return None;
-        }
-        let server = &self.world.servers[self.server];
-        let row = self.world.database.workers[n]?;
-        let is_fresh = server.contacts >> n & 1 == 1;
-        let seen = if is_fresh { Some(NOW) } else { row.seen.map(timestamp) };
-        let worker = row.to_worker(n, self.protocol.config.hosts[n]);
-        judge_liveness(&worker, seen, self.serving_since()?, duration(TIMEOUT), NOW)
-    }
-
-    /// Since when agents could reach this server, and as its leader.
-    pub fn serving_since(&self) -> Option<Timestamp> {
-        let server = &self.world.servers[self.server];
-        if self.is_mutated(Mutation::SilenceWithoutListening) {
-            return server.leads_since.map(|_| Timestamp(0));
-        }
-        let up_since = timestamp(server.up_since?);
-        if self.is_mutated(Mutation::JudgedWithoutLeading) {
-            return Some(up_since);
-        }
-        Some(up_since.max(timestamp(server.leads_since?)))
     }
 }
