@@ -201,7 +201,13 @@ pub fn nightly_checks() -> Vec<Config> {
         Config { name: "moved, kills", budget: Budget { moves: 1, agent_kills: 1, ..NONE }, ..moved() },
         Config { name: "moved, messages", ..with_message(moved()) },
         Config { name: "drains, messages", ..with_message(drains()) },
-        Config { name: "crashes, messages", ..with_message(crashes()) },
+        // Without the loss of a disk: the next agent is then another installation, as after a move.
+        Config {
+            name: "crashes, messages",
+            budget: Budget { messages: 1, host_crashes: 1, ..NONE },
+            reaches: &[],
+            ..crashes()
+        },
         Config { name: "tokens, messages", ..with_message(tokens()) },
         Config { name: "tokens, exclusive", jobs: &[EXCLUSIVE], ..tokens() },
         Config { name: "restarts, two hosts", hosts: &[HOST, HOST], workers: 2, ..restarts() },

@@ -288,7 +288,10 @@ fn list_flight_actions(flight: &Flight, up: &[usize], actions: &mut Vec<Action>)
         }
         Transit::Sent => {
             actions.extend(up.iter().map(|server| Action::Deliver(flight.clone(), *server)));
-            actions.push(Action::Abandon(flight.clone()));
+            // That one is repeated until it is answered, and is never out of date.
+            if !matches!(flight.request, Request::ReportMissing { .. }) {
+                actions.push(Action::Abandon(flight.clone()));
+            }
         }
     }
 }
