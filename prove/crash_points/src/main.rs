@@ -1,0 +1,80 @@
+//! Crashes server and agent at each of their file operations, and checks what they recover.
+
+mod calls;
+mod check;
+mod client;
+mod disk;
+mod observation;
+mod operation;
+mod options;
+mod program;
+mod recorder;
+mod server;
+mod sqlite;
+mod states;
+mod sweep;
+mod tracer;
+mod wait;
+mod workload;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::options::{Options, Part};
+use crate::sweep::Findings;
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let scratch = tempfile::Builder::new().prefix("simpletuner-crash-").tempdir_in(parent.canonicalize()?)?;
+    let parts = options.part.map_or_else(|| vec![Part::ServerSqlite], |part| vec![part]);
+    let mut all = Vec::new();
+    for part in parts {
+        let findings = match part {
+            Part::ServerSqlite => sqlite::run(&options, scratch.path())?,
+        };
+        for found in findings {
+            if !found.must_fail {
+                print_failures(&found);
+            }
+            all.push(found);
+        }
+    }
+    print_table(&all);
+    if all.iter().all(Findings::is_as_expected) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("the directories of failures are below {}", scratch.keep().display());
+    Ok(ExitCode::FAILURE)
+}
+
+fn print_failures(findings: &Findings) {
+    for failure in &findings.failures {
+        println!("{}: {}\n  directory: {}", findings.part, failure.point, failure.directory.display());
+        for violation in &failure.violations {
+            println!("  {violation}");
+        }
+    }
+}
+
+fn print_table(all: &[Findings]) {
+    println!(
+        "{:<60} {:>10} {:>12} {:>15} {:>8} {:>7}",
+        "part", "operations", "crash states", "distinct states", "failures", "seconds"
+    );
+    for found in all {
+        println!(
+            "{:<60} {:>10} {:>12} {:>15} {:>8} {:>7.1}",
+            found.part,
+            found.operations,
+            found.states,
+            found.distinct,
+            found.failures.len(),
+            found.duration.as_secs_f64()
+        );
+    }
+}

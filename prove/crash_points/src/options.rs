@@ -1,0 +1,52 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+use crate::sweep::Selection;
+
+/// How many operations of a part are swept by default.
+const DEFAULT_OPERATIONS: usize = 300;
+
+/// What is crashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    ServerSqlite,
+}
+
+/// Crashes server and agent at each of their file operations, and checks what they recover.
+#[derive(Debug, Clone, Parser)]
+pub struct Options {
+    /// Without it: all parts.
+    pub part: Option<Part>,
+    /// The folder of the programs.
+    #[arg(long, env = "SIMPLETUNER_DIST", default_value = "dist")]
+    pub dist: PathBuf,
+    /// Crash at each K-th operation; by default as often as four minutes allow.
+    #[arg(long, value_name = "K", conflicts_with = "all")]
+    pub every: Option<usize>,
+    /// The first operation.
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+    /// Crash at all operations.
+    #[arg(long)]
+    pub all: bool,
+    /// Treat flushes of files whose name ends with this as if they did nothing: a check must then fail.
+    #[arg(long, value_name = "ENDING")]
+    pub ignore_flush: Option<String>,
+    /// Also lose names whose directory was not flushed, as POSIX allows and ext4 does not.
+    #[arg(long)]
+    pub posix: bool,
+    /// Stop a part after this many failures.
+    #[arg(long, default_value_t = 20)]
+    pub max_failures: usize,
+}
+
+impl Options {
+    /// Which of this many operations are swept.
+    pub fn selection(&self, operations: usize) -> Selection {
+        let every = if self.all { 1 } else { self.every.unwrap_or_else(|| operations.div_ceil(DEFAULT_OPERATIONS)) };
+        Selection { every: every.max(1), offset: self.offset }
+    }
+}
