@@ -78,6 +78,12 @@ impl Call {
         }
     }
 
+    /// Whether its thread sees the same files as this process.
+    pub fn shares_mounts(&self) -> bool {
+        let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+        mounts(&self.thread.to_string()) == mounts("self")
+    }
+
     /// What a descriptor refers to, as `/proc` shows it.
     pub fn target(&self, descriptor: i32) -> Result<PathBuf> {
         Ok(fs::read_link(self.link(descriptor))?)

@@ -66,12 +66,29 @@ pub struct Disk {
     pub files: Vec<File>,
     /// Flushes of files whose name ends with this do nothing.
     ignored_flush: Option<String>,
+    /// What is below this is on another host, which does not crash.
+    survivor: Option<PathBuf>,
 }
 
 impl Disk {
     /// An empty one. Flushes of files whose name ends with `ignored_flush` do nothing.
     pub fn new(ignored_flush: Option<String>) -> Self {
         Self { ignored_flush, ..Self::default() }
+    }
+
+    /// With a directory that is on another host, which does not crash.
+    pub fn with_survivor(self, survivor: Option<PathBuf>) -> Self {
+        Self { survivor, ..self }
+    }
+
+    /// Whether a crash does not change what is at a path.
+    pub fn survives(&self, path: &Path) -> bool {
+        self.survivor.as_ref().is_some_and(|survivor| path.starts_with(survivor))
+    }
+
+    /// A file of which a crash can lose data.
+    pub fn can_lose(&self, file: FileId) -> bool {
+        self.files[file].is_dirty() && !self.survives(&self.files[file].name)
     }
 
     pub fn apply(&mut self, operation: &Operation) {

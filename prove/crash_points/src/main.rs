@@ -1,12 +1,18 @@
 //! Crashes server and agent at each of their file operations, and checks what they recover.
 
+mod agent;
+mod agent_killed;
 mod calls;
 mod check;
 mod client;
+mod damage;
 mod disk;
+mod host;
+mod kills;
 mod observation;
 mod operation;
 mod options;
+mod pool;
 mod program;
 mod recorder;
 mod server;
@@ -31,18 +37,14 @@ fn main() -> Result<ExitCode> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let scratch = tempfile::Builder::new().prefix("simpletuner-crash-").tempdir_in(parent.canonicalize()?)?;
-    let parts = options.part.map_or_else(|| vec![Part::ServerSqlite], |part| vec![part]);
+    let parts = options.part.map_or_else(|| vec![Part::ServerSqlite, Part::Agent], |part| vec![part]);
     let mut all = Vec::new();
     for part in parts {
         let findings = match part {
             Part::ServerSqlite => sqlite::run(&options, scratch.path())?,
+            Part::Agent => agent::run(&options, scratch.path())?,
         };
-        for found in findings {
-            if !found.must_fail {
-                print_failures(&found);
-            }
-            all.push(found);
-        }
+        all.extend(findings);
     }
     print_table(&all);
     if all.iter().all(Findings::is_as_expected) {
@@ -52,28 +54,21 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn print_failures(findings: &Findings) {
-    for failure in &findings.failures {
-        println!("{}: {}\n  directory: {}", findings.part, failure.point, failure.directory.display());
-        for violation in &failure.violations {
-            println!("  {violation}");
-        }
-    }
-}
-
 fn print_table(all: &[Findings]) {
     println!(
-        "{:<60} {:>10} {:>12} {:>15} {:>8} {:>7}",
-        "part", "operations", "crash states", "distinct states", "failures", "seconds"
+        "{:<60} {:>10} {:>6} {:>6} {:>12} {:>15} {:>8} {:>7}",
+        "part", "operations", "every", "offset", "crash states", "distinct states", "failures", "seconds"
     );
     for found in all {
         println!(
-            "{:<60} {:>10} {:>12} {:>15} {:>8} {:>7.1}",
+            "{:<60} {:>10} {:>6} {:>6} {:>12} {:>15} {:>8} {:>7.1}",
             found.part,
-            found.operations,
+            found.points,
+            found.selection.every,
+            found.selection.offset,
             found.states,
             found.distinct,
-            found.failures.len(),
+            found.failures,
             found.duration.as_secs_f64()
         );
     }

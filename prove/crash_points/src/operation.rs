@@ -56,6 +56,19 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The path that it changes; `name` returns the name of a file.
+    pub fn path<'a>(&'a self, name: impl Fn(FileId) -> &'a Path) -> &'a Path {
+        match self {
+            Self::Create { path, .. }
+            | Self::CreateDirectory { path, .. }
+            | Self::Remove { path }
+            | Self::SetMode { path, .. }
+            | Self::FlushDirectory { path } => path,
+            Self::Write { file, .. } | Self::Resize { file, .. } | Self::Flush { file, .. } => name(*file),
+            Self::Rename { to, .. } | Self::Link { to, .. } => to,
+        }
+    }
+
     /// A line for a report; `name` returns the name of a file.
     pub fn describe<'a>(&self, name: impl Fn(FileId) -> &'a Path) -> String {
         match self {

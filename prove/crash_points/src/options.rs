@@ -6,13 +6,11 @@ use clap::{Parser, ValueEnum};
 
 use crate::sweep::Selection;
 
-/// How many operations of a part are swept by default.
-const DEFAULT_OPERATIONS: usize = 300;
-
 /// What is crashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     ServerSqlite,
+    Agent,
 }
 
 /// Crashes server and agent at each of their file operations, and checks what they recover.
@@ -38,15 +36,18 @@ pub struct Options {
     /// Also lose names whose directory was not flushed, as POSIX allows and ext4 does not.
     #[arg(long)]
     pub posix: bool,
+    /// Only print the recorded operations.
+    #[arg(long)]
+    pub list: bool,
     /// Stop a part after this many failures.
     #[arg(long, default_value_t = 20)]
     pub max_failures: usize,
 }
 
 impl Options {
-    /// Which of this many operations are swept.
-    pub fn selection(&self, operations: usize) -> Selection {
-        let every = if self.all { 1 } else { self.every.unwrap_or_else(|| operations.div_ceil(DEFAULT_OPERATIONS)) };
+    /// Which of this many points are tried, if about `bound` of them are by default.
+    pub fn selection(&self, points: usize, bound: usize) -> Selection {
+        let every = if self.all { 1 } else { self.every.unwrap_or_else(|| points.div_ceil(bound)) };
         Selection { every: every.max(1), offset: self.offset }
     }
 }

@@ -13,6 +13,8 @@ use nix::unistd::Pid;
 use crate::operation::{FileId, Operation};
 use crate::tracer::{Call, Decision, Observer};
 
+/// Replaces a part of a file by zeros.
+const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 /// The header by which a response names its request.
 const REQUEST_ID: &[u8] = b"x-request-id: ";
 
@@ -34,6 +36,12 @@ pub struct SharedRecording(Arc<Mutex<Recording>>);
 impl SharedRecording {
     pub fn lock(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().expect("no panic while it is held")
+    }
+
+    /// Directories that exist before the programs start.
+    pub fn add_directories(&self, paths: &[&str]) {
+        let create = |path: &&str| Operation::CreateDirectory { path: path.into(), mode: 0o755 };
+        self.lock().operations.extend(paths.iter().map(create));
     }
 
     /// How many operations have ended.
@@ -190,14 +198,17 @@ impl Recorder {
 
     fn allocate(&self, call: &Call) -> Result<Option<Begun>> {
         let Some(file) = self.file(call, call.descriptor(0))? else { return Ok(None) };
-        if call.int(1) == libc::FALLOC_FL_KEEP_SIZE {
-            return Ok(None);
-        }
-        if call.int(1) != 0 {
-            bail!("fallocate with mode {:x} is not modeled", call.int(1));
-        }
-        let length = call.metadata(call.descriptor(0))?.len().max(call.arguments[2] + call.arguments[3]);
-        Ok(Some(Begun::Whole(Operation::Resize { file, length })))
+        let (offset, end) = (call.arguments[2], call.arguments[2] + call.arguments[3]);
+        let length = call.metadata(call.descriptor(0))?.len();
+        Ok(match call.int(1) {
+            0 => Some(Begun::Whole(Operation::Resize { file, length: length.max(end) })),
+            PUNCH_HOLE if offset < length => {
+                let bytes = vec![0; usize::try_from(end.min(length) - offset)?];
+                Some(Begun::Whole(Operation::Write { file, offset, bytes }))
+            }
+            PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE => None,
+            mode => bail!("fallocate with mode {mode:x} is not modeled"),
+        })
     }
 
     fn remove(&self, path: &Path) -> Option<Begun> {
@@ -279,6 +290,10 @@ impl Recorder {
 
 impl Observer for Recorder {
     fn enter(&mut self, call: &Call) -> Result<Decision> {
+        // An agent that tries what a sandbox can do sees other files under the same paths.
+        if !call.shares_mounts() {
+            return Ok(Decision::Ignore);
+        }
         match self.begin(call)? {
             Some(begun) => {
                 self.begun.insert(call.thread, begun);

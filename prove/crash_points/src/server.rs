@@ -3,16 +3,14 @@
 use std::io::{BufRead, BufReader, PipeReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use crate::client::{ADMIN, Client};
 use crate::program::Program;
-use crate::tracer::{Follow, Observer, trace};
+use crate::tracer::{Follow, Observer, TracedProgram};
 
 /// How servers are started.
 #[derive(Debug, Clone)]
@@ -20,7 +18,7 @@ pub struct Settings {
     /// The folder of the programs.
     pub dist: PathBuf,
     /// More variables of the server.
-    pub variables: Vec<(&'static str, String)>,
+    pub variables: Vec<(&'static str, &'static str)>,
 }
 
 impl Settings {
@@ -105,28 +103,21 @@ impl Drop for Server {
 /// A server that is traced.
 pub struct TracedServer {
     pub client: Client,
-    pid: Pid,
-    tracer: JoinHandle<Result<()>>,
+    program: TracedProgram,
 }
 
 impl TracedServer {
-    pub fn start(settings: &Settings, root: &Path, mut observer: impl Observer + Send + 'static) -> Result<Self> {
+    pub fn start(settings: &Settings, root: &Path, observer: impl Observer + Send + 'static) -> Result<Self> {
         let (reader, writer) = std::io::pipe()?;
-        let (started, pid) = channel();
-        let program = settings.program(root);
-        let tracer =
-            std::thread::spawn(move || trace(&program, Stdio::from(writer), Follow::Threads, &mut observer, &started));
-        let address = wait_for_address(reader);
-        if address.is_err() && tracer.is_finished() {
-            tracer.join().map_err(|_| anyhow::anyhow!("the tracer has failed"))??;
-            bail!("the server has ended");
+        let program = TracedProgram::start(&settings.program(root), writer, Follow::Threads, observer)?;
+        match wait_for_address(reader) {
+            Ok((url, _log)) => Ok(Self { client: Client::new(&url), program }),
+            Err(error) => program.end(Signal::SIGKILL).and(Err(error)),
         }
-        Ok(Self { client: Client::new(&address?.0), pid: pid.recv()?, tracer })
     }
 
     /// Sends a signal and waits for the end.
     pub fn end(self, signal: Signal) -> Result<()> {
-        kill(self.pid, signal)?;
-        self.tracer.join().map_err(|_| anyhow::anyhow!("the tracer has failed"))?
+        self.program.end(signal)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use crate::disk::{Content, Disk, Entry, Names, overwrite};
+use crate::disk::{Content, Disk, Entry, File, Names, overwrite};
 use crate::operation::{FileId, Operation};
 use crate::recorder::is_index;
 
@@ -28,10 +28,20 @@ pub struct CrashState {
 
 impl CrashState {
     fn new(disk: &Disk, prefix: usize, variant: &str, names: &Names, content: impl Fn(FileId) -> Content) -> Self {
-        let files = disk.files.iter().enumerate().map(|(id, file)| (content(id), file.mode)).collect();
+        let content = |id, file: &File| if disk.survives(&file.name) { Arc::clone(&file.live) } else { content(id) };
+        let files = disk.files.iter().enumerate().map(|(id, file)| (content(id, file), file.mode)).collect();
+        let crashed = names.iter().filter(|(name, _)| !disk.survives(name));
+        let survived = disk.live.iter().filter(|(name, _)| disk.survives(name));
+        let names: Names = crashed.chain(survived).map(|(name, entry)| (name.clone(), *entry)).collect();
+        let names = &names;
         let visible = names.iter().filter(|(name, _)| !is_index(name) && has_parents(names, name));
         let names = visible.map(|(name, entry)| (name.clone(), *entry)).collect();
         Self { prefix, variant: variant.to_owned(), names, files }
+    }
+
+    /// Replaces the content of a file.
+    pub fn replace(&mut self, file: FileId, content: Content) {
+        self.files[file].0 = content;
     }
 
     /// Equal states are checked once.
@@ -135,7 +145,7 @@ pub fn after_crash(disk: &Disk, prefix: usize, last: Option<&Operation>, posix: 
         state("all names, flushed data", &disk.live, &committed),
         state("flushed names, all data", &disk.committed, &live),
     ];
-    let dirty: Vec<FileId> = (0..disk.files.len()).filter(|file| disk.files[*file].is_dirty()).collect();
+    let dirty: Vec<FileId> = (0..disk.files.len()).filter(|file| disk.can_lose(*file)).collect();
     for one in dirty.iter().filter(|_| dirty.len() > 1) {
         let name = disk.files[*one].name.display();
         let only = |file| if file == *one { live(file) } else { committed(file) };

@@ -1,40 +1,41 @@
-//! Crashes at all recorded operations, or at some of them, checked by several threads.
+//! Crashes at all recorded operations, or at some of them.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 
 use crate::disk::Disk;
 use crate::operation::Operation;
+use crate::options::Options;
+use crate::pool::Pool;
 use crate::states::{CrashState, after_crash};
 
-/// Which operations are swept.
+/// Each K-th of some points.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection {
-    /// Each of this number.
     pub every: usize,
-    /// The first one.
     pub offset: usize,
 }
 
 impl Selection {
-    fn contains(self, prefix: usize) -> bool {
-        prefix % self.every == self.offset % self.every
+    pub fn contains(self, number: usize) -> bool {
+        number % self.every == self.offset % self.every
     }
 }
 
-/// What a sweep has found.
-#[derive(Debug, Default)]
+/// What was found.
+#[derive(Debug)]
 pub struct Findings {
     pub part: String,
-    pub operations: usize,
+    /// Where a crash is possible, and which of these were tried.
+    pub points: usize,
+    pub selection: Selection,
     pub states: usize,
     pub distinct: usize,
-    pub failures: Vec<Failure>,
+    pub failures: usize,
     pub duration: Duration,
     /// Whether a flush was ignored, so that something must be missing.
     pub must_fail: bool,
@@ -42,101 +43,103 @@ pub struct Findings {
 
 impl Findings {
     pub fn is_as_expected(&self) -> bool {
-        self.failures.is_empty() != self.must_fail
+        (self.failures > 0) == self.must_fail
     }
-}
-
-/// A crash after which something was wrong.
-#[derive(Debug)]
-pub struct Failure {
-    pub point: String,
-    pub violations: Vec<String>,
-    /// The directory after the crash.
-    pub directory: PathBuf,
 }
 
 /// What is swept.
 pub struct Sweep<'a> {
-    pub part: String,
+    pub part: &'a str,
+    pub options: &'a Options,
     pub operations: &'a [Operation],
-    pub selection: Selection,
-    /// Flushes of files whose name ends with this are ignored.
-    pub ignored_flush: Option<String>,
-    /// Also names that are only on disk if their directory was flushed.
-    pub posix: bool,
-    /// Ends after this many failures.
-    pub max_failures: usize,
+    /// How many operations are swept by default.
+    pub bound: usize,
+    /// Flushes of files whose name ends with this are ignored, so that something must be missing.
+    pub needed_flush: Option<&'a str>,
+    /// A directory on another host, which does not crash. Only operations of the host that crashes are swept.
+    pub survivor: Option<PathBuf>,
     /// What is expected after this many operations: equal states are checked once for each number.
     pub expectation: &'a (dyn Fn(usize) -> usize + Sync),
+    /// How many threads check states, each with its own programs.
+    pub threads: usize,
 }
 
-/// The threads that check states, each with a server.
-const THREADS: usize = 2;
-
 impl Sweep<'_> {
-    /// Writes each state below `scratch`, and has it checked there: `check` returns what is wrong.
+    /// Has each state checked in a directory below `scratch`: `check` returns what is wrong.
     pub fn run(
         &self,
         scratch: &Path,
         check: impl Fn(&Path, &CrashState) -> Result<Vec<String>> + Sync,
     ) -> Result<Findings> {
         let started = Instant::now();
-        let findings = Mutex::new(Findings { part: self.part.clone(), ..Findings::default() });
-        let (states, queue) = sync_channel::<(usize, CrashState)>(THREADS);
-        let queue = Mutex::new(queue);
-        std::thread::scope(|scope| {
-            let work = || -> Result<()> {
-                loop {
-                    let next = queue.lock().expect("no panic while it is held").recv();
-                    let Ok((number, state)) = next else { return Ok(()) };
-                    let directory = scratch.join(format!("state-{number}"));
-                    state.write_to(&directory).with_context(|| format!("{} {}", state.prefix, state.variant))?;
-                    let violations = check(&directory, &state)?;
-                    std::fs::remove_dir_all(&directory)?;
-                    if !violations.is_empty() {
-                        state.write_to(&directory)?;
-                        let failure = Failure { point: self.describe(&state), violations, directory };
-                        findings.lock().expect("no panic while it is held").failures.push(failure);
-                    }
-                }
-            };
-            let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-            self.produce(&findings, |number, state| states.send((number, state)).is_ok());
-            drop(states);
-            for worker in workers {
-                worker.join().map_err(|_| anyhow!("a thread has failed"))??;
+        let must_fail = self.needed_flush.is_some();
+        let points = self.points();
+        let selection = self.options.selection(points.len(), self.bound);
+        let selected: HashSet<usize> =
+            points.iter().enumerate().filter(|(number, _)| selection.contains(*number)).map(|(_, at)| *at).collect();
+        let report = |state: &CrashState, violations: &[String], directory: &Path| {
+            if !must_fail {
+                print_failure(self.part, &self.describe(state), violations, directory);
             }
-            Ok::<_, anyhow::Error>(())
-        })?;
-        let mut findings = findings.into_inner().expect("no panic while it is held");
-        findings.duration = started.elapsed();
-        Ok(findings)
+        };
+        let max_failures = if must_fail { 1 } else { self.options.max_failures };
+        let pool = Pool { scratch, threads: self.threads, max_failures, report: &report };
+        let (states, distinct) = (Cell::new(0), Cell::new(0));
+        let produce = |send: &dyn Fn(CrashState) -> bool| self.produce(&selected, &states, &distinct, send);
+        let failures = pool.run(produce, check)?;
+        Ok(Findings {
+            part: self.part.to_owned(),
+            points: points.len(),
+            selection,
+            states: states.get(),
+            distinct: distinct.get(),
+            failures,
+            duration: started.elapsed(),
+            must_fail,
+        })
     }
 
-    /// Sends distinct states until there are too many failures.
-    fn produce(&self, findings: &Mutex<Findings>, send: impl Fn(usize, CrashState) -> bool) {
-        let mut disk = Disk::new(self.ignored_flush.clone());
+    fn new_disk(&self) -> Disk {
+        let ignored_flush = self.needed_flush.map(str::to_owned).or_else(|| self.options.ignore_flush.clone());
+        Disk::new(ignored_flush).with_survivor(self.survivor.clone())
+    }
+
+    /// The numbers of operations after which the host can crash.
+    fn points(&self) -> Vec<usize> {
+        let mut disk = self.new_disk();
+        let mut points = if self.survivor.is_none() { vec![0] } else { Vec::new() };
+        for (operation, number) in self.operations.iter().zip(1..) {
+            disk.apply(operation);
+            if !disk.survives(operation.path(|file| &disk.files[file].name)) {
+                points.push(number);
+            }
+        }
+        points
+    }
+
+    /// Sends distinct states.
+    fn produce(
+        &self,
+        selected: &HashSet<usize>,
+        states: &Cell<usize>,
+        distinct: &Cell<usize>,
+        send: &dyn Fn(CrashState) -> bool,
+    ) {
+        let mut disk = self.new_disk();
         let mut seen = HashSet::new();
         for prefix in 0..=self.operations.len() {
             let last = prefix.checked_sub(1).map(|last| &self.operations[last]);
             if let Some(operation) = last {
                 disk.apply(operation);
             }
-            if !self.selection.contains(prefix) {
+            if !selected.contains(&prefix) {
                 continue;
             }
-            findings.lock().expect("no panic while it is held").operations += 1;
-            for state in after_crash(&disk, prefix, last, self.posix) {
-                let mut findings = findings.lock().expect("no panic while it is held");
-                findings.states += 1;
-                if findings.failures.len() >= self.max_failures {
-                    return;
-                }
+            for state in after_crash(&disk, prefix, last, self.options.posix) {
+                states.set(states.get() + 1);
                 if seen.insert((state.digest(), (self.expectation)(prefix))) {
-                    findings.distinct += 1;
-                    let number = findings.distinct;
-                    drop(findings);
-                    if !send(number, state) {
+                    distinct.set(distinct.get() + 1);
+                    if !send(state) {
                         return;
                     }
                 }
@@ -145,14 +148,31 @@ impl Sweep<'_> {
     }
 
     fn describe(&self, state: &CrashState) -> String {
-        let mut disk = Disk::new(None);
+        let mut disk = Disk::default();
         for operation in &self.operations[..state.prefix] {
             disk.apply(operation);
         }
         let last = state.prefix.checked_sub(1).map_or_else(
-            || "before the first operation".to_owned(),
+            || "before the first one".to_owned(),
             |last| self.operations[last].describe(|file| &disk.files[file].name),
         );
-        format!("after operation {} ({last}), {}", state.prefix, state.variant)
+        format!("after operation {} ({last}): {}", state.prefix, state.variant)
+    }
+}
+
+/// Prints the operations with their numbers.
+pub fn print_operations(operations: &[Operation]) {
+    let mut disk = Disk::default();
+    for (operation, number) in operations.iter().zip(1..) {
+        disk.apply(operation);
+        println!("{number:>6} {}", operation.describe(|file| &disk.files[file].name));
+    }
+}
+
+/// Prints what was violated, and where the directory is.
+pub fn print_failure(part: &str, point: &str, violations: &[String], directory: &Path) {
+    println!("{part}: {point}\n  {}", directory.display());
+    for violation in violations {
+        println!("  {violation}");
     }
 }

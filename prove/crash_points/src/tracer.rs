@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::io::Write;
 use std::process::Stdio;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
@@ -56,8 +57,54 @@ pub enum Follow {
     Processes,
 }
 
+/// A program that is traced by a thread.
+pub struct TracedProgram {
+    pub pid: Pid,
+    tracer: JoinHandle<Result<()>>,
+}
+
+impl TracedProgram {
+    pub fn start(
+        program: &Program,
+        stderr: impl Into<Stdio> + Send + 'static,
+        follow: Follow,
+        mut observer: impl Observer + Send + 'static,
+    ) -> Result<Self> {
+        let (started, pid) = channel();
+        let program = program.clone();
+        let tracer = std::thread::spawn(move || trace(&program, stderr.into(), follow, &mut observer, &started));
+        match pid.recv() {
+            Ok(pid) => Ok(Self { pid, tracer }),
+            Err(_) => match join(tracer) {
+                Err(error) => Err(error),
+                Ok(()) => bail!("the program did not start"),
+            },
+        }
+    }
+
+    /// Whether it is still traced.
+    pub fn is_running(&self) -> bool {
+        !self.tracer.is_finished()
+    }
+
+    /// Waits until all traced processes have ended.
+    pub fn wait(self) -> Result<()> {
+        join(self.tracer)
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn end(self, signal: Signal) -> Result<()> {
+        ignore_ended(kill(self.pid, signal))?;
+        self.wait()
+    }
+}
+
+fn join(tracer: JoinHandle<Result<()>>) -> Result<()> {
+    tracer.join().map_err(|_| anyhow!("the tracer has failed"))?
+}
+
 /// Runs the program until all traced processes have ended. Its process ID is sent before it starts.
-pub fn trace(
+fn trace(
     program: &Program,
     stderr: Stdio,
     follow: Follow,
@@ -125,7 +172,7 @@ impl Turn {
         }
         if !is_begin && self.running.is_some_and(|running| running.thread == thread) {
             self.running = None;
-            observer.leave(&call, result)?;
+            observer.leave(&call, result).with_context(|| format!("{call:?} returned {result}"))?;
             resume(thread, None)?;
             return self.next(observer);
         }
@@ -145,7 +192,7 @@ impl Turn {
         while self.running.is_none()
             && let Some(call) = self.waiting.pop_front()
         {
-            match observer.enter(&call)? {
+            match observer.enter(&call).with_context(|| format!("{call:?}"))? {
                 Decision::Ignore => {}
                 Decision::Alone => self.running = Some(call),
                 Decision::Kill => return ignore_ended(kill(self.root, Signal::SIGKILL)),

@@ -54,13 +54,13 @@ impl<'a> Workload<'a> {
     }
 
     /// A change by the admin.
-    fn change(&mut self, name: &str, change: Change) -> Result<Value> {
-        self.change_by(name, &change, None, None)
+    fn change(&mut self, name: &str, change: &Change) -> Result<Value> {
+        self.change_by(name, change, None, None)
     }
 
     /// A change that can be repeated.
-    fn repeatable(&mut self, name: &str, change: Change, by: Option<Credential>) -> Result<Value> {
-        self.change_by(name, &change, by, Some(vec![change.clone()]))
+    fn repeatable(&mut self, name: &str, change: &Change, by: Option<Credential>) -> Result<Value> {
+        self.change_by(name, change, by, Some(vec![change.clone()]))
     }
 
     fn change_by(
@@ -93,20 +93,20 @@ impl<'a> Workload<'a> {
     pub fn first_day(&mut self) -> Result<()> {
         self.observe("started", self.recording.length(), None)?;
         let files = json!({"files": {"config.json": "{}"}});
-        self.change("config", Change::new("PUT", "/api/configs/digits", &files))?;
+        self.change("config", &Change::new("PUT", "/api/configs/digits", &files))?;
         let files = json!({"files": {"config.json": "{\"seed\": 7}", "prompts.json": "[]"}});
-        self.change("config-revision", Change::new("PUT", "/api/configs/digits", &files))?;
-        self.change("token", Change::new("POST", "/api/account/tokens", &json!({"name": "script"})))?;
-        self.change("secret", Change::new("PUT", "/api/secrets/WANDB_API_KEY", &json!({"value": "hf_secret"})))?;
+        self.change("config-revision", &Change::new("PUT", "/api/configs/digits", &files))?;
+        self.change("token", &Change::new("POST", "/api/account/tokens", &json!({"name": "script"})))?;
+        self.change("secret", &Change::new("PUT", "/api/secrets/WANDB_API_KEY", &json!({"value": "hf_secret"})))?;
         let user = json!({"name": "ada", "role": "researcher", "password": "correct horse battery staple 9"});
-        self.change("user", Change::new("POST", "/api/admin/users", &user))?;
+        self.change("user", &Change::new("POST", "/api/admin/users", &user))?;
         let worker = json!({"name": "gpu-1", "worker_type": "persistent", "labels": {"site": "one"}});
-        let worker = self.change("worker", Change::new("POST", "/api/admin/workers", &worker))?;
+        let worker = self.change("worker", &Change::new("POST", "/api/admin/workers", &worker))?;
         let first = self.submit("submit-first")?;
         let second = self.submit("submit-second")?;
         let priority = Change::new("POST", format!("/api/queue/{second}/priority"), &json!({"priority": 9}));
-        self.change("priority", priority)?;
-        self.change("cancel", Change::new("POST", format!("/api/queue/{second}/cancel"), &Value::Null))?;
+        self.change("priority", &priority)?;
+        self.change("cancel", &Change::new("POST", format!("/api/queue/{second}/cancel"), &Value::Null))?;
         let (attempt, _events) = self.offer(&text(&worker, "token")?)?;
         assert_eq!(attempt.job, first, "the other one was cancelled");
         self.train(&attempt)?;
@@ -116,7 +116,7 @@ impl<'a> Workload<'a> {
     fn submit(&mut self, name: &str) -> Result<String> {
         let body = json!({"config_name": "digits", "target": "worker", "worker_labels": {"site": "one"}});
         let submit = Change::new("POST", "/api/queue/submit", &body).header("idempotency-key", name);
-        text(&self.repeatable(name, submit, None)?, "job_id")
+        text(&self.repeatable(name, &submit, None)?, "job_id")
     }
 
     /// Registers an agent, and waits for its offer.
@@ -148,11 +148,11 @@ impl<'a> Workload<'a> {
             Change::new("PUT", path, &Value::Null).bytes(&lines[from..to])
         };
         for (from, to) in [(0, 300), (300, 5_000), (5_000, lines.len())] {
-            self.repeatable("log", log(from, to), by())?;
+            self.repeatable("log", &log(from, to), by())?;
         }
         let dropped = lines.len() + 100_000;
         let path = format!("{base}/logs?attempt={}&offset={dropped}&dropped=100000", attempt.number);
-        self.repeatable("log-gap", Change::new("PUT", path, &Value::Null).bytes(b"after the gap\n"), by())?;
+        self.repeatable("log-gap", &Change::new("PUT", path, &Value::Null).bytes(b"after the gap\n"), by())?;
         let points =
             json!({"attempt": attempt.number, "points": [{"at": "2026-01-01T00:00:00Z", "step": 1, "loss": 0.5}]});
         self.change_by("progress", &Change::new("POST", format!("{base}/progress"), &points), by(), None)?;
@@ -170,7 +170,7 @@ impl<'a> Workload<'a> {
         let small = file(3_000, 7);
         let path = format!("{base}/artifacts/sample.png?attempt={}&kind=sample", attempt.number);
         let upload = Change::new("PUT", path, &Value::Null).bytes(&small);
-        self.repeatable("artifact", upload.header("x-content-sha256", hex(&Sha256::digest(&small))), by())?;
+        self.repeatable("artifact", &upload.header("x-content-sha256", hex(&Sha256::digest(&small))), by())?;
         let weights = file(20_000, 13);
         let sha256 = hex(&Sha256::digest(&weights));
         let mut chunks = Vec::new();
@@ -190,13 +190,13 @@ impl<'a> Workload<'a> {
     }
 
     fn edit_workers(&mut self) -> Result<()> {
-        let worker = self.change("worker-2", Change::new("POST", "/api/admin/workers", &json!({"name": "gpu-2"})))?;
+        let worker = self.change("worker-2", &Change::new("POST", "/api/admin/workers", &json!({"name": "gpu-2"})))?;
         let path = format!("/api/admin/workers/{}", text(&worker, "worker_id")?);
-        self.change("edit-worker", Change::new("PATCH", &path, &json!({"labels": {"room": "a"}})))?;
-        self.change("drain", Change::new("POST", format!("{path}/drain"), &json!({"reason": "update"})))?;
-        self.change("resume", Change::new("POST", format!("{path}/resume"), &Value::Null))?;
-        self.change("rotate", Change::new("POST", format!("{path}/token"), &Value::Null))?;
-        self.change("delete-worker", Change::new("DELETE", &path, &Value::Null))?;
+        self.change("edit-worker", &Change::new("PATCH", &path, &json!({"labels": {"room": "a"}})))?;
+        self.change("drain", &Change::new("POST", format!("{path}/drain"), &json!({"reason": "update"})))?;
+        self.change("resume", &Change::new("POST", format!("{path}/resume"), &Value::Null))?;
+        self.change("rotate", &Change::new("POST", format!("{path}/token"), &Value::Null))?;
+        self.change("delete-worker", &Change::new("DELETE", &path, &Value::Null))?;
         Ok(())
     }
 
@@ -206,16 +206,16 @@ impl<'a> Workload<'a> {
         let job = text(&jobs["jobs"][0], "job_id")?;
         self.observe("restarted", self.recording.length(), None)?;
         let retry = Change::new("POST", format!("/api/queue/{job}/retry"), &json!({}));
-        self.repeatable("retry", retry.header("idempotency-key", "retry"), None)?;
+        self.repeatable("retry", &retry.header("idempotency-key", "retry"), None)?;
         let files = json!({"files": {"config.json": "{\"a\": 1}"}});
-        self.change("config-2", Change::new("PUT", "/api/configs/other", &files))?;
-        self.change("delete-config", Change::new("DELETE", "/api/configs/other", &Value::Null))?;
-        self.change("delete-secret", Change::new("DELETE", "/api/secrets/WANDB_API_KEY", &Value::Null))?;
+        self.change("config-2", &Change::new("PUT", "/api/configs/other", &files))?;
+        self.change("delete-config", &Change::new("DELETE", "/api/configs/other", &Value::Null))?;
+        self.change("delete-secret", &Change::new("DELETE", "/api/secrets/WANDB_API_KEY", &Value::Null))?;
         let tokens = self.client.get("/api/account/tokens")?;
         let tokens = tokens["tokens"].as_array().context("tokens")?;
         let script = tokens.iter().find(|token| token["name"] == "script").context("the script's token")?;
         let path = format!("/api/account/tokens/{}", text(script, "id")?);
-        self.change("revoke-token", Change::new("DELETE", path, &Value::Null))?;
+        self.change("revoke-token", &Change::new("DELETE", path, &Value::Null))?;
         Ok(job)
     }
 
