@@ -9,7 +9,6 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::agent_killed;
 use crate::client::Client;
 use crate::damage::damaged_states;
 use crate::host::{
@@ -33,7 +32,7 @@ const HOST: &str = "host";
 const OTHER_BOOT: &str = "00000000-0000-4000-8000-000000000000";
 
 /// How long a server waits for an agent that has lost its identity in a crash.
-const HEARTBEAT_TIMEOUT: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
+const HEARTBEAT_TIMEOUT: &str = "4";
 
 /// One job, from the first start of its worker's agent.
 pub struct Record {
@@ -52,7 +51,10 @@ pub fn record(options: &Options, scratch: &Path) -> Result<Record> {
     }
     let recording = SharedRecording::default();
     recording.add_directories(&[SERVER, HOST]);
-    let settings = Settings { dist: options.dist.clone(), variables: vec![HEARTBEAT_TIMEOUT] };
+    let settings = Settings {
+        dist: options.dist.clone(),
+        variables: vec![("SIMPLETUNER_HEARTBEAT_TIMEOUT", HEARTBEAT_TIMEOUT.to_owned())],
+    };
     let server = TracedServer::start(&settings, &root.join(SERVER), Recorder::new(&root, &recording))?;
     let agent = AgentSettings::new(&options.dist, &scratch.join("trainer"), add_worker(&server.client)?)?;
     let program = agent.program(&root.join(HOST), server.client.url());
@@ -79,21 +81,17 @@ fn is_delivered(attempt: &Path) -> bool {
     serde_json::from_slice::<Value>(&state).is_ok_and(|state| state["delivered"] == true)
 }
 
-pub fn run(options: &Options, scratch: &Path) -> Result<Vec<Findings>> {
-    let scratch = scratch.join("agent");
+/// Loses the host at each operation.
+pub fn run_lost(options: &Options, scratch: &Path) -> Result<Findings> {
+    let scratch = scratch.join("agent-lost");
     fs::create_dir(&scratch)?;
     let record = record(options, &scratch)?;
     let recording = record.recording.lock();
     if options.list {
         print_operations(&recording.operations);
-        return Ok(Vec::new());
     }
-    let check = |directory: &Path, state: &CrashState| {
-        let job = (record.submitted <= state.prefix).then_some(record.job.as_str());
-        check(&record.settings, &record.agent, directory, job)
-    };
     let sweep = Sweep {
-        part: "agent, host lost",
+        part: "agent-lost",
         options,
         operations: &recording.operations,
         bound: BOUND,
@@ -102,46 +100,54 @@ pub fn run(options: &Options, scratch: &Path) -> Result<Vec<Findings>> {
         expectation: &|prefix| usize::from(record.submitted <= prefix),
         threads: THREADS,
     };
-    let lost = sweep.run(&scratch.join("host-lost"), check)?;
-    let damaged = sweep_damage(options, &recording.operations, &scratch.join("damaged"), check)?;
-    let killed = agent_killed::run(options, &scratch)?;
-    Ok(vec![lost, damaged, killed])
+    sweep.run(&scratch.join("states"), |directory, state| {
+        let job = (record.submitted <= state.prefix).then_some(record.job.as_str());
+        check(&record, directory, |client, host, violations| {
+            let first = job.map_or_else(|| submit(client, "first"), |job| Ok(job.to_owned()))?;
+            // The slot is free again.
+            let next = submit(client, "next")?;
+            check_job(client, host, &first, violations)?;
+            check_job(client, host, &next, violations)
+        })
+    })
 }
 
 /// Damages each file of a host with a running trainer, and of one whose trainer has ended.
-fn sweep_damage(
-    options: &Options,
-    operations: &[Operation],
-    scratch: &Path,
-    check: impl Fn(&Path, &CrashState) -> Result<Vec<String>> + Sync,
-) -> Result<Findings> {
+pub fn run_damaged(options: &Options, scratch: &Path) -> Result<Findings> {
     let started = Instant::now();
-    let position = |ending: &str| {
-        let is_rename =
-            |operation: &Operation| matches!(operation, Operation::Rename { to, .. } if to.ends_with(ending));
-        operations.iter().position(is_rename).with_context(|| format!("{ending} was not written"))
-    };
-    // Before and after the operation.
-    let exit = position("exit.json")?;
+    let scratch = scratch.join("agent-damaged");
+    fs::create_dir(&scratch)?;
+    let record = record(options, &scratch)?;
+    let operations = &record.recording.lock().operations;
+    let is_exit =
+        |operation: &Operation| matches!(operation, Operation::Rename { to, .. } if to.ends_with("exit.json"));
+    let exit = operations.iter().position(is_exit).context("the trainer's exit was not recorded")?;
+    // Before and after its end is recorded.
     let states = damaged_states(operations, Path::new(SERVER), &[exit, exit + 1]);
-    let (points, part) = (states.len(), "agent, a damaged file");
+    let (part, points) = ("agent-damaged", states.len());
     let selection = options.selection(points, DAMAGE_BOUND);
-    let selected: Vec<_> = states
-        .into_iter()
-        .enumerate()
-        .filter(|(number, _)| selection.contains(*number))
-        .map(|(_, state)| state)
-        .collect();
+    let selected = states.into_iter().zip(0..).filter(|(_, number)| selection.contains(*number));
+    let selected: Vec<_> = selected.map(|(state, _)| state).collect();
     let tried = selected.len();
     let report = |state: &CrashState, violations: &[String], directory: &Path| {
         print_failure(part, &format!("after operation {}: {}", state.prefix, state.variant), violations, directory);
     };
-    let pool = Pool { scratch, threads: THREADS, max_failures: options.max_failures, report: &report };
+    let pool = Pool {
+        scratch: &scratch.join("states"),
+        threads: THREADS,
+        max_failures: options.max_failures,
+        report: &report,
+    };
     let produce = |send: &dyn Fn(CrashState) -> bool| {
         // It stops after too many failures.
         let _ = selected.into_iter().all(send);
     };
-    let failures = pool.run(produce, check)?;
+    let failures = pool.run(produce, |directory, _| {
+        check(&record, directory, |client, host, violations| {
+            wait_for_end(client, &record.job)?;
+            check_job(client, host, &submit(client, "next")?, violations)
+        })
+    })?;
     let duration = started.elapsed();
     let part = part.to_owned();
     Ok(Findings { part, points, selection, states: tried, distinct: tried, failures, duration, must_fail: false })
@@ -153,20 +159,25 @@ const DAMAGE_BOUND: usize = 60;
 /// Most of a check is waiting.
 const THREADS: usize = 24;
 
-/// Starts server and agent; returns what is wrong. A job that was accepted must end.
-fn check(settings: &Settings, agent: &AgentSettings, root: &Path, job: Option<&str>) -> Result<Vec<String>> {
-    change_boot_id(&root.join(HOST))?;
-    let server = Server::start(settings, &root.join(SERVER))?;
+/// Starts server and agent; returns what is wrong.
+fn check(
+    record: &Record,
+    root: &Path,
+    check_jobs: impl Fn(&Client, &Path, &mut Vec<String>) -> Result<()>,
+) -> Result<Vec<String>> {
+    let host = root.join(HOST);
+    change_boot_id(&host)?;
+    let server = Server::start(&record.settings, &root.join(SERVER))?;
     let log = root.join("agent.log");
-    let mut running = Agent::start(agent, &root.join(HOST), server.client.url(), &log)?;
+    let mut agent = Agent::start(&record.agent, &host, server.client.url(), &log)?;
     let mut violations = Vec::new();
-    if let Err(error) = check_jobs(&server.client, &root.join(HOST), job, &mut violations) {
+    if let Err(error) = check_jobs(&server.client, &host, &mut violations) {
         violations.push(format!("{error:#}"));
     }
-    if !running.is_running()? {
+    if !agent.is_running()? {
         violations.push("the agent has ended".to_owned());
     }
-    drop(running);
+    drop(agent);
     if !violations.is_empty() {
         violations.push(last_lines(&fs::read_to_string(&log)?));
     }
@@ -177,14 +188,6 @@ fn check(settings: &Settings, agent: &AgentSettings, root: &Path, job: Option<&s
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(6)..].join("\n  ")
-}
-
-fn check_jobs(client: &Client, host: &Path, job: Option<&str>, violations: &mut Vec<String>) -> Result<()> {
-    let first = job.map_or_else(|| submit(client, "first"), |job| Ok(job.to_owned()))?;
-    // The slot is free again.
-    let next = submit(client, "next")?;
-    check_job(client, host, &first, violations)?;
-    check_job(client, host, &next, violations)
 }
 
 /// The job completes, its logs and its file are what its trainers have written, and no attempt leaves anything.

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use crate::agent::check_job;
 use crate::host::{Agent, AgentSettings, add_worker, kill_all_that_mention, submit};
-use crate::kills::{Killer, Kills};
+use crate::kills::{Killer, Kills, Outcome};
 use crate::options::Options;
 use crate::recorder::{Recorder, SharedRecording};
 use crate::server::{Server, Settings};
@@ -24,15 +24,19 @@ const BOUND: usize = 30;
 const THREADS: usize = 6;
 
 pub fn run(options: &Options, scratch: &Path) -> Result<Findings> {
+    let scratch = scratch.join("agent-killed");
+    fs::create_dir(&scratch)?;
     // A run without a kill, in which the operations are counted.
     let counted = scratch.join("counted");
     let begun = Arc::new(AtomicUsize::new(0));
     let violations = run_once(options, &counted, None, &begun)?;
     ensure!(violations.is_empty(), "without a kill: {}", violations.join(", "));
     let points = begun.load(Ordering::SeqCst);
-    let kills = Kills { part: "agent, killed", options, points, bound: BOUND, threads: THREADS };
+    let kills = Kills { part: "agent-killed", options, points, bound: BOUND, threads: THREADS };
     kills.run(&scratch.join("killed"), |point, directory| {
-        run_once(options, directory, Some(point), &Arc::new(AtomicUsize::new(0)))
+        let begun = Arc::new(AtomicUsize::new(0));
+        let violations = run_once(options, directory, Some(point), &begun)?;
+        Ok(Outcome { was_killed: begun.load(Ordering::SeqCst) > point, violations })
     })
 }
 

@@ -71,12 +71,15 @@ fn check_running(client: &Client, expected: &Expectation<'_>) -> Result<Vec<Stri
         let before = expected.before.map_or(&nothing, |step| &step.after);
         violations.extend(after_repetition(&repeated, before, &step.after));
     }
+    violations.extend(check_usable(client)?);
+    Ok(violations)
+}
+
+/// A job can be submitted and offered, and the audit log is intact.
+pub fn check_usable(client: &Client) -> Result<Option<String>> {
     use_server(client)?;
     let audit = client.get("/api/audit/verify")?;
-    if audit["intact"] != true {
-        violations.push(format!("the audit log: {audit}"));
-    }
-    Ok(violations)
+    Ok((audit["intact"] != true).then(|| format!("the audit log: {audit}")))
 }
 
 /// Repeats a change as agents do: also again, if the server rejects what has arrived before the crash.

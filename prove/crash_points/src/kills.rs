@@ -39,6 +39,13 @@ impl<O: Observer> Observer for Killer<O> {
     }
 }
 
+/// What a run has shown.
+pub struct Outcome {
+    /// Whether it came as far as the operation at which it should be killed.
+    pub was_killed: bool,
+    pub violations: Vec<String>,
+}
+
 /// The runs of one part.
 pub struct Kills<'a> {
     pub part: &'a str,
@@ -51,13 +58,14 @@ pub struct Kills<'a> {
 }
 
 impl Kills<'_> {
-    /// `run` kills the program at an operation, in a directory that it creates, and returns what is wrong afterwards.
-    pub fn run(&self, scratch: &Path, run: impl Fn(usize, &Path) -> Result<Vec<String>> + Sync) -> Result<Findings> {
+    /// `run` kills the program at an operation, in a directory that it creates. Runs that were killed count as distinct.
+    pub fn run(&self, scratch: &Path, run: impl Fn(usize, &Path) -> Result<Outcome> + Sync) -> Result<Findings> {
         let started = Instant::now();
         std::fs::create_dir(scratch)?;
         let selection = self.options.selection(self.points, self.bound);
         let selected: Vec<usize> = (0..self.points).filter(|point| selection.contains(*point)).collect();
-        let (tried, failures, next) = (selected.len(), AtomicUsize::new(0), Mutex::new(selected.into_iter()));
+        let (tried, failures, killed) = (selected.len(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let next = Mutex::new(selected.into_iter());
         std::thread::scope(|scope| {
             let work = || -> Result<()> {
                 loop {
@@ -67,7 +75,9 @@ impl Kills<'_> {
                         return Ok(());
                     };
                     let directory = scratch.join(format!("kill-{point}"));
-                    let violations = run(point, &directory).unwrap_or_else(|error| vec![format!("{error:#}")]);
+                    let Outcome { was_killed, violations } = run(point, &directory)
+                        .unwrap_or_else(|error| Outcome { was_killed: false, violations: vec![format!("{error:#}")] });
+                    killed.fetch_add(usize::from(was_killed), Ordering::Relaxed);
                     if violations.is_empty() {
                         std::fs::remove_dir_all(&directory)?;
                         continue;
@@ -84,7 +94,7 @@ impl Kills<'_> {
             points: self.points,
             selection,
             states: tried,
-            distinct: tried,
+            distinct: killed.into_inner(),
             failures: failures.into_inner(),
             duration: started.elapsed(),
             must_fail: false,

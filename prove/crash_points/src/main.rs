@@ -3,6 +3,7 @@
 mod agent;
 mod agent_killed;
 mod calls;
+mod canonical;
 mod check;
 mod client;
 mod damage;
@@ -13,6 +14,7 @@ mod observation;
 mod operation;
 mod options;
 mod pool;
+mod postgres;
 mod program;
 mod recorder;
 mod server;
@@ -37,14 +39,15 @@ fn main() -> Result<ExitCode> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let scratch = tempfile::Builder::new().prefix("simpletuner-crash-").tempdir_in(parent.canonicalize()?)?;
-    let parts = options.part.map_or_else(|| vec![Part::ServerSqlite, Part::Agent], |part| vec![part]);
     let mut all = Vec::new();
-    for part in parts {
-        let findings = match part {
-            Part::ServerSqlite => sqlite::run(&options, scratch.path())?,
-            Part::Agent => agent::run(&options, scratch.path())?,
-        };
-        all.extend(findings);
+    for part in options.parts() {
+        match part {
+            Part::ServerSqlite => all.extend(sqlite::run(&options, scratch.path())?),
+            Part::ServerPostgres => all.push(postgres::run(&options, scratch.path())?),
+            Part::AgentLost | Part::Agent => all.push(agent::run_lost(&options, scratch.path())?),
+            Part::AgentDamaged => all.push(agent::run_damaged(&options, scratch.path())?),
+            Part::AgentKilled => all.push(agent_killed::run(&options, scratch.path())?),
+        }
     }
     print_table(&all);
     if all.iter().all(Findings::is_as_expected) {

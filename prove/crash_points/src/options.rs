@@ -9,8 +9,18 @@ use crate::sweep::Selection;
 /// What is crashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
+    /// The server on SQLite: its directory after a crash at each operation.
     ServerSqlite,
+    /// The server on PostgreSQL, killed at each write.
+    ServerPostgres,
+    /// The three parts below.
     Agent,
+    /// The agent's host, lost at each operation.
+    AgentLost,
+    /// Each file of an agent, damaged.
+    AgentDamaged,
+    /// The agent, killed at each operation.
+    AgentKilled,
 }
 
 /// Crashes server and agent at each of their file operations, and checks what they recover.
@@ -45,6 +55,15 @@ pub struct Options {
 }
 
 impl Options {
+    pub fn parts(&self) -> Vec<Part> {
+        let agent = [Part::AgentLost, Part::AgentDamaged, Part::AgentKilled];
+        match self.part {
+            None => [Part::ServerSqlite, Part::ServerPostgres].into_iter().chain(agent).collect(),
+            Some(Part::Agent) => agent.to_vec(),
+            Some(part) => vec![part],
+        }
+    }
+
     /// Which of this many points are tried, if about `bound` of them are by default.
     pub fn selection(&self, points: usize, bound: usize) -> Selection {
         let every = if self.all { 1 } else { self.every.unwrap_or_else(|| points.div_ceil(bound)) };

@@ -18,7 +18,7 @@ pub struct Settings {
     /// The folder of the programs.
     pub dist: PathBuf,
     /// More variables of the server.
-    pub variables: Vec<(&'static str, &'static str)>,
+    pub variables: Vec<(&'static str, String)>,
 }
 
 impl Settings {

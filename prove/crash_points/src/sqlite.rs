@@ -30,7 +30,8 @@ pub fn record(settings: &Settings, root: &Path) -> Result<Record> {
     let server = start(settings)?;
     let job = Workload::new(&server.client, &recording, &mut steps).second_day()?;
     server.end(Signal::SIGKILL)?;
-    let limited = Settings { variables: vec![("SIMPLETUNER_ARTIFACT_MAX_TOTAL", "1KiB")], ..settings.clone() };
+    let limited =
+        Settings { variables: vec![("SIMPLETUNER_ARTIFACT_MAX_TOTAL", "1KiB".to_owned())], ..settings.clone() };
     let server = start(&limited)?;
     Workload::new(&server.client, &recording, &mut steps).third_day(&job)?;
     server.end(Signal::SIGKILL)?;

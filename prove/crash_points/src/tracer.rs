@@ -60,7 +60,16 @@ pub enum Follow {
 /// A program that is traced by a thread.
 pub struct TracedProgram {
     pub pid: Pid,
-    tracer: JoinHandle<Result<()>>,
+    tracer: Option<JoinHandle<Result<()>>>,
+}
+
+impl Drop for TracedProgram {
+    fn drop(&mut self) {
+        if self.is_running() {
+            // It may just have ended.
+            let _ = kill(self.pid, Signal::SIGKILL);
+        }
+    }
 }
 
 impl TracedProgram {
@@ -74,7 +83,7 @@ impl TracedProgram {
         let program = program.clone();
         let tracer = std::thread::spawn(move || trace(&program, stderr.into(), follow, &mut observer, &started));
         match pid.recv() {
-            Ok(pid) => Ok(Self { pid, tracer }),
+            Ok(pid) => Ok(Self { pid, tracer: Some(tracer) }),
             Err(_) => match join(tracer) {
                 Err(error) => Err(error),
                 Ok(()) => bail!("the program did not start"),
@@ -84,12 +93,12 @@ impl TracedProgram {
 
     /// Whether it is still traced.
     pub fn is_running(&self) -> bool {
-        !self.tracer.is_finished()
+        self.tracer.as_ref().is_some_and(|tracer| !tracer.is_finished())
     }
 
     /// Waits until all traced processes have ended.
-    pub fn wait(self) -> Result<()> {
-        join(self.tracer)
+    pub fn wait(mut self) -> Result<()> {
+        self.tracer.take().map_or(Ok(()), join)
     }
 
     /// Sends a signal and waits for the end.
@@ -149,7 +158,8 @@ fn start(program: &Program, stderr: Stdio, follow: Follow) -> Result<Pid> {
         Follow::Processes => Options::PTRACE_O_TRACEFORK | Options::PTRACE_O_TRACEVFORK,
     };
     let threads = Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_TRACEEXEC;
-    ptrace::seize(pid, threads | processes)?;
+    // No traced process outlives its tracer.
+    ptrace::seize(pid, threads | processes | Options::PTRACE_O_EXITKILL)?;
     ptrace::interrupt(pid)?;
     child.stdin.take().context("a pipe")?.write_all(b"\n")?;
     Ok(pid)

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 /// How often a state is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The upper limit of any wait.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Polls until the condition holds.
 pub fn wait_for(condition: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {

@@ -38,6 +38,8 @@ pub type Credential = (&'static str, String);
 pub struct Workload<'a> {
     client: Client,
     recording: &'a SharedRecording,
+    /// How many steps have happened, observed or not.
+    pub acknowledged: usize,
     pub steps: &'a mut Vec<Step>,
 }
 
@@ -50,7 +52,7 @@ struct Attempt {
 
 impl<'a> Workload<'a> {
     pub fn new(client: &Client, recording: &'a SharedRecording, steps: &'a mut Vec<Step>) -> Self {
-        Self { client: client.clone(), recording, steps }
+        Self { client: client.clone(), recording, acknowledged: 0, steps }
     }
 
     /// A change by the admin.
@@ -84,6 +86,7 @@ impl<'a> Workload<'a> {
 
     /// Ends a step.
     fn observe(&mut self, name: &str, acknowledged: usize, repetition: Option<Repetition>) -> Result<()> {
+        self.acknowledged += 1;
         let after = Observation::of(&self.client)?;
         self.steps.push(Step { name: name.to_owned(), acknowledged, repetition, after, is_gradual: false });
         Ok(())
