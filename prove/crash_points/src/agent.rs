@@ -17,7 +17,8 @@ use crate::host::{
 use crate::operation::Operation;
 use crate::options::Options;
 use crate::pool::Pool;
-use crate::recorder::{Recorder, SharedRecording};
+use crate::recorder::Recorder;
+use crate::recording::SharedRecording;
 use crate::server::{Server, Settings, TracedServer};
 use crate::sqlite::ensure_complete;
 use crate::states::CrashState;

@@ -12,7 +12,8 @@ use crate::agent::check_job;
 use crate::host::{Agent, AgentSettings, add_worker, kill_all_that_mention, submit};
 use crate::kills::{Killer, Kills, Outcome};
 use crate::options::Options;
-use crate::recorder::{Recorder, SharedRecording};
+use crate::recorder::Recorder;
+use crate::recording::SharedRecording;
 use crate::server::{Server, Settings};
 use crate::sweep::Findings;
 use crate::tracer::{Follow, TracedProgram};
@@ -52,14 +53,12 @@ fn run_once(options: &Options, root: &Path, at: Option<usize>, begun: &Arc<Atomi
     let recorder = Recorder::new(&host, &SharedRecording::default());
     let killer = Killer { inner: recorder, at, begun: Arc::clone(begun) };
     let log = fs::File::create(root.join("killed-agent.log"))?;
-    let killed = TracedProgram::start(&agent.program(&host, client.url()), log, Follow::Threads, killer)?;
+    let traced = TracedProgram::start(&agent.program(&host, client.url()), log, Follow::Threads, killer)?;
     let job = submit(client, "submit")?;
     // An operation that this run does not reach is one of the end.
-    let is_over = |client: &crate::client::Client| -> Result<bool> {
-        Ok(client.get(&format!("/api/queue/{job}"))?["status"] == "completed")
-    };
-    let waited = wait_for("the kill", || Ok(!killed.is_running() || is_over(client)?));
-    killed.end(Signal::SIGKILL)?;
+    let is_over = || -> Result<bool> { Ok(client.get(&format!("/api/queue/{job}"))?["status"] == "completed") };
+    let waited = wait_for("the kill", || Ok(!traced.is_running() || is_over()?));
+    traced.end(Signal::SIGKILL)?;
     waited?;
     let running = Agent::start(&agent, &host, client.url(), &root.join("agent.log"))?;
     let mut violations = Vec::new();

@@ -44,6 +44,21 @@ impl Call {
         Ok(bytes)
     }
 
+    /// The bytes that a call writes.
+    pub fn written_bytes(&self) -> Result<Vec<u8>> {
+        let [_, address, length, ..] = self.arguments;
+        match self.number {
+            libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => self.vector(address, length),
+            libc::SYS_sendmsg => {
+                // `msghdr`: the address of the vector is its third word, and the number of its parts the fourth.
+                let header = self.memory(address, 32)?;
+                let word = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight bytes"));
+                self.vector(word(16), word(24))
+            }
+            _ => self.memory(address, length),
+        }
+    }
+
     /// The path that two arguments name: a descriptor of a directory, and a text.
     pub fn path_at(&self, directory: usize, text: usize) -> Result<PathBuf> {
         self.resolve(self.descriptor(directory), self.arguments[text])

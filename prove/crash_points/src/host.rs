@@ -70,7 +70,8 @@ impl AgentSettings {
 
 /// The output of a complete attempt.
 pub fn full_log(attempt: u64) -> String {
-    (1..=LINES).map(|line| format!("line {line} of attempt {attempt}\n")).collect()
+    let lines: Vec<String> = (1..=LINES).map(|line| format!("line {line} of attempt {attempt}\n")).collect();
+    lines.concat()
 }
 
 /// A running agent; it and what it has started are killed on drop.

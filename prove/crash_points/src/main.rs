@@ -17,12 +17,14 @@ mod pool;
 mod postgres;
 mod program;
 mod recorder;
+mod recording;
 mod server;
 mod sqlite;
 mod states;
 mod sweep;
 mod tracer;
 mod wait;
+mod watched;
 mod workload;
 
 use std::path::Path;

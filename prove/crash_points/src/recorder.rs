@@ -1,54 +1,23 @@
 //! Records the changes that a traced program makes below a directory, and when it sent its responses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Result, bail};
 use nix::libc;
 use nix::unistd::Pid;
 
 use crate::operation::{FileId, Operation};
+use crate::recording::SharedRecording;
 use crate::tracer::{Call, Decision, Observer};
+use crate::watched::WATCHED;
 
 /// Replaces a part of a file by zeros.
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 /// The header by which a response names its request.
 const REQUEST_ID: &[u8] = b"x-request-id: ";
-
-/// What was recorded so far.
-#[derive(Debug, Default)]
-pub struct Recording {
-    pub operations: Vec<Operation>,
-    /// How many operations had ended when the response to a request was sent.
-    pub responses: BTreeMap<String, usize>,
-    files: usize,
-    /// The files by inode number.
-    inodes: HashMap<u64, FileId>,
-}
-
-/// A recording that a traced program extends while others read it.
-#[derive(Debug, Clone, Default)]
-pub struct SharedRecording(Arc<Mutex<Recording>>);
-
-impl SharedRecording {
-    pub fn lock(&self) -> MutexGuard<'_, Recording> {
-        self.0.lock().expect("no panic while it is held")
-    }
-
-    /// Directories that exist before the programs start.
-    pub fn add_directories(&self, paths: &[&str]) {
-        let create = |path: &&str| Operation::CreateDirectory { path: path.into(), mode: 0o755 };
-        self.lock().operations.extend(paths.iter().map(create));
-    }
-
-    /// How many operations have ended.
-    pub fn length(&self) -> usize {
-        self.lock().operations.len()
-    }
-}
 
 /// A call that has begun.
 enum Begun {
@@ -168,7 +137,7 @@ impl Recorder {
             (false, true) => call.arguments[3],
             (false, false) => position,
         };
-        Ok(Some(Begun::Write { file, offset, bytes: written_bytes(call)? }))
+        Ok(Some(Begun::Write { file, offset, bytes: call.written_bytes()? }))
     }
 
     /// Remembers when a response was sent.
@@ -176,7 +145,7 @@ impl Recorder {
         if !call.target(call.descriptor(0)).is_ok_and(|target| target.to_string_lossy().starts_with("socket:")) {
             return Ok(());
         }
-        let bytes = written_bytes(call)?;
+        let bytes = call.written_bytes()?;
         if let Some(start) = bytes.windows(REQUEST_ID.len()).position(|window| window == REQUEST_ID) {
             let id = bytes[start + REQUEST_ID.len()..].split(|byte| *byte == b'\r').next().unwrap_or_default();
             let mut recording = self.recording.lock();
@@ -333,56 +302,3 @@ impl Observer for Recorder {
 pub fn is_index(path: &Path) -> bool {
     path.to_string_lossy().ends_with("-shm")
 }
-
-fn written_bytes(call: &Call) -> Result<Vec<u8>> {
-    let [_, address, length, ..] = call.arguments;
-    match call.number {
-        libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => call.vector(address, length),
-        libc::SYS_sendmsg => {
-            // `msghdr`: the address of the vector is its third word, and the number of its parts the fourth.
-            let header = call.memory(address, 32)?;
-            let word = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight bytes"));
-            call.vector(word(16), word(24))
-        }
-        _ => call.memory(address, length),
-    }
-}
-
-/// Calls that may change a directory, or send a response.
-const WATCHED: [i64; 35] = [
-    libc::SYS_open,
-    libc::SYS_creat,
-    libc::SYS_openat,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_pwrite64,
-    libc::SYS_pwritev,
-    libc::SYS_pwritev2,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_ftruncate,
-    libc::SYS_truncate,
-    libc::SYS_fallocate,
-    libc::SYS_mkdir,
-    libc::SYS_mkdirat,
-    libc::SYS_unlink,
-    libc::SYS_rmdir,
-    libc::SYS_unlinkat,
-    libc::SYS_rename,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_link,
-    libc::SYS_linkat,
-    libc::SYS_symlink,
-    libc::SYS_symlinkat,
-    libc::SYS_chmod,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_mmap,
-    libc::SYS_sendfile,
-    libc::SYS_copy_file_range,
-    libc::SYS_splice,
-    libc::SYS_io_uring_setup,
-];

@@ -150,6 +150,8 @@ pub fn after_crash(disk: &Disk, prefix: usize, last: Option<&Operation>, posix: 
         let name = disk.files[*one].name.display();
         let only = |file| if file == *one { live(file) } else { committed(file) };
         states.push(state(&format!("all names, flushed data and all of {name}"), &disk.live, &only));
+        let all_but = |file| if file == *one { committed(file) } else { live(file) };
+        states.push(state(&format!("everything but unflushed data of {name}"), &disk.live, &all_but));
     }
     if let Some(Operation::Write { file: torn, offset, bytes }) = last {
         for (variant, range) in torn_ranges(*offset, bytes.len()) {

@@ -13,6 +13,9 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::states::{CrashState, after_crash};
 
+/// How much of a violation is printed.
+const MAX_SHOWN: usize = 900;
+
 /// Each K-th of some points.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection {
@@ -173,6 +176,7 @@ pub fn print_operations(operations: &[Operation]) {
 pub fn print_failure(part: &str, point: &str, violations: &[String], directory: &Path) {
     println!("{part}: {point}\n  {}", directory.display());
     for violation in violations {
-        println!("  {violation}");
+        let shown: String = violation.chars().take(MAX_SHOWN).collect();
+        println!("  {shown}");
     }
 }

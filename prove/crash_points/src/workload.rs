@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::client::{Change, Client, Events, text};
 use crate::observation::{Observation, STEP, hex};
-use crate::recorder::SharedRecording;
+use crate::recording::SharedRecording;
 use crate::wait::wait_for;
 
 /// One change, and the state after it.
