@@ -41,6 +41,8 @@ pub struct Record {
     pub settings: Settings,
     pub agent: AgentSettings,
     pub job: String,
+    /// How many operations had ended when the agent started.
+    pub started: usize,
     /// How many operations had ended when the job was accepted.
     pub submitted: usize,
 }
@@ -58,6 +60,7 @@ pub fn record(options: &Options, scratch: &Path) -> Result<Record> {
     };
     let server = TracedServer::start(&settings, &root.join(SERVER), Recorder::new(&root, &recording))?;
     let agent = AgentSettings::new(&options.dist, &scratch.join("trainer"), add_worker(&server.client)?)?;
+    let started = recording.length();
     let program = agent.program(&root.join(HOST), server.client.url());
     let log = fs::File::create(scratch.join("recorded-agent.log"))?;
     let host = TracedProgram::start(&program, log, Follow::Processes, Recorder::new(&root, &recording))?;
@@ -74,7 +77,7 @@ pub fn record(options: &Options, scratch: &Path) -> Result<Record> {
     delivered?;
     ensure!(ended["status"] == "completed", "the recorded job did not complete");
     ensure_complete(&recording, &root)?;
-    Ok(Record { recording, settings, agent, job, submitted })
+    Ok(Record { recording, settings, agent, job, started, submitted })
 }
 
 fn is_delivered(attempt: &Path) -> bool {
@@ -95,6 +98,7 @@ pub fn run_lost(options: &Options, scratch: &Path) -> Result<Findings> {
         part: "agent-lost",
         options,
         operations: &recording.operations,
+        first: record.started,
         bound: BOUND,
         needed_flush: None,
         survivor: Some(SERVER.into()),

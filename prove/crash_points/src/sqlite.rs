@@ -74,6 +74,7 @@ pub fn run(options: &Options, scratch: &Path) -> Result<Vec<Findings>> {
             part,
             options,
             operations: &recording.operations,
+            first: 0,
             bound: BOUND,
             needed_flush,
             survivor: None,

@@ -55,6 +55,8 @@ pub struct Sweep<'a> {
     pub part: &'a str,
     pub options: &'a Options,
     pub operations: &'a [Operation],
+    /// The first operation that is swept.
+    pub first: usize,
     /// How many operations are swept by default.
     pub bound: usize,
     /// Flushes of files whose name ends with this are ignored, so that something must be missing.
@@ -110,10 +112,10 @@ impl Sweep<'_> {
     /// The numbers of operations after which the host can crash.
     fn points(&self) -> Vec<usize> {
         let mut disk = self.new_disk();
-        let mut points = if self.survivor.is_none() { vec![0] } else { Vec::new() };
+        let mut points = if self.first == 0 { vec![0] } else { Vec::new() };
         for (operation, number) in self.operations.iter().zip(1..) {
             disk.apply(operation);
-            if !disk.survives(operation.path(|file| &disk.files[file].name)) {
+            if number >= self.first && !disk.survives(operation.path(|file| &disk.files[file].name)) {
                 points.push(number);
             }
         }
