@@ -159,7 +159,7 @@ pub fn run_damaged(options: &Options, scratch: &Path) -> Result<Findings> {
 }
 
 /// How many operations are swept, and how many damages are tried, by default.
-const BOUND: usize = 20;
+const BOUND: usize = 16;
 const DAMAGE_BOUND: usize = 60;
 /// Most of a check is waiting.
 const THREADS: usize = 24;

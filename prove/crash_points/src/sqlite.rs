@@ -53,7 +53,7 @@ pub fn ensure_complete(recording: &SharedRecording, root: &Path) -> Result<()> {
 }
 
 /// How many operations are swept by default.
-const BOUND: usize = 300;
+const BOUND: usize = 200;
 /// Each starts servers.
 const THREADS: usize = 2;
 /// Files whose flushes a check of the checks ignores: acknowledged changes must then be missing.

@@ -167,7 +167,10 @@ pub fn after_crash(disk: &Disk, prefix: usize, last: Option<&Operation>, posix: 
         states.extend(torn_on_earlier_writes(disk, prefix, *torn, *offset, bytes));
     }
     if posix {
-        states.push(state("names of flushed directories, flushed data", &disk.flushed, &durable));
+        // The data directory itself is there.
+        let top = disk.live.iter().filter(|(name, _)| name.components().count() == 1);
+        let names = disk.flushed.iter().chain(top).map(|(name, entry)| (name.clone(), *entry)).collect();
+        states.push(state("names of flushed directories, flushed data", &names, &durable));
     }
     states
 }
