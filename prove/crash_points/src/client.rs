@@ -46,8 +46,7 @@ impl Change {
 
 impl Client {
     pub fn new(url: &str) -> Self {
-        // A server is killed at any time, so connections are not reused.
-        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).max_idle_connections(0);
+        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None);
         let timeout = std::time::Duration::from_secs(30);
         let http = config.timeout_recv_response(Some(timeout)).build().new_agent();
         Self { http, url: url.to_owned(), credential: ("authorization", format!("Bearer {ADMIN}")) }

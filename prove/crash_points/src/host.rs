@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -154,6 +154,6 @@ pub fn wait_for_end(client: &Client, job: &str) -> Result<Value> {
     });
     match waited {
         Ok(()) => Ok(view),
-        Err(error) => Err(error.context(view.to_string())),
+        Err(error) => bail!("{error:#}: {view}"),
     }
 }

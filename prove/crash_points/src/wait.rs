@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 /// How often a state is checked.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The upper limit of any wait.
 const TIMEOUT: Duration = Duration::from_secs(40);
 
