@@ -1,6 +1,6 @@
 # Each target is a script in scripts/. `make` lists them.
 SHELL := bash
-.PHONY: help run dev demo check test hooks fmt lint build release reproduce bench screens soak fuzz schemathesis deny setup clean
+.PHONY: help run dev demo check test hooks fmt lint build release reproduce bench screens soak fuzz prove schemathesis deny setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -51,6 +51,9 @@ soak: ## run the fleet tests on both databases, 20 rounds
 
 fuzz: ## run each fuzz target for ten minutes (SECONDS=600)
 	@scripts/fuzz $(SECONDS)
+
+prove: ## check the protocol's model and crash the programs at every write (15 minutes)
+	@scripts/prove
 
 schemathesis: setup ## test the API with requests generated from its description
 	@scripts/schemathesis

@@ -19,6 +19,8 @@ mod documents;
 mod links;
 #[path = "tidy/locales.rs"]
 mod locales;
+#[path = "tidy/proof.rs"]
+mod proof;
 #[path = "tidy/supply.rs"]
 mod supply;
 

@@ -171,7 +171,7 @@ fn source_paths(text: &str) -> impl Iterator<Item = &str> {
     let blocks = text.split("```").step_by(2);
     let code = blocks.flat_map(|block| block.split('`').skip(1).step_by(2));
     let is_path = |code: &&str| {
-        let starts = ["app/", "browser/", "build/", "end2end/", "fuzz/", "scripts/", "src/", "tests/"];
+        let starts = ["app/", "browser/", "build/", "end2end/", "fuzz/", "prove/", "scripts/", "src/", "tests/"];
         starts.iter().any(|start| code.starts_with(start))
             && code.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c))
     };

@@ -1,6 +1,6 @@
 //! A model of the protocol between servers and agents, checked by Stateright in every reachable state within bounds.
 //!
-//! `cargo run --release -p simpletuner-model -- [--nightly] [--steps] [CHECK]` prints a table of the checks and one of the
+//! `cargo run --locked --release -p simpletuner-model -- [--nightly] [--steps] [CHECK]` prints a table of the checks and one of the
 //! mutations (removed guards, each of which a property must find), and the steps to what is broken. It fails if a property is
 //! broken, a check is not exhaustive or reaches too little, or a mutation is not found. `--nightly` has larger bounds;
 //! `--steps` also prints the steps to each mutation; a name runs that check only.
