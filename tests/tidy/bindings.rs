@@ -66,7 +66,9 @@ fn story_names(text: &str) -> Vec<(usize, &str)> {
 #[test]
 fn names_say_the_thing() {
     let mut broken = Vec::new();
-    for (file, text) in everything().into_iter().chain(sources("benches")).chain(sources("fuzz/src")) {
+    for (file, text) in
+        everything().into_iter().chain(sources("benches")).chain(sources("fuzz/src")).chain(sources("prove"))
+    {
         for (line, name) in story_names(&text) {
             broken.push(format!("{file}:{line}: {name}: see \"Names in code\" in docs/GLOSSARY.md"));
         }
