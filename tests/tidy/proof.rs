@@ -6,8 +6,11 @@ use super::{everything, report, root, sources};
 
 const PAGE: &str = "docs/PROOF.md";
 
+/// The texts with which sources define a name.
+type Definitions = fn(&str) -> Vec<String>;
+
 /// How the names of each column appear in the sources below a folder.
-const COLUMNS: [(&str, fn(&str) -> Vec<String>); 5] = [
+const COLUMNS: [(&str, Definitions); 5] = [
     ("app and src", |name| vec![format!("pub struct {name} {{"), format!("pub struct {name}<")]),
     ("app/domain", |name| vec![format!("fn {name}(")]),
     ("prove/model", |name| vec![format!("\"{name}\"")]),

@@ -200,7 +200,7 @@ fn parse_lines(
         match serde_json::from_str::<SignedLine>(line) {
             Ok(line) if line.database != database || !has_our_key(&line) => {}
             Ok(line) if is_signed(&line) => signed_lines.add(line),
-            // A power failure has left a part of it. Whoever can cut off a line could also remove it.
+            // A power failure has left a part of it. To cut off a line achieves no more than to remove it.
             Err(error) if error.is_eof() || line.contains('\0') => {}
             _ => signed_lines.invalid_lines.push(number),
         }

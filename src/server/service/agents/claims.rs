@@ -1,5 +1,6 @@
 //! Claims of agents: the attempts that they say they run.
 
+use app::domain::ids::WorkerId;
 use app::domain::job::Job;
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim};
 use app::domain::worker::Worker;
@@ -7,6 +8,7 @@ use app::protocol::agents::{HeartbeatRequest, RegisterRequest, StopAttempt, Stop
 
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
+use crate::store::cache::state::FleetState;
 
 /// Accepts the claims of a worker: recovers a lost attempt, and treats an unanswered offer as accepted. Returns what
 /// the agent must stop.
@@ -33,6 +35,28 @@ pub(super) async fn accept_claims(
         }
     }
     Ok(stop)
+}
+
+/// Ends the claim of a worker's former installation, which may still run, on what the new one does not run: an offer that
+/// both have received would be accepted twice.
+pub(super) async fn abandon_attempts(
+    unit: &mut UnitOfWork<'_>,
+    worker: &WorkerId,
+    is_claimed: impl Fn(&Job) -> bool + Sync,
+) -> Result<(), ServiceError> {
+    for before in unit.tx.leased_jobs(Some(worker)).await?.into_iter().filter(|job| !is_claimed(job)) {
+        let after = before.clone().offer_withdrawn(unit.now);
+        unit.save_job(&before, &after).await?;
+    }
+    let find = |fleet_state: &FleetState| -> Vec<Job> {
+        let is_of_worker = |job: &&Job| job.last_lease().is_some_and(|lease| lease.worker == *worker);
+        fleet_state.queued_jobs().filter(is_of_worker).cloned().collect()
+    };
+    for before in unit.tx.with_state(find).await? {
+        let after = before.clone().attempt_abandoned();
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
 }
 
 pub(super) fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {

@@ -29,7 +29,7 @@ use app::protocol::agents::{
 use serde_json::json;
 
 use self::admission::RegistrationAdmission;
-use self::claims::{accept_claims, heartbeat_claims, registration_claims};
+use self::claims::{abandon_attempts, accept_claims, heartbeat_claims, registration_claims};
 use self::desired::load_desired;
 use self::host_health::apply_host_health;
 use self::registration::parse_capability;
@@ -427,28 +427,6 @@ async fn register_in(unit: &mut UnitOfWork<'_>, input: &RegistrationInput) -> Re
             && desired.stop.iter().any(|s| s.job_id == claims[0].job),
         desired,
     })
-}
-
-/// Ends the claim of a worker's former installation, which may still run, on what the new one does not run: an offer that
-/// both have received would be accepted twice.
-async fn abandon_attempts(
-    unit: &mut UnitOfWork<'_>,
-    worker: &WorkerId,
-    is_claimed: impl Fn(&Job) -> bool + Sync,
-) -> Result<(), ServiceError> {
-    for before in unit.tx.leased_jobs(Some(worker)).await?.into_iter().filter(|job| !is_claimed(job)) {
-        let after = before.clone().offer_withdrawn(unit.now);
-        unit.save_job(&before, &after).await?;
-    }
-    let find = |fleet_state: &FleetState| -> Vec<Job> {
-        let is_of_worker = |job: &&Job| job.last_lease().is_some_and(|lease| lease.worker == *worker);
-        fleet_state.queued_jobs().filter(is_of_worker).cloned().collect()
-    };
-    for before in unit.tx.with_state(find).await? {
-        let after = before.clone().attempt_abandoned();
-        unit.save_job(&before, &after).await?;
-    }
-    Ok(())
 }
 
 fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<(), ServiceError> {

@@ -38,7 +38,7 @@ pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Ti
     context.leadership.held_since()?;
     let (serving_since, timeout) = (serving_since(context), context.policy.heartbeat_timeout);
     let judge = |seen_at| liveness::judge_liveness(&stored.worker, seen_at, serving_since, timeout, now);
-    // Whoever was not silent when it was last written is not silent now.
+    // A worker that was not silent when its contact was last written is not silent now.
     judge(written_contact(context, stored))?;
     judge(last_seen(context, stored))
 }
