@@ -177,15 +177,18 @@ async fn lost_job_waits_for_its_back_off_unless_its_agent_returns() {
     let (_, key, _events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    server
-        .report_status(&key, &job, json!({"status": "requeue", "attempt": 1, "error": "spot notice"}))
-        .await
-        .expect_status(200);
+    server.register(&key, json!([])).await;
     server.advance(Millis::from_secs(9)).await;
     assert_eq!(server.job_status(&job).await, "queued");
-    let desired = server.heartbeat(&key, running_claims(&job, 1)).await;
-    assert_eq!((desired.run.len(), server.job_status(&job).await), (1, "running".to_owned()));
-    server.report_status(&key, &job, json!({"status": "requeue", "attempt": 1})).await.expect_status(200);
+    let claim = async || {
+        let desired = server.heartbeat(&key, running_claims(&job, 1)).await;
+        (desired.run.len(), desired.stop.len(), server.job_status(&job).await)
+    };
+    assert_eq!(claim().await, (1, 0, "running".to_owned()));
+    let requeue = json!({"status": "requeue", "attempt": 1, "error": "spot notice"});
+    server.report_status(&key, &job, requeue).await.expect_status(200);
+    assert_eq!(claim().await, (0, 1, "queued".to_owned()), "sent before the end was reported, and late");
+    let _events = server.open_stream(&key).await;
     server.advance(Millis::from_secs(20)).await;
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempt"]), (&json!("offered"), &json!(2)));
