@@ -1,6 +1,6 @@
 //! The checks, each focused on a few faults so that it is exhaustive within its bounds.
 
-use crate::config::{AfterMove, Budget, Config, HostShape, JobShape};
+use crate::config::{Budget, Config, HostShape, JobShape};
 use crate::properties::Reached;
 
 const HOST: HostShape = HostShape { gpus: 1, max_jobs: 1 };
@@ -45,8 +45,6 @@ const BASE: Config = Config {
     max_attempt: 2,
     progress: false,
     steady_hosts: &[1],
-    ended_stays_ended: true,
-    after_move: AfterMove::AttemptsEnd,
     slow_loops: false,
     prompt: false,
     settles: true,
@@ -84,16 +82,6 @@ pub fn moved() -> Config {
     Config { name: "moved", workers: 1, steady_hosts, jobs, budget, settles: false, reaches, ..BASE }
 }
 
-/// The same without the assumptions of [`AfterMove`].
-fn moved_as_is() -> Config {
-    Config { name: "moved, as is", after_move: AfterMove::AsIs, ..moved() }
-}
-
-fn moved_offers_end() -> Config {
-    let budget = Budget { moves: 1, agent_kills: 1, ..NONE };
-    Config { name: "moved, offers end", after_move: AfterMove::OffersEnd, budget, ..moved() }
-}
-
 pub fn messages() -> Config {
     let reaches = &[Reached::Completed, Reached::Lost, Reached::Offline];
     Config { name: "messages", budget: Budget { messages: 1, ..NONE }, reaches, ..BASE }
@@ -111,12 +99,11 @@ pub fn late_report() -> Config {
     Config { name: "late report", hosts: &[SLOTS], jobs: &[JOB, JOB], budget, settles: false, ..ONE_HOST }
 }
 
-/// An attempt is claimed after its end was reported, because the agent has not received the response yet; without the
-/// assumption that [`Config::ended_stays_ended`].
-fn late_claim() -> Config {
+/// A claim of an attempt arrives after the report of its end, which was sent later.
+pub fn late_claim() -> Config {
     let jobs = &[JobShape { retry_on_failure: true, ..JOB }];
     let budget = Budget { messages: 1, failures: 1, ..NONE };
-    Config { name: "late claim", jobs, budget, ended_stays_ended: false, ..ONE_HOST }
+    Config { name: "late claim", jobs, budget, reaches: &[Reached::Completed, Reached::Lost], ..ONE_HOST }
 }
 
 /// Agents and the server restart while agents reach the server in time: that costs no attempt (I5).
@@ -166,8 +153,7 @@ pub fn submits() -> Config {
     Config { name: "submits", jobs: &[LATER], budget, reaches: &[Reached::Completed], ..ONE_HOST }
 }
 
-/// Checks that take a few minutes together. The last three are without an assumption that all others make, and are broken
-/// until the rules guarantee it.
+/// Checks that take a few minutes together.
 pub fn checks() -> Vec<Config> {
     vec![
         exclusive(),
@@ -185,8 +171,6 @@ pub fn checks() -> Vec<Config> {
         crashes(),
         submits(),
         late_claim(),
-        moved_as_is(),
-        moved_offers_end(),
     ]
 }
 

@@ -55,18 +55,6 @@ pub struct Budget {
     pub deletions: u8,
 }
 
-/// What happens to unclaimed attempts when a worker's agent registers from another host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterMove {
-    /// As the rules are: an offer stays and is sent to the new host, and lost attempts of the old host can be recovered by
-    /// its reports.
-    AsIs,
-    /// Assumed: an offer ends, and cannot be accepted by the old host.
-    OffersEnd,
-    /// Assumed: also lost attempts of the old host cannot be recovered.
-    AttemptsEnd,
-}
-
 /// One check.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each switches one thing on or off")]
@@ -84,11 +72,6 @@ pub struct Config {
     pub progress: bool,
     /// Hosts that are always in contact while a server runs.
     pub steady_hosts: &'static [usize],
-    /// Whether servers are assumed not to recover an attempt whose agent has reported its end. They do: a claim or report
-    /// that was sent before that report and processed after it makes the job run without a trainer (I4).
-    pub ended_stays_ended: bool,
-    /// What is assumed of a registration from another host.
-    pub after_move: AfterMove,
     /// Whether the loops of servers may be late.
     pub slow_loops: bool,
     /// Whether time passes only while agents reach a server in time; then restarts must not cost an attempt (I5).
@@ -137,6 +120,10 @@ pub enum Mutation {
     AcknowledgedBeforeCommit,
     /// A lost attempt is recovered although its GPU was given to another job.
     RecoveredWithoutResources,
+    /// A claim recovers an attempt whose end was reported.
+    RecoveredAfterEnd,
+    /// What a worker's former installation has received or run stays assigned to it.
+    FormerInstallationKeepsAttempts,
     /// The agent starts an offer while its GPU is still in use.
     GpuSharedOnHost,
     /// Silent workers are never marked offline.

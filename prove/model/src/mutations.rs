@@ -1,8 +1,8 @@
 //! Removed guards: for each, the check that must fail, and the property by which.
 
 use crate::checks::{
-    crashes, drains, exclusive, exclusive_messages, exclusive_retry, late_report, messages, moved, restarts, submits,
-    tokens, two_jobs, two_servers,
+    crashes, drains, exclusive, exclusive_messages, exclusive_retry, late_claim, late_report, messages, moved,
+    restarts, submits, tokens, two_jobs, two_servers,
 };
 use crate::config::{Config, Mutation};
 use crate::properties::SETTLES;
@@ -20,11 +20,13 @@ pub fn mutation_checks() -> Vec<MutationCheck> {
         (Mutation::RetryIgnoresFencingDelay, exclusive_retry(), ONE_TRAINER),
         (Mutation::LeaseIgnored, exclusive_messages(), ONE_TRAINER),
         (Mutation::StartBeforeAcceptance, exclusive_messages(), ONE_TRAINER),
+        (Mutation::FormerInstallationKeepsAttempts, moved(), ONE_TRAINER),
         (Mutation::AttemptNumberRepeated, messages(), "I1 attempt numbers only increase"),
         (Mutation::EndedJobCancelled, drains(), "I2 a terminal state never changes"),
         (Mutation::AcknowledgedBeforeCommit, submits(), "I2 an acknowledged submit is not lost"),
         (Mutation::RecoveredWithoutResources, late_report(), "I3 a GPU is allocated once"),
         (Mutation::GpuSharedOnHost, two_jobs(), "I3 a GPU is used once"),
+        (Mutation::RecoveredAfterEnd, late_claim(), SETTLES),
         (Mutation::SilenceNotJudged, crashes(), SETTLES),
         (Mutation::NotPlanned, crashes(), SETTLES),
         (Mutation::OfferLost, messages(), SETTLES),

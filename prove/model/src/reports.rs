@@ -7,7 +7,7 @@ use app::domain::worker::Worker;
 
 use crate::config::Mutation;
 use crate::messages::{Rejection, Report};
-use crate::rows::{JobRow, JobRowState, Key, LossRow, worker_id};
+use crate::rows::{Key, worker_id};
 use crate::service::Service;
 use crate::ticks::NOW;
 
@@ -24,9 +24,6 @@ impl Service<'_> {
         }
         if before.active_lease().is_some_and(|lease| lease.worker == worker && lease.attempt == attempt) {
             self.record_contact(sender);
-        }
-        if !report.has_stopped() && self.assumes_ended(key, Some(&before)) {
-            return Err(Rejection::Conflict);
         }
         let stored = self.worker(sender);
         let report = classify(report, stored.as_ref(), &before);
@@ -76,16 +73,6 @@ impl Service<'_> {
                 self.save_job(retry, &job.hold_renewed(NOW, self.lease()));
             }
         }
-    }
-
-    /// See [`Config::ended_stays_ended`](crate::config::Config).
-    pub fn assumes_ended(&self, key: Key, job: Option<&Job>) -> bool {
-        let row = job.map(JobRow::from_job);
-        let is_ended = |row: JobRow| {
-            let is_newest = row.attempt == key.1;
-            is_newest && matches!(row.state, JobRowState::Queued { loss: Some(LossRow::Reported), .. })
-        };
-        self.protocol.config.ended_stays_ended && row.is_some_and(is_ended)
     }
 }
 

@@ -1,16 +1,16 @@
 //! A server's use cases for agents: they load, call the rules, and store, as `src/server/service/agents`.
 
 use app::domain::ids::AttemptNumber;
-use app::domain::job::{AttemptOrder, Job, StopCause as OrderedStop};
+use app::domain::job::{AttemptOrder, Job, JobState, PreviousAttempt, StopCause as OrderedStop, Waiting};
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed};
 use app::domain::time::Millis;
 use app::domain::worker::credential::WorkerSession;
 use app::domain::worker::{Worker, WorkerKind};
 
-use crate::config::{AfterMove, Mutation};
+use crate::config::Mutation;
 use crate::messages::{Desired, Offer, Rejection, Request, Response, StopReason};
 use crate::protocol::Protocol;
-use crate::rows::{JobRow, JobRowState, Key, gpu_bits, job_id};
+use crate::rows::{JobRow, Key, gpu_bits, job_id, worker_id};
 use crate::ticks::{NOW, TIMEOUT, duration};
 use crate::violations::Violation;
 use crate::workers::{CredentialRow, Session, WorkerRow, capability, session_digest, stream_id, token_digest};
@@ -95,7 +95,7 @@ impl Service<'_> {
         let before = row.to_worker(n, shape);
         let reported = capability(n, host, shape);
         before.check_registration(&reported, is_alive, self.held(n).len()).map_err(|_| Rejection::Conflict)?;
-        let mut after = before.registered(NOW, reported, WorkerKind::Persistent);
+        let mut after = before.clone().registered(NOW, reported.clone(), WorkerKind::Persistent);
         if self.is_mutated(Mutation::DrainEndedByRegistration) {
             after.drain = None;
         }
@@ -105,13 +105,15 @@ impl Service<'_> {
         self.end_earlier_session(n);
         self.world.database.workers[n] = Some(WorkerRow { credential, ..row.with_worker(&after) });
         let stop = self.accept_claims(n, &after, claims);
+        let is_claimed = |job: &Job| claims.iter().any(|key| claim(*key).is_newest_of(job));
         for (job, held) in self.protocol.held_indexes(&self.world.database, n) {
-            if claims.iter().all(|(claimed, _)| usize::from(*claimed) != job) {
+            if !is_claimed(&held) {
                 self.save_job(job, &resolve_unclaimed(NOW, &after, held, self.lease()));
             }
         }
-        if row.host().is_some_and(|before| before != host) {
-            self.end_unclaimed(n, claims);
+        let is_other = before.capability().is_some_and(|former| former.is_other_installation(&reported));
+        if is_other && !self.is_mutated(Mutation::FormerInstallationKeepsAttempts) {
+            self.abandon_attempts(n, is_claimed);
         }
         self.plan();
         self.record_contact(n);
@@ -120,26 +122,18 @@ impl Service<'_> {
         Ok(desired)
     }
 
-    /// See [`AfterMove`].
-    fn end_unclaimed(&mut self, worker: usize, claims: &[Key]) {
-        let after_move = self.protocol.config.after_move;
-        for (n, row) in self.world.database.jobs.iter_mut().enumerate() {
-            let is_claimed =
-                |row: &&mut JobRow| claims.iter().any(|key| (usize::from(key.0), key.1) == (n, row.attempt));
-            let Some(row) = row.as_mut().filter(|row| !is_claimed(row)) else { continue };
-            match &mut row.state {
-                JobRowState::Offered { lease, .. }
-                    if usize::from(lease.worker) == worker && after_move != AfterMove::AsIs =>
-                {
-                    row.state = JobRowState::Queued { not_before: None, previous: None, loss: None };
-                }
-                JobRowState::Queued { previous, loss, .. }
-                    if previous.is_some_and(|lease| usize::from(lease.worker) == worker)
-                        && after_move == AfterMove::AttemptsEnd =>
-                {
-                    (*previous, *loss) = (None, None);
-                }
-                _ => {}
+    /// `abandon_attempts` in `agents/claims.rs`.
+    fn abandon_attempts(&mut self, worker: usize, is_claimed: impl Fn(&Job) -> bool) {
+        for (n, held) in self.protocol.held_indexes(&self.world.database, worker) {
+            if !is_claimed(&held) {
+                self.save_job(n, &held.offer_withdrawn(NOW));
+            }
+        }
+        let id = worker_id(worker);
+        let is_of_worker = |job: &Job| job.last_lease().is_some_and(|lease| lease.worker == id);
+        for n in 0..self.world.database.jobs.len() {
+            if let Some(job) = self.job(n).filter(|job| job.is_queued() && is_of_worker(job)) {
+                self.save_job(n, &job.attempt_abandoned());
             }
         }
     }
@@ -183,12 +177,10 @@ impl Service<'_> {
     }
 
     fn judge(&self, n: usize, worker: &Worker, key: Key, job: Option<&Job>) -> ClaimVerdict {
-        if self.assumes_ended(key, job) {
-            return ClaimVerdict::Stop;
-        }
-        let claim = AttemptClaim { job: job_id(key.0.into()), attempt: Some(AttemptNumber(key.1.into())) };
         let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(n) };
-        judge_claim(NOW, worker, &held, &claim, job)
+        let job =
+            job.cloned().map(|job| if self.is_mutated(Mutation::RecoveredAfterEnd) { without_loss(job) } else { job });
+        judge_claim(NOW, worker, &held, &claim(key), job.as_ref())
     }
 
     /// `heartbeat` and `reclaim` in `agents/mod.rs`. One that changes nothing reads recent state only.
@@ -287,4 +279,16 @@ impl Service<'_> {
         self.require_valid(n, recent.credential.session.unwrap_or_default(), true);
         Some(self.desired(self.recent(), n))
     }
+}
+
+fn claim(key: Key) -> AttemptClaim {
+    AttemptClaim { job: job_id(key.0.into()), attempt: Some(AttemptNumber(key.1.into())) }
+}
+
+/// Forgets how the previous attempt of a job was lost.
+fn without_loss(mut job: Job) -> Job {
+    if let JobState::Queued(Waiting { previous: Some(PreviousAttempt { loss, .. }), .. }) = &mut job.state {
+        *loss = None;
+    }
+    job
 }

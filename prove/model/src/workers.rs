@@ -95,16 +95,6 @@ impl WorkerRow {
         Self { connection: ConnectionRow::Never, is_draining: false, drain_deadline: None, credential, seen: None }
     }
 
-    /// Returns the host from which its agent registered.
-    pub fn host(&self) -> Option<usize> {
-        match self.connection {
-            ConnectionRow::Never => None,
-            ConnectionRow::Connecting { host, .. }
-            | ConnectionRow::Online { host, .. }
-            | ConnectionRow::Offline { host, .. } => Some(host.into()),
-        }
-    }
-
     /// Converts to a worker of the rules.
     pub fn to_worker(self, n: usize, shape: HostShape) -> Worker {
         let capability = |host: u8| capability(n, host.into(), shape);
