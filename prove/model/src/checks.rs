@@ -185,7 +185,7 @@ pub fn nightly_checks() -> Vec<Config> {
         Config { name: "moved, kills", budget: Budget { moves: 1, agent_kills: 1, ..NONE }, ..moved() },
         Config { name: "moved, messages", ..with_message(moved()) },
         Config { name: "drains, messages", ..with_message(drains()) },
-        // Without the loss of a disk: the next agent is then another installation, as after a move.
+        // Without the loss of a disk: a new installation is in "moved, messages".
         Config {
             name: "crashes, messages",
             budget: Budget { messages: 1, host_crashes: 1, ..NONE },

@@ -35,7 +35,7 @@ pub struct Budget {
     pub moves: u8,
     /// An agent is killed with its supervisors, or its host is restarted.
     pub host_crashes: u8,
-    /// A host loses its disk in a restart.
+    /// A host loses its attempts in a restart. Its installation stays; losing that too is like a move.
     pub disk_losses: u8,
     /// A server is killed.
     pub server_kills: u8,

@@ -178,8 +178,8 @@ impl Service<'_> {
 
     fn judge(&self, n: usize, worker: &Worker, key: Key, job: Option<&Job>) -> ClaimVerdict {
         let held = if self.is_mutated(Mutation::RecoveredWithoutResources) { Vec::new() } else { self.held(n) };
-        let job =
-            job.cloned().map(|job| if self.is_mutated(Mutation::RecoveredAfterEnd) { without_loss(job) } else { job });
+        let job = job.cloned();
+        let job = if self.is_mutated(Mutation::RecoveredAfterEnd) { job.map(without_loss) } else { job };
         judge_claim(NOW, worker, &held, &claim(key), job.as_ref())
     }
 
