@@ -123,7 +123,7 @@ pub enum Mutation {
     /// A claim recovers an attempt whose end was reported.
     RecoveredAfterEnd,
     /// What a worker's former installation has received or run stays assigned to it.
-    FormerInstallationKeepsAttempts,
+    AttemptsNotAbandoned,
     /// The agent starts an offer while its GPU is still in use.
     GpuSharedOnHost,
     /// Silent workers are never marked offline.

@@ -20,7 +20,7 @@ pub fn mutation_checks() -> Vec<MutationCheck> {
         (Mutation::RetryIgnoresFencingDelay, exclusive_retry(), ONE_TRAINER),
         (Mutation::LeaseIgnored, exclusive_messages(), ONE_TRAINER),
         (Mutation::StartBeforeAcceptance, exclusive_messages(), ONE_TRAINER),
-        (Mutation::FormerInstallationKeepsAttempts, moved(), ONE_TRAINER),
+        (Mutation::AttemptsNotAbandoned, moved(), ONE_TRAINER),
         (Mutation::AttemptNumberRepeated, messages(), "I1 attempt numbers only increase"),
         (Mutation::EndedJobCancelled, drains(), "I2 a terminal state never changes"),
         (Mutation::AcknowledgedBeforeCommit, submits(), "I2 an acknowledged submit is not lost"),

@@ -112,7 +112,7 @@ impl Service<'_> {
             }
         }
         let is_other = before.capability().is_some_and(|former| former.is_other_installation(&reported));
-        if is_other && !self.is_mutated(Mutation::FormerInstallationKeepsAttempts) {
+        if is_other && !self.is_mutated(Mutation::AttemptsNotAbandoned) {
             self.abandon_attempts(n, is_claimed);
         }
         self.plan();
