@@ -156,10 +156,12 @@ mod tests {
             AttemptReport::HostUnhealthy { error: "disk".to_owned() },
             AttemptReport::Cancelled,
         ] {
-            let queued = failing.clone().reported(NOW, &worker_id(1), AttemptNumber(1), report).expect("current");
-            assert!(queued.is_queued());
-            let verdict = judge_claim(NOW, &worker(1, &[80], 1), &[], &claim, Some(&queued));
-            assert_eq!(verdict, ClaimVerdict::Stop);
+            let lost = failing.clone().lost(NOW, WORKER_SILENT, LEASE_DURATION);
+            for job in [failing.clone(), lost] {
+                let queued = job.reported(NOW, &worker_id(1), AttemptNumber(1), report.clone()).expect("current");
+                let verdict = judge_claim(NOW, &worker(1, &[80], 1), &[], &claim, Some(&queued));
+                assert_eq!((verdict, queued.has_ended()), (ClaimVerdict::Stop, false), "{report:?}");
+            }
         }
     }
 

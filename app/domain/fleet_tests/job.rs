@@ -195,13 +195,9 @@ impl ModelJob {
 
     /// Applies a report of the worker of the newest attempt; false if it is rejected.
     pub fn apply_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {
-        let waited = self.waits();
-        if !self.apply_current_report(report, now) {
-            return false;
-        }
-        let is_ignored = waited && matches!(report, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. });
-        self.end_reported = self.waits() && (self.end_reported || !is_ignored);
-        true
+        let is_current = self.apply_current_report(report, now);
+        self.end_reported |= is_current && self.waits();
+        is_current
     }
 
     fn apply_current_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {

@@ -114,9 +114,9 @@ fn every_report() -> Vec<AttemptReport> {
 const REPORT_TABLE: &str = "
             Starting  Running  Completed  Failed     Cancelled  Requeue    Evicted    HostUnhealthy
 submitted   !worker   !worker  !worker    !worker    !worker    !worker    !worker    !worker
-expired     starting  running  completed  failed     queued     queued     =          =
-lost        starting  running  completed  failed     queued     queued     =          =
-evicted     =         =        completed  failed     queued     queued     =          =
+expired     starting  running  completed  failed     queued     queued     queued     queued
+lost        starting  running  completed  failed     queued     queued     queued     queued
+evicted     =         =        completed  failed     queued     queued     =          queued
 offered     starting  running  completed  failed     queued     queued     queued     queued
 starting    =         running  completed  failed     queued     queued     queued     queued
 running     =         =        completed  failed     queued     queued     queued     queued

@@ -39,9 +39,9 @@ impl JobState {
                 | AttemptReport::Completed
                 | AttemptReport::Failed { .. }
                 | AttemptReport::Cancelled
-                | AttemptReport::Requeue { .. } => ReportEffect::Advances,
-                // It already waits, and its loss stays unchanged.
-                AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. } => ReportEffect::Nothing,
+                | AttemptReport::Requeue { .. }
+                | AttemptReport::Evicted
+                | AttemptReport::HostUnhealthy { .. } => ReportEffect::Advances,
             },
             Self::Offered { .. } => ReportEffect::Advances,
             Self::Starting { .. } => match report {
@@ -357,7 +357,9 @@ impl Job {
     /// Requeues the job immediately, without using up a retry.
     fn requeued_without_loss(self, now: Timestamp, lease: Lease, loss: AttemptLoss) -> Self {
         let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-        let state = self.state.requeued(Waiting { since: now, not_before: None, previous });
+        let (since, not_before) =
+            self.state.waiting().map_or((now, None), |waiting| (waiting.since, waiting.not_before));
+        let state = self.state.requeued(Waiting { since, not_before, previous });
         self.into_state(state)
     }
 
