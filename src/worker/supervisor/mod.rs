@@ -18,6 +18,7 @@ pub mod log_spool;
 mod media;
 mod oom_detector;
 mod reaper;
+mod result_flush;
 mod sample_name;
 mod stop_requests;
 pub mod trainer;
@@ -30,7 +31,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -51,6 +51,7 @@ use lease_enforcer::LeaseEnforcer;
 use log_spool::LogTruncator;
 use oom_detector::OomDetector;
 use reaper::Reaper;
+use result_flush::ResultFlushes;
 use stop_requests::StopRequests;
 use trainer_exit::ReportedExit;
 use trainer_group::TrainerGroup;
@@ -62,8 +63,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long and how often recording the exit is retried.
 const EXIT_WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 const EXIT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
-/// The result of an attempt that took less time is not flushed: after a crash of the host, it runs again.
-const MIN_FLUSHED_TIME: Duration = Duration::from_secs(1);
 /// Grace period of remaining processes after the trainer's exit.
 const REMAINING_GRACE: Duration = Duration::from_secs(3);
 
@@ -92,7 +91,7 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
         group.inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok()
     };
     let mut group = enter_group();
-    let mut flushes = Vec::new();
+    let mut flushes = ResultFlushes::default();
     loop {
         let order = tokio::select! {
             order = agent.next_order() => order,
@@ -120,10 +119,7 @@ async fn serve(cgroup_parent: Option<&Path>) -> io::Result<()> {
         group.leave()?;
         group.group().remove();
     }
-    for flush in flushes {
-        // A panic is in the log.
-        let _ = flush.join();
-    }
+    flushes.finish();
     Ok(())
 }
 
@@ -134,7 +130,7 @@ async fn supervise_attempt(
     assignment: &Assignment,
     group: &mut Option<EnteredCgroup>,
     outside: Option<&Path>,
-    flushes: &mut Vec<JoinHandle<()>>,
+    flushes: &mut ResultFlushes,
 ) -> io::Result<bool> {
     let dir = AttemptDir::from_path(&std::path::absolute(&assignment.dir)?);
     let log = open_private(&dir.join("supervisor.log"))?;
@@ -147,24 +143,8 @@ async fn supervise_attempt(
     };
     write_exit(&dir, &attempt_exit)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write exit.json: {error}")))?;
-    flushes.retain(|flush| !flush.is_finished());
-    if started.elapsed() >= MIN_FLUSHED_TIME {
-        flushes.push(std::thread::spawn(move || flush_result(&dir, attempt_exit)));
-    }
+    flushes.start(dir, attempt_exit, started.elapsed());
     Ok(true)
-}
-
-/// Flushes what the attempt has written, while the agent already sends it, and records that.
-fn flush_result(dir: &AttemptDir, exit: AttemptExit) {
-    let flushed = File::open(dir.path()).and_then(|open| Ok(nix::unistd::syncfs(open)?));
-    let recorded = flushed.and_then(|()| dir.write_json("exit.json", &AttemptExit { is_flushed: true, ..exit }));
-    match recorded {
-        // The agent has removed it.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!("cannot flush {}: {error}", dir.path().display());
-        }
-        _ => {}
-    }
 }
 
 /// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
