@@ -253,8 +253,7 @@ impl<'t> UnitOfWork<'t> {
             return Ok(());
         }
         self.tx.update_job(before, after).await?;
-        let is_abandoned = before.is_queued() && after.is_queued() && after.last_lease().is_none();
-        if before.state == after.state || is_abandoned {
+        if before.state == after.state || waits_as_before(before, after) {
             // A late report has ended the fencing delay, or the attempt can no longer be recovered. What became of it is
             // recorded already.
             self.request_planning();
@@ -323,6 +322,15 @@ impl<'t> UnitOfWork<'t> {
 }
 
 /// The audit entry of a job's change: one action per state that can be reached.
+/// Whether a job is still in the queue, since the same time and for as long.
+fn waits_as_before(before: &Job, after: &Job) -> bool {
+    let wait = |job: &Job| match &job.state {
+        JobState::Queued(Waiting { since, not_before, .. }) => Some((*since, *not_before)),
+        _ => None,
+    };
+    wait(before).is_some() && wait(before) == wait(after)
+}
+
 fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
     match &after.state {
         JobState::Queued(waiting) => match &before.state {
