@@ -90,6 +90,9 @@ async fn invalid_events_are_skipped_and_ids_never_become_paths() -> io::Result<(
     assert_eq!(jobs, ["j_1"]);
     assert!(!host.path().join("evil").exists() && !host.path().join("state/evil").exists());
     assert_eq!(fake.state().streams, 1, "the connection was not lost over it");
+    // The offer may have come with a heartbeat, before the stream was read up to here.
+    fake.state().push(&json!({"type": "job_cancel", "job_id": "j_1", "attempt": 1, "reason": "cancelled"}));
+    fake.wait_for_status("cancelled").await;
     agent.signal(nix::sys::signal::Signal::SIGTERM)?;
     let (_, output) = agent.wait_for_exit().await?;
     assert_eq!(output.matches("cannot read an event").count(), 7 * 2 + 5, "{output}");
