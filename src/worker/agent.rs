@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use app::domain::text::is_plain;
 use app::protocol::agents::{DisconnectRequest, RunningAttempt, StatusReport};
 use nix::fcntl::{Flock, FlockArg};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -85,7 +86,7 @@ fn install_id(work_dir: &Path) -> Result<String, FatalError> {
     let unusable = |error: std::io::Error| FatalError::config(format!("cannot use {}: {error}", file.display()));
     match fs::read_to_string(&file) {
         // Earlier versions wrote it without a flush, so a crash of the host may have damaged it.
-        Ok(id) if is_plain_id(id.trim()) => return Ok(id.trim().to_owned()),
+        Ok(id) if is_valid_id(id.trim()) => return Ok(id.trim().to_owned()),
         Ok(_) => {}
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {}
         Err(error) => return Err(unusable(error)),
@@ -96,8 +97,9 @@ fn install_id(work_dir: &Path) -> Result<String, FatalError> {
     Ok(id)
 }
 
-fn is_plain_id(id: &str) -> bool {
-    !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric())
+/// Whether the orchestrator accepts it.
+fn is_valid_id(id: &str) -> bool {
+    !id.is_empty() && is_plain(id, 256)
 }
 
 async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {

@@ -27,11 +27,6 @@ impl Lease {
     pub fn gpu_uuids(&self) -> Vec<&str> {
         self.gpus.iter().map(String::as_str).collect()
     }
-
-    /// Returns whether it includes the GPU with this UUID.
-    pub fn has_gpu(&self, uuid: &str) -> bool {
-        self.gpus.iter().any(|gpu| gpu == uuid)
-    }
 }
 
 /// The previous attempt of a job that is pending again.
@@ -249,6 +244,11 @@ impl Job {
             LeaseState::Active(lease) => Some(lease),
             LeaseState::Waiting(_) | LeaseState::Ended(_) => None,
         }
+    }
+
+    /// Returns whether its lease includes the GPU with this UUID.
+    pub fn holds_gpu(&self, uuid: &str) -> bool {
+        self.active_lease().is_some_and(|lease| lease.gpus.iter().any(|gpu| gpu == uuid))
     }
 
     /// Returns the newest lease, active or not.

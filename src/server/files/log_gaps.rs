@@ -69,11 +69,7 @@ pub fn complete_recorded(log: &Path, file: &mut File) -> io::Result<u64> {
     }
     match gaps.last() {
         Some(gap) if gap.to > length => write_gap(file, *gap),
-        Some(gap) => {
-            restore_marker(log, *gap)?;
-            Ok(length)
-        }
-        None => Ok(length),
+        _ => Ok(length),
     }
 }
 
@@ -111,7 +107,7 @@ fn write_gap(file: &mut File, gap: Gap) -> io::Result<u64> {
 }
 
 /// Writes a marker again if a power failure has left zeros instead of it.
-fn restore_marker(log: &Path, gap: Gap) -> io::Result<()> {
+pub fn restore_marker(log: &Path, gap: Gap) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(log)?;
     let marker = gap.marker_text().into_bytes();
     let mut stored = vec![0; marker.len()];

@@ -197,7 +197,7 @@ fn append_chunk(
     let mut size = log_gaps::complete_recorded(path, &mut file)?;
     if let Some(gap) = dropped.map(|dropped| Gap { from: offset.saturating_sub(dropped), to: *offset }) {
         match log_gaps::lookup(path, gap)? {
-            GapStatus::Recorded => {}
+            GapStatus::Recorded => log_gaps::restore_marker(path, gap)?,
             _ if size != gap.from => return Ok(LogAppendResult::Gap(size)),
             GapStatus::TooMany => return Ok(LogAppendResult::TooManyGaps),
             GapStatus::New => size = log_gaps::add(path, &mut file, gap)?,

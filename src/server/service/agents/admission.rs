@@ -1,7 +1,7 @@
 //! Admits registrations at the rate at which the server completes them.
 //!
-//! After a restart all agents return at once. Requests that wait for too long time out and are sent again, so that a
-//! large fleet might never be back. Here agents above a limit are told when it is their turn.
+//! After a restart all agents register at once. Requests that wait for too long time out and are sent again, so that a
+//! large fleet may never finish. Above a limit, the response says when the agent may try again.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -111,7 +111,7 @@ mod tests {
         let waits: Vec<Millis> = (0..3).filter_map(|_| state.begin(START).err()).collect();
         assert_eq!(waits, [Millis(1_000), Millis(1_006), Millis(1_012)], "at the assumed rate");
         state.end(START);
-        assert_eq!(state.begin(START), Ok(()), "whoever comes while there is room is admitted");
+        assert_eq!(state.begin(START), Ok(()), "a registration below the limit is admitted");
         assert_eq!(state.begin(START + Millis(5_000)), Err(Millis(1_000)), "the turns that have passed do not count");
     }
 

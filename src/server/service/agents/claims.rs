@@ -8,6 +8,7 @@ use app::protocol::agents::{HeartbeatRequest, RegisterRequest, StopAttempt, Stop
 
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
+use crate::service::workers::withdraw_offers;
 use crate::store::cache::state::FleetState;
 
 /// Accepts the claims of a worker: recovers a lost attempt, and treats an unanswered offer as accepted. Returns what
@@ -39,15 +40,9 @@ pub(super) async fn accept_claims(
 
 /// Ends the claim of a worker's former installation, which may still run, on what the new one does not run: an offer that
 /// both have received would be accepted twice.
-pub(super) async fn abandon_attempts(
-    unit: &mut UnitOfWork<'_>,
-    worker: &WorkerId,
-    is_claimed: impl Fn(&Job) -> bool + Sync,
-) -> Result<(), ServiceError> {
-    for before in unit.tx.leased_jobs(Some(worker)).await?.into_iter().filter(|job| !is_claimed(job)) {
-        let after = before.clone().offer_withdrawn(unit.now);
-        unit.save_job(&before, &after).await?;
-    }
+pub(super) async fn abandon_attempts(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
+    // Claims have accepted the offers that they are about.
+    withdraw_offers(unit, worker).await?;
     let find = |fleet_state: &FleetState| -> Vec<Job> {
         let is_of_worker = |job: &&Job| job.last_lease().is_some_and(|lease| lease.worker == *worker);
         fleet_state.queued_jobs().filter(is_of_worker).cloned().collect()

@@ -404,7 +404,7 @@ async fn register_in(unit: &mut UnitOfWork<'_>, input: &RegistrationInput) -> Re
         unit.save_job(&job, &after).await?;
     }
     if before.capability().is_some_and(|former| former.is_other_installation(capability)) {
-        abandon_attempts(unit, worker, is_claimed).await?;
+        abandon_attempts(unit, worker).await?;
     }
     unit.request_planning();
     let stored = unit.worker(worker).await?;

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use app::domain::allowed_values::AllowedValues;
-use app::domain::job::Job;
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition};
 use app::domain::worker_search::query::WorkerSearchQuery;
 use app::protocol::gpus::{GpuCounts, GpuGroup, GpusPage, GpusQuery};
@@ -17,7 +15,7 @@ use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::GpuService;
 use crate::service::workers::gpu_views::{gpu_counts, gpu_views};
 use crate::service::workers::list::ListPage;
-use crate::service::workers::views::{HeldJobs, load_held_jobs};
+use crate::service::workers::views::{HeldJobs, load_jobs_of_workers};
 use crate::store::cache::state::{FleetState, FleetWorker};
 
 /// Default number of workers per page.
@@ -40,8 +38,7 @@ impl GpuService {
         let mut tx = self.context.read_recent().await?;
         let select = |fleet_state: &FleetState| self.select_workers(fleet_state, query, &search, key);
         let SelectedGpus { page, counts, groups, label_keys } = tx.with_state(select).await?;
-        let jobs: Vec<&Job> = page.rows.iter().flat_map(|row| row.jobs.iter().map(Arc::as_ref)).collect();
-        let mut held = load_held_jobs(&mut *tx, &jobs).await?;
+        let mut held = load_jobs_of_workers(&mut *tx, &page.rows).await?;
         let view = |row| principal.redact_worker(self.with_gpus(row, query, &mut held));
         Ok(GpusPage {
             workers: page.rows.iter().map(view).collect(),

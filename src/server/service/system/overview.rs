@@ -20,7 +20,7 @@ use crate::service::jobs::match_summary;
 use crate::service::system::SystemService;
 use crate::service::workers::gpu_views::gpu_counts;
 use crate::service::workers::history::{DAY, failure_streak};
-use crate::service::workers::views::{load_held_jobs, worker_status};
+use crate::service::workers::views::{load_jobs_of_workers, worker_status};
 use crate::store::cache::state::{FleetState, FleetWorker};
 use crate::store::usage::FailingWorker;
 
@@ -53,8 +53,7 @@ impl SystemService {
         let survey = tx
             .with_state(|fleet_state| self.survey(fleet_state, failing, &rejections, visible_owner.as_deref()))
             .await?;
-        let leased: Vec<&Job> = survey.fleet.iter().flat_map(|row| row.jobs.iter().map(AsRef::as_ref)).collect();
-        let mut held = load_held_jobs(&mut *tx, &leased).await?;
+        let mut held = load_jobs_of_workers(&mut *tx, &survey.fleet).await?;
         drop(tx);
         let view = |row| self.workers.worker_row_view(row, &mut held);
         let recent_count =

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use app::domain::allowed_values::AllowedValues;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::usage::calendar::{UsageCalendar, UtcOffset};
+use app::domain::usage::presence::FleetCapacity;
 use app::domain::usage::spans::TimeSpans;
-use app::domain::usage::{JobWait, TimeWindow, UsageAmount, UsageGrouping, percentile, summarize_usage, wait_times};
+use app::domain::usage::{
+    AttemptUsage, JobWait, TimeWindow, UsageAmount, UsageGrouping, percentile, summarize_usage, wait_times,
+};
 use app::protocol::usage::{
     UsageAmountView, UsageBy, UsageDay, UsageFleet, UsageGroup, UsageHour, UsageQuery, UsageReport, UsageWaits,
 };
@@ -52,11 +55,7 @@ impl UsageService {
             tx.attempt_usage(window, visible_owner.as_deref()).await?,
             tx.job_waits(window, visible_owner.as_deref()).await?,
         );
-        let fleet = if visible_owner.is_none() && reaches_back(&mut *tx, window.since).await? {
-            Some(self.presence.lock().await.fleet_capacity(&mut *tx, &runs, window).await?)
-        } else {
-            None
-        };
+        let fleet = if visible_owner.is_none() { self.fleet_capacity(&mut *tx, &runs, window).await? } else { None };
         drop(tx);
         let available = fleet.as_ref().map(|fleet| build_calendar(window, zone, fleet.connected.iter().copied()));
         let held =
@@ -101,6 +100,24 @@ impl UsageService {
             }),
         })
     }
+
+    /// The capacity of the fleet that ran these attempts; `None` if the audit log does not reach back far enough.
+    async fn fleet_capacity(
+        &self,
+        tx: &mut dyn Tx,
+        runs: &[AttemptUsage],
+        window: TimeWindow,
+    ) -> Result<Option<FleetCapacity>, ServiceError> {
+        let heads = tx.audit_heads().await?;
+        let was_pruned = heads.values().any(|head| head.removed.seq > 0);
+        if was_pruned && !reaches_back(tx, window.since).await? {
+            return Ok(None);
+        }
+        let mut presence = self.presence.lock().await;
+        presence.read_new(tx, &heads).await?;
+        let further = if was_pruned { presence.workers_without_entries(tx).await? } else { Vec::new() };
+        Ok(Some(presence.fleet_capacity(further, runs, window)))
+    }
 }
 
 /// The requested period, cut at the current time.
@@ -114,11 +131,8 @@ fn parse_window(query: &UsageQuery, now: Timestamp) -> Result<TimeWindow, Servic
     Ok(TimeWindow { since, until })
 }
 
-/// Whether the audit log reaches back to a time.
+/// Whether the audit log, whose first entries were removed, reaches back to a time.
 async fn reaches_back(tx: &mut dyn Tx, at: Timestamp) -> Result<bool, ServiceError> {
-    if !tx.audit_heads().await?.values().any(|head| head.removed.seq > 0) {
-        return Ok(true);
-    }
     let oldest = tx.audit_page(&AuditFilter::default(), &AuditOrder::OldestFirst(None), 1).await?;
     Ok(oldest.first().is_some_and(|oldest| oldest.at <= at))
 }

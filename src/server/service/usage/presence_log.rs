@@ -35,7 +35,7 @@ const PRESENCE_ACTIONS: [AuditAction; 10] = [
 /// The number of changes that are kept, about 100 MB. If there are more, the next request reads all of them again.
 const MAX_KEPT_CHANGES: usize = 4_000_000;
 
-type IndexedChange = (Timestamp, WorkerIndex, CapacityChange);
+pub(super) type IndexedChange = (Timestamp, WorkerIndex, CapacityChange);
 
 #[derive(Default)]
 pub(super) struct PresenceLog {
@@ -47,17 +47,13 @@ pub(super) struct PresenceLog {
 }
 
 impl PresenceLog {
-    /// Returns the capacity of the fleet that ran these attempts.
-    pub(super) async fn fleet_capacity(
+    /// Returns the capacity of the fleet that ran these attempts, with further changes that have no entries.
+    pub(super) fn fleet_capacity(
         &mut self,
-        tx: &mut dyn Tx,
+        mut further: Vec<IndexedChange>,
         runs: &[AttemptUsage],
         window: TimeWindow,
-    ) -> Result<FleetCapacity, ServiceError> {
-        let heads = tx.audit_heads().await?;
-        self.read_new(tx, &heads).await?;
-        let was_pruned = heads.values().any(|head| head.removed.seq > 0);
-        let mut further = if was_pruned { self.workers_without_entries(tx).await? } else { Vec::new() };
+    ) -> FleetCapacity {
         for run in runs {
             let worker = self.index(&run.worker);
             further.push((run.offered_at, worker, CapacityChange::JobAdded));
@@ -69,11 +65,15 @@ impl PresenceLog {
         if self.changes.len() > MAX_KEPT_CHANGES {
             *self = Self::default();
         }
-        Ok(fleet_capacity(changes, window))
+        fleet_capacity(changes, window)
     }
 
     /// Reads the entries since the last time.
-    async fn read_new(&mut self, tx: &mut dyn Tx, heads: &BTreeMap<String, ChainHead>) -> Result<(), ServiceError> {
+    pub(super) async fn read_new(
+        &mut self,
+        tx: &mut dyn Tx,
+        heads: &BTreeMap<String, ChainHead>,
+    ) -> Result<(), ServiceError> {
         // A restored database may lack entries that were read.
         let is_known = |(chain, read): (&String, &EntryRef)| {
             heads.get(chain).is_some_and(|head| head.newest.seq > read.seq || head.newest == *read)
@@ -97,7 +97,10 @@ impl PresenceLog {
     }
 
     /// The current presence of workers that came online before the oldest entry.
-    async fn workers_without_entries(&mut self, tx: &mut dyn Tx) -> Result<Vec<IndexedChange>, ServiceError> {
+    pub(super) async fn workers_without_entries(
+        &mut self,
+        tx: &mut dyn Tx,
+    ) -> Result<Vec<IndexedChange>, ServiceError> {
         let is_unknown = |row: &&FleetWorker| !self.indexes.contains_key(&row.worker().id);
         let find_current = |fleet_state: &FleetState| -> Vec<(WorkerId, Timestamp, PresenceChange)> {
             fleet_state.workers().filter(is_unknown).flat_map(current_presence).collect()

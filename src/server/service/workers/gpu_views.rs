@@ -45,8 +45,7 @@ pub(in crate::service) fn gpu_views<J: Borrow<Job>>(
 
 /// Returns the job that holds a GPU, among those with leases on the worker.
 fn gpu_holder<'j, J: Borrow<Job>>(uuid: &str, leased: &'j [J]) -> Option<&'j Job> {
-    let holds = |job: &&Job| job.active_lease().is_some_and(|lease| lease.has_gpu(uuid));
-    leased.iter().map(Borrow::borrow).find(holds)
+    leased.iter().map(Borrow::borrow).find(|job| job.holds_gpu(uuid))
 }
 
 const fn gpu_state(availability: GpuAvailability) -> GpuState {

@@ -1,10 +1,8 @@
 //! The list of workers. The page is selected in memory; only the page's workers become views.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use app::domain::allowed_values::AllowedValues;
-use app::domain::job::Job;
 use app::domain::worker::WorkerState;
 use app::domain::worker_search::SearchableWorker;
 use app::domain::worker_search::facets::{FacetChoice, FacetCounts};
@@ -20,7 +18,7 @@ use crate::service::access::Principal;
 use crate::service::context::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
-use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
+use crate::service::workers::views::{HeldJobs, load_jobs_of_workers, worker_status};
 use crate::store::cache::state::{FleetState, FleetWorker};
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.
@@ -35,8 +33,7 @@ impl WorkerService {
         let select = |fleet_state: &FleetState| self.select_workers(fleet_state, query, &search, order);
         let SelectedWorkers { page, counts, mut choices } = tx.with_state(select).await?;
         choices.retain(|choice| principal.can_administer() || !matches!(choice.filter, WorkerFilter::Tls(_)));
-        let jobs: Vec<&Job> = page.rows.iter().flat_map(|row| row.jobs.iter().map(Arc::as_ref)).collect();
-        let mut held = load_held_jobs(&mut *tx, &jobs).await?;
+        let mut held = load_jobs_of_workers(&mut *tx, &page.rows).await?;
         let view = |row| principal.redact_worker(self.worker_row_view(row, &mut held));
         Ok(WorkersPage {
             workers: page.rows.iter().map(view).collect(),
@@ -64,7 +61,8 @@ impl WorkerService {
         for row in fleet_state.workers() {
             counts.add(worker_status(row.state));
             let entry = self.searchable(row);
-            if if query.facets { facets.add(&entry, search) } else { entry.matches(search) } {
+            let is_match = if query.facets { facets.add(&entry, search) } else { entry.matches(search) };
+            if is_match {
                 matching.push((self.sort_position(row, order), row));
             }
         }

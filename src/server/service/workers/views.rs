@@ -24,6 +24,7 @@ use crate::service::workers::history::DAY;
 use crate::service::workers::liveness::offline_at;
 use crate::service::workers::revision;
 use crate::store::Tx;
+use crate::store::cache::state::FleetWorker;
 use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 
@@ -177,7 +178,16 @@ fn is_held_by_any(job: &Job, workers: &[WorkerId]) -> bool {
     job.active_lease().is_some_and(|lease| workers.contains(&lease.worker))
 }
 
-pub(in crate::service) async fn load_held_jobs(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<HeldJobs, ServiceError> {
+/// Loads the jobs of these workers.
+pub(in crate::service) async fn load_jobs_of_workers(
+    tx: &mut dyn Tx,
+    workers: &[FleetWorker],
+) -> Result<HeldJobs, ServiceError> {
+    let jobs: Vec<&Job> = workers.iter().flat_map(|row| row.jobs.iter().map(AsRef::as_ref)).collect();
+    load_held_jobs(tx, &jobs).await
+}
+
+async fn load_held_jobs(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<HeldJobs, ServiceError> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();

@@ -57,7 +57,7 @@ pub struct FleetWorker {
 impl FleetWorker {
     fn new(stored: Arc<StoredWorker>, jobs: Vec<Arc<Job>>) -> Self {
         let worker = &stored.worker;
-        let is_leased = |uuid: &str| jobs.iter().any(|job| job.active_lease().is_some_and(|lease| lease.has_gpu(uuid)));
+        let is_leased = |uuid: &str| jobs.iter().any(|job| job.holds_gpu(uuid));
         let (state, gpus) =
             (worker.state(jobs.len()), worker.gpu_availability(is_leased).map(|(_, gpu)| gpu).collect());
         Self { stored, jobs, state, gpus }
