@@ -93,7 +93,7 @@ async fn service_has_time_to_return_its_jobs() {
     fleet.api.wait_for_log(&job, "child\n".len() as u64).await;
     machine.control_agent("stop").await;
     assert_eq!(machine.property("Result").await, "success");
-    assert_eq!(machine.processes(), Vec::<i32>::new());
+    wait_until("the supervisor's end", async || machine.processes().is_empty().then_some(())).await;
     let requeued = fleet.api.job(&job).await;
     assert_eq!(requeued["status"], "queued", "{requeued:#}");
     assert_eq!(requeued["attempts"][0]["error"], "the worker was stopped", "{requeued:#}");

@@ -5,7 +5,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::files::{AttemptDir, AttemptExit, AttemptState};
+use crate::files::{AttemptDir, AttemptExit, AttemptState, StopCause};
 
 /// The result of an attempt that took less time is not flushed: after a crash of the host, it runs again.
 const MIN_FLUSHED_TIME: Duration = Duration::from_secs(1);
@@ -15,10 +15,11 @@ const MIN_FLUSHED_TIME: Duration = Duration::from_secs(1);
 pub struct ResultFlushes(Vec<(AttemptDir, JoinHandle<()>)>);
 
 impl ResultFlushes {
-    /// Begins to flush what an attempt has written, and records when that is done.
+    /// Begins to flush what an attempt has written, and records when that is done, unless the job runs again anyway.
     pub fn start(&mut self, dir: AttemptDir, exit: AttemptExit, duration: Duration) {
         self.0.retain(|(_, flush)| !flush.is_finished());
-        if duration >= MIN_FLUSHED_TIME {
+        let runs_again = matches!(exit.stopped, Some(StopCause::Requeue | StopCause::Lease | StopCause::Superseded));
+        if duration >= MIN_FLUSHED_TIME && !runs_again {
             let flushed_dir = dir.clone();
             self.0.push((dir, std::thread::spawn(move || flush_result(&flushed_dir, exit))));
         }
