@@ -1,7 +1,8 @@
-//! One round of planning: 10,000 jobs of 20 distinct demands that wait for 10,000 workers of 50 distinct label sets.
+//! Rounds of planning, with 20 distinct demands and 50 distinct label sets: from scratch, and after one change.
 //!
-//! `cargo bench --no-default-features --bench plan` prints the figure in the format of the other benchmarks.
+//! `cargo bench --no-default-features --bench plan` prints the figures in the format of the other benchmarks.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use app::domain::capability::Capability;
@@ -9,12 +10,13 @@ use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, JobSpec, JobTarget};
 use app::domain::labels::Labels;
-use app::domain::plan::{ConcurrencyLimits, PlannerFleet, job_sort_key, plan};
+use app::domain::matching::Candidate;
+use app::domain::plan::{ConcurrencyLimits, JobQueue, PlannerFleet, QueuedJob, UnmatchedKinds, plan};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Worker, WorkerKind};
 
-const COUNT: u32 = 10_000;
-const ROUNDS: usize = 30;
+/// Of the jobs that wait for one worker.
+const KINDS: usize = 20;
 const NOW: Timestamp = Timestamp(1_000_000_000);
 
 fn entropy(n: u32) -> [u8; 10] {
@@ -61,27 +63,68 @@ fn job(n: u32) -> Job {
         ..Demand::default()
     };
     let spec = JobSpec { target: JobTarget::Worker, demand, ..JobSpec::new("digits", 1) };
-    let at = Timestamp(NOW.0 - i64::from(COUNT) + i64::from(n));
+    let at = Timestamp(NOW.0 - 100_000 + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
 }
 
-fn main() {
-    let workers: Vec<Worker> = (0..COUNT).map(worker).collect();
-    let jobs: Vec<Job> = (0..COUNT).map(job).collect();
+/// A job that no worker has enough GPUs for.
+fn waiting_job(n: u32) -> Job {
+    let job = Job { priority: 0, submitted_by: "ada".to_owned(), ..job(n) };
+    let gpu_count = job.spec.demand.gpu_count.map(|count| count + 8);
+    let spec = JobSpec { demand: Demand { gpu_count, ..job.spec.demand.clone() }, ..job.spec.clone() };
+    Job { spec, ..job }
+}
+
+/// The median and the 90th percentile in milliseconds, and the number of offers of a round.
+fn measure(rounds: usize, mut round: impl FnMut() -> usize) -> (f64, f64, usize) {
     let mut times: Vec<Duration> = Vec::new();
-    let mut assigned = 0;
-    for _ in 0..ROUNDS {
+    let mut placed = 0;
+    for _ in 0..rounds {
         let start = Instant::now();
-        let mut waiting: Vec<&Job> = jobs.iter().collect();
-        waiting.sort_by_key(|job| job_sort_key(job));
-        assigned = plan(waiting, PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW).assignments.len();
+        placed = round();
         times.push(start.elapsed());
     }
     times.sort();
     let ms = |index: usize| times[index].as_secs_f64() * 1_000.0;
-    println!(
-        "planning {COUNT} jobs (20 demands) onto {COUNT} workers (50 label sets): median {:.1} ms (target <= 20 ms), p90 {:.1} ms; {assigned} placed, {ROUNDS} rounds",
-        ms(ROUNDS / 2),
-        ms(ROUNDS * 9 / 10)
-    );
+    (ms(rounds / 2), ms(rounds * 9 / 10), placed)
+}
+
+fn print(what: &str, target: u32, (median, p90, placed): (f64, f64, usize)) {
+    println!("planning {what}: median {median:.1} ms (target <= {target} ms), p90 {p90:.1} ms; {placed} placed");
+}
+
+/// From scratch: nothing is sorted, and nothing is known.
+fn plan_all(jobs: &[Job], workers: &[Worker]) -> usize {
+    plan(JobQueue::new(jobs), PlannerFleet::new(workers, &[], ConcurrencyLimits::default()), NOW).assignments.len()
+}
+
+/// After a change of one worker, in the state that the server keeps: sorted jobs with the numbers of their kinds, sorted
+/// workers, and the result of the last round.
+fn plan_after_change(jobs: &[Job], workers: &[Worker], unmatched: &UnmatchedKinds, changed: &Worker) -> usize {
+    // The jobs are sorted already, and kinds come in turns.
+    let queued = jobs.iter().zip((0..KINDS).cycle()).map(|(job, kind)| QueuedJob { job, kind });
+    let candidates = workers.iter().map(|worker| Candidate::new(worker, Vec::new()));
+    let fleet = PlannerFleet::from_sorted(workers.len(), candidates, HashMap::new(), ConcurrencyLimits::default());
+    let fleet = fleet.since_last_round(unmatched.clone(), [Candidate::new(changed, Vec::new())]);
+    plan(JobQueue::from_sorted(queued, KINDS), fleet, NOW).assignments.len()
+}
+
+fn main() {
+    for count in [10_000, 100_000] {
+        let workers: Vec<Worker> = (0..count).map(worker).collect();
+        let jobs: Vec<Job> = (0..count).map(job).collect();
+        let what = format!("{count} jobs (20 demands) onto {count} workers (50 label sets)");
+        print(&what, count / 250, measure(10, || plan_all(&jobs, &workers)));
+    }
+    let workers: Vec<Worker> = (0..100_000).map(worker).collect();
+    let jobs: Vec<Job> = (0..100_000).map(waiting_job).collect();
+    let unmatched =
+        plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW).unmatched;
+    assert!((0..KINDS).all(|kind| unmatched.contains(kind)), "every kind was compared with every worker");
+    let what = "after one worker changed, 100000 jobs that fit none of 100000 free workers";
+    print(what, 5, measure(100, || plan_after_change(&jobs, &workers, &unmatched, &workers[50_000])));
+    let what = "after one worker of 100000 became free, 100000 jobs";
+    let free = [worker(1)];
+    let jobs: Vec<Job> = (0..100_000).map(|n| Job { priority: 0, submitted_by: "ada".to_owned(), ..job(n) }).collect();
+    print(what, 5, measure(100, || plan_after_change(&jobs, &free, &UnmatchedKinds::All, &free[0])));
 }

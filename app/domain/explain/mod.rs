@@ -16,7 +16,7 @@ pub use self::summary::{FitStep, FitSummary, JobRequirement};
 use super::ids::WorkerId;
 use super::job::Job;
 use super::matching::Blocker;
-use super::plan::{AssignmentPlan, PlannerFleet, ReachedLimit, job_sort_key, plan};
+use super::plan::{AssignmentPlan, JobQueue, PlannerFleet, ReachedLimit, plan};
 use super::time::Timestamp;
 use super::worker::Worker;
 
@@ -106,8 +106,7 @@ pub fn explain<'w>(
             unlisted: Vec::new(),
         };
     }
-    let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
-    waiting.sort_by_key(|job| job_sort_key(job));
+    let waiting = JobQueue::new(waiting.into_iter().filter(|other| other.id != job.id).chain([job]));
     let mut plan = plan(waiting, fleet, now);
     plan.fleet.load_all();
     let assignment = plan.assignments.iter().find(|assignment| assignment.job == job.id);

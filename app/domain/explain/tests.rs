@@ -8,7 +8,7 @@ use crate::domain::fixtures::{
     worker, worker_id,
 };
 use crate::domain::job::{Demand, JobSpec, JobTarget};
-use crate::domain::plan::{ConcurrencyLimits, STARVATION_AFTER};
+use crate::domain::plan::{ConcurrencyLimits, JobQueue, STARVATION_AFTER};
 use crate::domain::worker::OfflineCause;
 
 fn explained(job: &Job, others: &[Job], workers: &[Worker]) -> Explanation {
@@ -252,7 +252,7 @@ proptest! {
         let workers = &[workers.0, workers.1, workers.2, workers.3][..count];
         let jobs = [jobs.0, jobs.1, jobs.2];
         let fleet = || PlannerFleet::new(workers, &[], ConcurrencyLimits::default());
-        let planned = plan(&jobs, fleet(), NOW).assignments;
+        let planned = plan(JobQueue::new(&jobs), fleet(), NOW).assignments;
         let mut feasibility_cache = FeasibilityCache::with_budget(fleet(), 1_000);
         for job in &jobs {
             let assigned = planned.iter().find(|assignment| assignment.job == job.id);

@@ -1,9 +1,9 @@
 //! Model-based tests of a whole fleet: generated commands are applied to the rules and to a much simpler model. After
 //! each command both must agree, and the invariants must hold.
 //!
-//! `server` calls the rules like the service does, `model` knows the expected result, and `planning` checks plans;
-//! `older_agent_claims` and `gpus` implement the reports of agents for both. `reached_states` checks that the commands
-//! lead everywhere.
+//! `server` calls the rules like the service does, `model` knows the expected result, `planning` checks plans, and
+//! `repeated_planning` that they do not depend on what the planner remembers. `older_agent_claims` and `gpus` implement
+//! the reports of agents for both. `reached_states` checks that the commands lead everywhere.
 
 mod commands;
 mod gpus;
@@ -12,7 +12,10 @@ mod model;
 mod older_agent_claims;
 mod planning;
 mod reached_states;
+mod repeated_planning;
 mod server;
+
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -23,8 +26,9 @@ use self::planning::PlannedRound;
 use self::server::{PlanningTrigger, SimulatedServer};
 use super::explain::{ExplainVerdict, Feasibility, FeasibilityCache, explain};
 use super::fixtures::job_id;
-use super::ids::{AttemptNumber, JobId};
+use super::ids::{AttemptNumber, JobId, WorkerId};
 use super::job::{Job, JobState};
+use super::plan::Assignment;
 use super::time::Timestamp;
 use super::worker::{self, Worker, WorkerKind};
 
@@ -63,7 +67,15 @@ fn apply_and_compare(
     prop_assert_eq!(outcome.is_some(), model.apply(command).is_some(), "accepted by one, rejected by the other");
     prop_assert!(outcome.is_some() || server.jobs == jobs, "a rejected command changes no job");
     if outcome == Some(PlanningTrigger::Follows) {
+        let mut last_round = std::mem::take(&mut server.last_round);
+        let with_memory = last_round.plan(server);
+        server.last_round = last_round;
         let round = planned_round(server);
+        prop_assert_eq!(
+            by_index(server, &with_memory.0, &with_memory.1),
+            round.clone(),
+            "with the last round's result"
+        );
         model.plan(&round)?;
         for (job, worker, gpus) in round.offers {
             server.offer(job, worker, gpus);
@@ -96,17 +108,23 @@ fn assert_agree(server: &SimulatedServer, model: &FleetModel) -> Result<(), Test
     Ok(())
 }
 
-/// The plan by indexes.
 fn planned_round(server: &SimulatedServer) -> PlannedRound {
     let plan = server.plan();
+    by_index(server, &plan.assignments, &plan.reserved)
+}
+
+/// A plan by indexes.
+fn by_index(
+    server: &SimulatedServer,
+    assignments: &[Assignment],
+    reserved: &BTreeMap<WorkerId, JobId>,
+) -> PlannedRound {
     let job = |id: &JobId| server.jobs.iter().position(|job| job.id == *id).expect("a known ID");
-    let offers = plan
-        .assignments
-        .iter()
-        .map(|assignment| (job(&assignment.job), server.worker_index(&assignment.worker), assignment.gpus.clone()))
-        .collect();
-    let reserved = plan.reserved.iter().map(|(worker, job_id)| (server.worker_index(worker), job(job_id))).collect();
-    PlannedRound { offers, reserved }
+    let offer = |assignment: &Assignment| {
+        (job(&assignment.job), server.worker_index(&assignment.worker), assignment.gpus.clone())
+    };
+    let reserved = reserved.iter().map(|(worker, job_id)| (server.worker_index(worker), job(job_id)));
+    PlannedRound { offers: assignments.iter().map(offer).collect(), reserved: reserved.collect() }
 }
 
 /// I4: after a round, every pending job has an explanation. The last job in the queue depends on all before it.

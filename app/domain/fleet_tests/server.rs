@@ -1,13 +1,14 @@
 //! The real rules, called like in `src/server/service`; two lists replace the database.
 
 use super::commands::{ClaimedAttempts, FleetCommand, HostSpec, JobRequest, NewestAttempt, Reporter};
+use super::repeated_planning::LastRound;
 use crate::domain::capability::Capability;
 use crate::domain::fixtures::{self, NOW, gpus, job_id, label, worker_id};
 use crate::domain::ids::{AttemptNumber, WorkerId};
 use crate::domain::job::{AttemptLoss, AttemptReport, Demand, Job, JobSpec};
 use crate::domain::labels::Labels;
 use crate::domain::liveness::{self, LivenessVerdict};
-use crate::domain::plan::{self, AssignmentPlan, ConcurrencyLimits, PlannerFleet};
+use crate::domain::plan::{self, AssignmentPlan, ConcurrencyLimits, JobQueue, PlannerFleet};
 use crate::domain::priority::MAX_PRIORITY;
 use crate::domain::reconcile::{self, AttemptClaim, resolve_unclaimed};
 use crate::domain::time::{Millis, Timestamp};
@@ -29,6 +30,7 @@ pub(super) struct SimulatedServer {
     last_contact: Vec<Option<Timestamp>>,
     serving_since: Timestamp,
     limits: ConcurrencyLimits,
+    pub last_round: LastRound,
 }
 
 /// The result of a command: whether planning follows. None if it was rejected.
@@ -56,6 +58,7 @@ impl SimulatedServer {
             last_contact: vec![None; hosts.len()],
             serving_since: NOW,
             limits,
+            last_round: LastRound::default(),
         }
     }
 
@@ -81,7 +84,7 @@ impl SimulatedServer {
     }
 
     pub fn plan(&self) -> AssignmentPlan<'_> {
-        plan::plan(self.waiting(), self.fleet(), self.now)
+        plan::plan(JobQueue::new(self.waiting()), self.fleet(), self.now)
     }
 
     pub fn offer(&mut self, job: usize, worker: usize, gpus: Vec<String>) {

@@ -54,7 +54,7 @@ pub fn blockers<'a>(spec: &'a JobSpec, candidate: &'a Candidate<'_>) -> impl Ite
     RULES.into_iter().filter_map(move |rule| rule(spec, candidate))
 }
 
-/// Returns whether there is no blocker.
+/// Returns whether there is no blocker. As the planner remembers the result, it must not depend on the time.
 pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
     // In reverse: most workers that the planner checks are busy, which is quick to detect.
     RULES.iter().rev().all(|rule| rule(spec, candidate).is_none())
@@ -86,6 +86,12 @@ impl<'w> Candidate<'w> {
     /// Creates a candidate from a worker and its leases.
     pub fn new(worker: &'w Worker, held_gpus: Vec<Vec<&'w str>>) -> Self {
         Self { worker, held_gpus, use_reported_labels: !worker.ignores_reported_labels }
+    }
+
+    /// Uses labels that its agent reported only if that is allowed.
+    #[must_use]
+    pub fn restricted(self, use_reported_labels: bool) -> Self {
+        Self { use_reported_labels: self.use_reported_labels && use_reported_labels, ..self }
     }
 
     /// Returns whether it receives offers and accepts another job.

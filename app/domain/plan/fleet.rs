@@ -1,7 +1,7 @@
 //! The state that the planner works on.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::domain::ids::WorkerId;
 use crate::domain::job::Job;
@@ -27,12 +27,50 @@ pub enum ReachedLimit {
     PerUser(u32),
 }
 
+/// Kinds of jobs that match no worker with capacity; see [`super::JobKind`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnmatchedKinds {
+    /// No worker has capacity.
+    All,
+    /// These, by number.
+    These(HashSet<usize>),
+}
+
+impl Default for UnmatchedKinds {
+    fn default() -> Self {
+        Self::These(HashSet::new())
+    }
+}
+
+impl UnmatchedKinds {
+    /// Whether this kind is one of them.
+    pub fn contains(&self, kind: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(kinds) => kinds.contains(&kind),
+        }
+    }
+
+    /// Forgets a kind that no job is of any longer, before its number is used again.
+    pub fn remove(&mut self, kind: usize) {
+        if let Self::These(kinds) = self {
+            kinds.remove(&kind);
+        }
+    }
+}
+
 /// All workers in the order of [`worker_sort_key`], and the counts for the limits.
 ///
 /// Workers are loaded only when needed: usually there is one job, and the first worker takes it.
 pub struct PlannerFleet<'w> {
     /// The workers loaded so far, with their leases.
     pub candidates: Vec<Candidate<'w>>,
+    /// The indexes of those in their order, as far as loaded.
+    order: Vec<usize>,
+    /// The indexes of those that have changed since the last round: the first ones.
+    changed: HashMap<&'w WorkerId, usize>,
+    /// The kinds that matched no worker at the end of the last round.
+    pub(super) unmatched: UnmatchedKinds,
     not_loaded: Box<dyn Iterator<Item = Candidate<'w>> + 'w>,
     /// Number of workers with capacity; they come first.
     pub with_capacity: usize,
@@ -88,6 +126,9 @@ impl<'w> PlannerFleet<'w> {
         let not_loaded = Box::new(workers);
         Self {
             candidates: Vec::new(),
+            order: Vec::new(),
+            changed: HashMap::new(),
+            unmatched: UnmatchedKinds::default(),
             not_loaded,
             with_capacity,
             use_reported_labels: true,
@@ -103,6 +144,21 @@ impl<'w> PlannerFleet<'w> {
         Self { use_reported_labels: false, ..self }
     }
 
+    /// Uses the result of the last round: kinds that matched no worker are compared only with workers that have changed
+    /// since and have capacity, in the order of [`worker_sort_key`].
+    #[must_use]
+    pub fn since_last_round(
+        mut self,
+        unmatched: UnmatchedKinds,
+        changed: impl IntoIterator<Item = Candidate<'w>>,
+    ) -> Self {
+        let use_reported_labels = self.use_reported_labels;
+        self.candidates = changed.into_iter().map(|candidate| candidate.restricted(use_reported_labels)).collect();
+        self.changed = self.candidates.iter().map(|candidate| &candidate.worker.id).zip(0..).collect();
+        self.unmatched = unmatched;
+        self
+    }
+
     /// Returns the limit that prevents another job of this user.
     pub fn reached_limit(&self, user: &str) -> Option<ReachedLimit> {
         let running_of_user = self.running_by_user.get(user).copied().unwrap_or(0);
@@ -116,11 +172,16 @@ impl<'w> PlannerFleet<'w> {
         *self.running_by_user.entry(user).or_default() += 1;
     }
 
-    /// Returns the worker at an index; none after the last one.
-    pub fn nth(&mut self, index: usize) -> Option<&mut Candidate<'w>> {
-        let missing = (index + 1).saturating_sub(self.candidates.len());
+    /// Returns the worker at a position; none after the last one.
+    pub fn nth(&mut self, position: usize) -> Option<&mut Candidate<'w>> {
+        let missing = (position + 1).saturating_sub(self.order.len());
         self.load(missing);
-        self.candidates.get_mut(index)
+        self.candidates.get_mut(*self.order.get(position)?)
+    }
+
+    /// Returns the changed worker at a position; none after the last one.
+    pub fn nth_changed(&mut self, position: usize) -> Option<&mut Candidate<'w>> {
+        self.candidates[..self.changed.len()].get_mut(position)
     }
 
     /// Loads all workers.
@@ -129,11 +190,12 @@ impl<'w> PlannerFleet<'w> {
     }
 
     fn load(&mut self, number: usize) {
-        let use_reported_labels = self.use_reported_labels;
-        let with_label_policy = |candidate: Candidate<'w>| Candidate {
-            use_reported_labels: candidate.use_reported_labels && use_reported_labels,
-            ..candidate
-        };
-        self.candidates.extend(self.not_loaded.by_ref().take(number).map(with_label_policy));
+        for candidate in self.not_loaded.by_ref().take(number) {
+            let changed = if self.changed.is_empty() { None } else { self.changed.get(&candidate.worker.id) };
+            self.order.push(changed.copied().unwrap_or(self.candidates.len()));
+            if changed.is_none() {
+                self.candidates.push(candidate.restricted(self.use_reported_labels));
+            }
+        }
     }
 }

@@ -1,18 +1,17 @@
 //! Assigns queued jobs to workers.
 
 mod fleet;
+mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, worker_sort_key};
+pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, UnmatchedKinds, worker_sort_key};
+pub use self::queue::{DemandKey, JobKind, JobQueue, QueuedJob, demand_key, job_kind, job_sort_key, urgency};
 use super::ids::{JobId, WorkerId};
-use super::job::{Job, JobSpec, JobTarget};
-use super::labels::Labels;
+use super::job::Job;
 use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant_gpus};
-use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 
 /// Waiting time that counts as much as one point of priority, so that low-priority jobs do not wait forever.
@@ -39,117 +38,193 @@ pub struct AssignmentPlan<'w> {
     pub reserved: BTreeMap<WorkerId, JobId>,
     /// The fleet after the offers.
     pub fleet: PlannerFleet<'w>,
+    /// The kinds of jobs that match no worker now: for the next round.
+    pub unmatched: UnmatchedKinds,
 }
 
 /// Assigns queued jobs by priority, then age. A job that fits no worker does not block later jobs, except that a job
 /// that has waited too long reserves one worker that it could use.
 ///
-/// `waiting` is sorted by [`job_sort_key`] and is read only while workers have capacity: often thousands of jobs wait
-/// for a few workers. Jobs that are not queued or not yet eligible are skipped.
-pub fn plan<'w>(
-    waiting: impl IntoIterator<Item = &'w Job>,
-    fleet: PlannerFleet<'w>,
-    now: Timestamp,
-) -> AssignmentPlan<'w> {
-    let mut round = PlanningRound::new(fleet);
-    let mut due = waiting.into_iter().filter(|job| is_due(job, now));
+/// The queue is read only while workers have capacity and jobs of some kind may match one: often thousands of jobs wait
+/// for a few workers. Jobs that are not yet eligible are skipped.
+pub fn plan<'w>(waiting: JobQueue<'w>, fleet: PlannerFleet<'w>, now: Timestamp) -> AssignmentPlan<'w> {
+    let mut round = PlanningRound::new(fleet, waiting.kinds);
+    let mut jobs = waiting.jobs;
     while round.open_workers > 0
-        && let Some(job) = due.next()
+        && round.open_kinds > 0
+        && let Some(queued) = jobs.next()
     {
-        round.assign(job, now);
+        round.assign(&queued, now);
     }
-    round.plan
-}
-
-/// The sort key of a job; smaller keys come first.
-pub fn job_sort_key(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
-    (Reverse(urgency(job)), job.submitted_at, &job.id)
-}
-
-/// The urgency of a job; higher comes first, and of equal values the older job. It does not depend on the current time,
-/// because all pending jobs age equally.
-pub fn urgency(job: &Job) -> i64 {
-    i64::from(job.priority) * AGING_PER_POINT.0 - job.submitted_at.0
+    round.finish()
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
     job.is_queued() && job.earliest_offer().is_none_or(|earliest| earliest <= now)
 }
 
-/// The requirements of a job, as a key.
-pub type DemandKey<'w> =
-    (JobTarget, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool, [&'w [String]; 2]);
-
-/// Returns the part of a job's requirements that decides which workers it matches.
-pub fn demand_key(spec: &JobSpec) -> DemandKey<'_> {
-    let demand = &spec.demand;
-    let vram = demand.min_vram_gb.map(f64::to_bits);
-    let accelerator = demand.accelerator.as_deref();
-    (
-        spec.target,
-        &demand.labels,
-        demand.gpu_count,
-        vram,
-        accelerator,
-        demand.sandbox,
-        spec.exclusive,
-        [&spec.files, &spec.paths],
-    )
-}
-
 /// How far the search has advanced for jobs with the same requirements. During a round, workers only get fuller: a
 /// worker that did not match will not match the next job with the same requirements, so no worker is checked twice.
-#[derive(Default)]
-struct SearchPosition {
+struct Search {
+    /// Whether only workers that have changed since the last round can match.
+    only_changed: bool,
     next: usize,
+    has_ended: bool,
+    /// Whether it has passed a worker that is reserved for another job in this round only.
+    passed_reserved: bool,
     next_reservable: usize,
+}
+
+/// What a round knows about a kind of jobs.
+#[derive(Clone, Copy)]
+enum KindState {
+    /// No job of it was tried.
+    New,
+    /// The index of its search.
+    Open(usize),
+    /// The remaining jobs of it get no worker, and reserve none.
+    Closed(usize),
+    /// Its user has as many jobs as the limits allow.
+    Limited,
 }
 
 struct PlanningRound<'w> {
     plan: AssignmentPlan<'w>,
     /// Number of workers with capacity; without any, the round is over.
     open_workers: usize,
-    searches: HashMap<DemandKey<'w>, SearchPosition>,
+    /// By number of the kind.
+    kinds: Vec<KindState>,
+    /// Number of kinds that are neither closed nor limited; without any, the round is over.
+    open_kinds: usize,
+    searches: Vec<Search>,
+    search_by_demand: HashMap<DemandKey<'w>, usize>,
 }
 
 impl<'w> PlanningRound<'w> {
-    fn new(fleet: PlannerFleet<'w>) -> Self {
-        let open_workers = fleet.with_capacity;
-        let plan = AssignmentPlan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
-        Self { plan, open_workers, searches: HashMap::new() }
+    fn new(fleet: PlannerFleet<'w>, kinds: usize) -> Self {
+        Self {
+            open_workers: fleet.with_capacity,
+            plan: AssignmentPlan {
+                assignments: Vec::new(),
+                reserved: BTreeMap::new(),
+                fleet,
+                unmatched: UnmatchedKinds::default(),
+            },
+            kinds: Vec::new(),
+            open_kinds: kinds,
+            searches: Vec::new(),
+            search_by_demand: HashMap::new(),
+        }
     }
 
-    fn assign(&mut self, job: &'w Job, now: Timestamp) {
-        let AssignmentPlan { assignments, reserved, fleet } = &mut self.plan;
-        if fleet.reached_limit(&job.submitted_by).is_some() {
+    fn assign(&mut self, queued: &QueuedJob<'w>, now: Timestamp) {
+        let (job, kind) = (queued.job, queued.kind);
+        if self.kinds.len() <= kind {
+            self.kinds.resize(kind + 1, KindState::New);
+        }
+        if matches!(self.kinds[kind], KindState::Closed(_) | KindState::Limited) || !is_due(job, now) {
             return;
         }
-        let search = self.searches.entry(demand_key(&job.spec)).or_default();
-        while search.next < fleet.with_capacity
-            && let Some(candidate) = fleet.nth(search.next)
-        {
-            let is_match = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
-            if let Some(gpus) = is_match.then(|| grant_gpus(&job.spec.demand, candidate)).flatten() {
+        if self.plan.fleet.reached_limit(&job.submitted_by).is_some() {
+            return self.end_kind(kind, KindState::Limited);
+        }
+        let search = self.search(queued);
+        if self.offer(job, search) {
+            return;
+        }
+        // Jobs of this kind that come later are younger.
+        let has_starved = now - job.submitted_at >= STARVATION_AFTER;
+        if !has_starved || !self.reserve(job, search) {
+            self.end_kind(kind, KindState::Closed(search));
+        }
+    }
+
+    fn end_kind(&mut self, kind: usize, state: KindState) {
+        self.kinds[kind] = state;
+        self.open_kinds -= 1;
+    }
+
+    /// Returns the index of the search for a job.
+    fn search(&mut self, queued: &QueuedJob<'w>) -> usize {
+        if let KindState::Open(search) = self.kinds[queued.kind] {
+            return search;
+        }
+        let only_changed = self.plan.fleet.unmatched.contains(queued.kind);
+        let search = *self.search_by_demand.entry(demand_key(&queued.job.spec)).or_insert_with(|| {
+            self.searches.push(Search {
+                only_changed,
+                next: 0,
+                has_ended: false,
+                passed_reserved: false,
+                next_reservable: 0,
+            });
+            self.searches.len() - 1
+        });
+        self.kinds[queued.kind] = KindState::Open(search);
+        search
+    }
+
+    /// Offers a job to the next worker that matches; returns whether there is one.
+    fn offer(&mut self, job: &'w Job, search: usize) -> bool {
+        let search = &mut self.searches[search];
+        let AssignmentPlan { assignments, reserved, fleet, .. } = &mut self.plan;
+        loop {
+            let candidate = if search.only_changed {
+                fleet.nth_changed(search.next)
+            } else if search.next < fleet.with_capacity {
+                fleet.nth(search.next)
+            } else {
+                None
+            };
+            let Some(candidate) = candidate else { break };
+            if reserved.contains_key(&candidate.worker.id) {
+                search.passed_reserved = true;
+            } else if fits(&job.spec, candidate)
+                && let Some(gpus) = grant_gpus(&job.spec.demand, candidate)
+            {
                 let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
                 candidate.held_gpus.push(gpus);
                 self.open_workers -= usize::from(!candidate.has_capacity());
                 assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
                 fleet.add_running(&job.submitted_by);
-                return;
+                return true;
             }
             search.next += 1;
         }
-        if now - job.submitted_at < STARVATION_AFTER {
-            return;
-        }
+        search.has_ended = true;
+        false
+    }
+
+    /// Reserves the next worker that a job could use later; returns whether there is one.
+    fn reserve(&mut self, job: &Job, search: usize) -> bool {
+        let search = &mut self.searches[search];
+        let AssignmentPlan { reserved, fleet, .. } = &mut self.plan;
         while let Some(candidate) = fleet.nth(search.next_reservable) {
             let id = &candidate.worker.id;
             search.next_reservable += 1;
             if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Wait) {
                 reserved.insert(id.clone(), job.id.clone());
-                return;
+                return true;
             }
         }
+        false
+    }
+
+    fn finish(self) -> AssignmentPlan<'w> {
+        let is_unmatched = |state: &KindState| match state {
+            KindState::Open(search) | KindState::Closed(search) => {
+                let search = &self.searches[*search];
+                search.has_ended && !search.passed_reserved
+            }
+            KindState::New | KindState::Limited => false,
+        };
+        let unmatched = if self.open_workers == 0 {
+            UnmatchedKinds::All
+        } else {
+            let kinds = self.kinds.iter().enumerate().filter(|(_, state)| is_unmatched(state));
+            UnmatchedKinds::These(kinds.map(|(kind, _)| kind).collect())
+        };
+        AssignmentPlan { unmatched, ..self.plan }
     }
 }
 

@@ -20,9 +20,7 @@ fn assigned_within(
     leased: &[Job],
     limits: ConcurrencyLimits,
 ) -> Vec<(JobId, WorkerId)> {
-    let mut jobs: Vec<&Job> = jobs.iter().collect();
-    jobs.sort_by_key(|job| job_sort_key(job));
-    let plan = plan(jobs, PlannerFleet::new(workers, leased, limits), NOW);
+    let plan = plan(JobQueue::new(jobs), PlannerFleet::new(workers, leased, limits), NOW);
     plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
 }
 
@@ -88,7 +86,8 @@ fn jobs_share_a_host_but_no_gpu() {
     let workers = [worker(1, &[80, 80, 40], 3)];
     let jobs = [any_gpu_job(1), job(2, gpu_demand(2)), any_gpu_job(3)];
     let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
-    let assigned: Vec<_> = plan(&jobs, fleet, NOW).assignments.into_iter().map(|a| (a.job, a.gpus)).collect();
+    let assigned: Vec<_> =
+        plan(JobQueue::new(&jobs), fleet, NOW).assignments.into_iter().map(|a| (a.job, a.gpus)).collect();
     let uuids = |list: &[&str]| list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>();
     assert_eq!(assigned, [(job_id(1), uuids(&["GPU-1-2"])), (job_id(2), uuids(&["GPU-1-0", "GPU-1-1"]))]);
     let leased = [running(7, 1, &["GPU-1-2"])];
@@ -107,7 +106,7 @@ fn worker_with_unavailable_gpus_is_skipped_and_not_reserved() {
     let workers = [without_gpus, worker(2, &[80], 1)];
     let leased = [running(9, 2, &["GPU-2-0"])];
     let plan =
-        plan(std::slice::from_ref(&starving), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+        plan(JobQueue::new([&starving]), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
     assert_eq!((plan.assignments.len(), plan.fleet.with_capacity), (0, 0));
 }
 
@@ -118,7 +117,7 @@ fn only_queued_and_eligible_jobs_are_assigned() {
     assert_eq!(assigned_pairs(std::slice::from_ref(&running_job), &workers), []);
     let lost = running_job.lost(NOW, WORKER_SILENT, LEASE_DURATION);
     let plan_at =
-        |now| plan(std::slice::from_ref(&lost), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), now);
+        |now| plan(JobQueue::new([&lost]), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), now);
     assert_eq!(plan_at(Timestamp(NOW.0 + 9_999)).assignments, []);
     assert_eq!(plan_at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);
 }
@@ -152,7 +151,8 @@ fn starving_job_reserves_a_worker() {
     let small = any_gpu_job(2);
     let round = |waited| {
         let jobs = [large(waited), small.clone()];
-        let mut plan = plan(&jobs, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+        let mut plan =
+            plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
         plan.fleet.load_all();
         let small_blockers = plan.blockers(&small, &plan.fleet.candidates[0]);
         (plan.assignments.len(), plan.reserved.clone(), small_blockers)
@@ -165,11 +165,24 @@ fn starving_job_reserves_a_worker() {
 }
 
 #[test]
+fn reservation_is_of_its_round_only() {
+    let workers = [worker(1, &[80, 80], 2)];
+    let leased = [running(9, 1, &["GPU-1-0"])];
+    let large = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..job(1, gpu_demand(2)) };
+    let small = any_gpu_job(2);
+    let fleet = PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default());
+    let plan = plan(JobQueue::new([&large, &small]), fleet, NOW);
+    assert_eq!(plan.reserved.len(), 1);
+    assert!(plan.unmatched.contains(0), "no worker has two free GPUs");
+    assert!(!plan.unmatched.contains(1), "without the large job, the small one matches");
+}
+
+#[test]
 fn unsuitable_worker_is_not_reserved() {
     let workers = [worker(1, &[80], 2).drained(NOW, None, None), worker(2, &[80], 2)];
     let old = |n, demand| Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0 - i64::from(n)), ..job(n, demand) };
     let jobs = [old(1, gpu_demand(8)), any_gpu_job(2)];
-    let plan = plan(&jobs, PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW);
+    let plan = plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW);
     assert_eq!((plan.assignments.len(), plan.reserved.len()), (1, 0));
 }
 
@@ -180,7 +193,7 @@ fn each_starving_job_reserves_its_own_worker() {
     let old =
         |n| Job { submitted_at: Timestamp(NOW.0 - 2 * STARVATION_AFTER.0 + i64::from(n)), ..job(n, gpu_demand(2)) };
     let jobs = [old(1), old(2), old(3), any_gpu_job(4)];
-    let plan = plan(&jobs, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+    let plan = plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
     assert_eq!(plan.reserved, [(worker_id(1), job_id(1)), (worker_id(2), job_id(2))].into());
     assert_eq!(plan.assignments, []);
 }
@@ -218,7 +231,7 @@ proptest! {
         (workers, jobs) in fleet_and_queue(), total in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4),
     ) {
         let limits = ConcurrencyLimits { jobs: total, jobs_per_user: per_user };
-        let mut plan = plan(&jobs, PlannerFleet::new(&workers, &[], limits), NOW);
+        let mut plan = plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &[], limits), NOW);
         plan.fleet.load_all();
         let mut gpus: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
         let number = gpus.len();

@@ -3,7 +3,7 @@
 use app::domain::explain::{ExplainVerdict, explain};
 use app::domain::job::{AttemptLoss, Job, JobState};
 use app::domain::liveness::{LivenessVerdict, judge_liveness};
-use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
+use app::domain::plan::{self, ConcurrencyLimits, JobQueue, PlannerFleet};
 use app::domain::time::Timestamp;
 use app::domain::worker::{OfflineCause, Worker};
 
@@ -22,7 +22,7 @@ impl Service<'_> {
             return;
         }
         let (jobs, workers) = self.protocol.load(&self.world.database);
-        let assignments = plan::plan(waiting(&jobs), fleet(&workers, &jobs), NOW).assignments;
+        let assignments = plan::plan(JobQueue::new(waiting(&jobs)), fleet(&workers, &jobs), NOW).assignments;
         for assignment in assignments {
             let n = usize::from(job_index(&assignment.job));
             let before = self.job(n).expect("a planned job exists");
@@ -164,10 +164,8 @@ impl Service<'_> {
     }
 }
 
-fn waiting(jobs: &[Job]) -> Vec<&Job> {
-    let mut waiting: Vec<&Job> = jobs.iter().filter(|job| job.is_queued()).collect();
-    waiting.sort_by_key(|job| plan::job_sort_key(job));
-    waiting
+fn waiting(jobs: &[Job]) -> impl Iterator<Item = &Job> {
+    jobs.iter().filter(|job| job.is_queued())
 }
 
 fn fleet<'f>(workers: &'f [Worker], jobs: &'f [Job]) -> PlannerFleet<'f> {

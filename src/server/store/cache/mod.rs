@@ -2,6 +2,9 @@
 
 pub mod access;
 pub mod changed_rows;
+#[cfg(test)]
+mod planning_tests;
+mod queue;
 pub mod read;
 pub(super) mod revisions;
 pub mod snapshot;

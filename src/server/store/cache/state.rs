@@ -4,20 +4,22 @@
 //! last commit.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use app::domain::gpu::GpuTally;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Lease};
 use app::domain::matching::{Candidate, has_capacity};
-use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
+use app::domain::plan::{self, Assignment, ConcurrencyLimits, PlannerFleet};
 use app::domain::time::Timestamp;
 use app::domain::worker::credential::WorkerCredential;
 use app::domain::worker::{Worker, WorkerState};
+use itertools::Itertools;
 use slab::Slab;
 
 use crate::store::cache::access::{AccessChange, AccessState};
+use crate::store::cache::queue::{LastRound, QueueIndex};
 use crate::store::workers::{LastContact, StoredWorker};
 
 #[derive(Debug, Clone, Default)]
@@ -29,8 +31,8 @@ pub struct FleetState {
     /// The number of workers that have capacity for a job.
     workers_with_capacity: usize,
     jobs: BTreeMap<JobId, Arc<Job>>,
-    /// Queued jobs by sort key.
-    queue: BTreeSet<QueueKey>,
+    queue: QueueIndex,
+    last_round: LastRound,
     /// The number of jobs with a lease, by user.
     running_by_user: BTreeMap<String, u32>,
     /// The number of jobs that wait, in the queue or not, by user.
@@ -71,18 +73,16 @@ impl FleetWorker {
         has_capacity(self.worker(), self.jobs.len())
     }
 
+    /// The worker in planning.
+    fn candidate(&self) -> Candidate<'_> {
+        let leases = self.jobs.iter().filter_map(|job| job.active_lease());
+        Candidate::new(self.worker(), leases.map(Lease::gpu_uuids).collect())
+    }
+
     fn order_key(&self) -> WorkerOrderKey {
         let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(self.worker(), self.jobs.len());
         ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), self.worker().id.clone())
     }
-}
-
-/// The queue order of planning; see [`plan::job_sort_key`].
-type QueueKey = (Reverse<i64>, Timestamp, JobId);
-
-fn queue_key(job: &Job) -> QueueKey {
-    let (urgency, submitted_at, id) = plan::job_sort_key(job);
-    (urgency, submitted_at, id.clone())
 }
 
 /// The order in which planning tries workers; see [`plan::worker_sort_key`].
@@ -186,6 +186,7 @@ impl FleetState {
         self.worker_slots.insert(id, slot);
         self.worker_order.insert(key, slot);
         self.workers_with_capacity += usize::from(has_capacity);
+        self.last_round.worker_changed(slot);
     }
 
     fn replace_worker(&mut self, slot: usize, worker: FleetWorker) {
@@ -198,6 +199,7 @@ impl FleetState {
         }
         self.workers_with_capacity += usize::from(worker.has_capacity());
         self.workers_with_capacity -= usize::from(before.has_capacity());
+        self.last_round.worker_changed(slot);
     }
 
     fn remove_worker(&mut self, id: &WorkerId) {
@@ -231,7 +233,7 @@ impl FleetState {
 
     fn index_job(&mut self, job: &Arc<Job>) {
         if job.is_queued() {
-            self.queue.insert(queue_key(job));
+            self.queue.insert(job);
         }
         if job.state.waiting().is_some() {
             *self.waiting_by_user.entry(job.submitted_by.clone()).or_default() += 1;
@@ -245,7 +247,9 @@ impl FleetState {
     }
 
     fn unindex_job(&mut self, job: &Job) {
-        self.queue.remove(&queue_key(job));
+        if let Some(kind) = self.queue.remove(job) {
+            self.last_round.kind_removed(kind);
+        }
         if job.state.waiting().is_some() {
             decrement(&mut self.waiting_by_user, &job.submitted_by);
         }
@@ -302,7 +306,7 @@ impl FleetState {
 
     /// The position of a job in the queue, from 1.
     pub fn queue_position(&self, job: &Job) -> u64 {
-        self.queue.range(..queue_key(job)).count() as u64 + 1
+        self.queue.position(job)
     }
 
     /// All workers, by id.
@@ -312,13 +316,20 @@ impl FleetState {
 
     /// The fleet for planning.
     pub fn planner_fleet(&self, limits: ConcurrencyLimits) -> PlannerFleet<'_> {
-        let candidates = self.worker_order.values().map(|slot| {
-            let FleetWorker { stored, jobs, .. } = &self.workers[*slot];
-            let leases = jobs.iter().filter_map(|job| job.active_lease());
-            Candidate::new(&stored.worker, leases.map(Lease::gpu_uuids).collect())
-        });
+        let candidates = self.worker_order.values().map(|slot| self.workers[*slot].candidate());
         let running_by_user = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
         PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits)
+    }
+
+    /// Assigns queued jobs to workers of this fleet, and remembers the result for the next time.
+    pub fn assign_jobs<'k>(&'k self, fleet: PlannerFleet<'k>, now: Timestamp) -> Vec<Assignment> {
+        let last = self.last_round.take();
+        let changed = last.changed.iter().unique().filter_map(|slot| self.workers.get(*slot));
+        let changed = changed.filter(|worker| worker.has_capacity()).sorted_by_cached_key(|worker| worker.order_key());
+        let fleet = fleet.since_last_round(last.unmatched, changed.map(FleetWorker::candidate));
+        let plan = plan::plan(self.queue.for_planning(), fleet, now);
+        self.last_round.set(plan.unmatched);
+        plan.assignments
     }
 
     pub fn waiting_count(&self, user: &str) -> usize {
@@ -327,7 +338,7 @@ impl FleetState {
 
     /// The jobs in the queue, in its order. Other jobs may wait too.
     pub fn queued_jobs(&self) -> impl Iterator<Item = &Job> {
-        self.queue.iter().filter_map(|(_, _, id)| self.jobs.get(id)).map(Arc::as_ref)
+        self.queue.jobs()
     }
 
     /// The jobs that have not ended, by id.
