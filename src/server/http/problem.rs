@@ -286,6 +286,7 @@ fn upload_problem(rejection: UploadRejection, stored_bytes: u64) -> ApiError {
     let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
     let sentence = match (rejection, stored_bytes) {
         (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRejectedSize { limit: limit.to_string() },
+        (UploadRejection::Checkpoint, _) => Sentence::UploadRejectedCheckpoint,
         (UploadRejection::DigestMismatch { announced, found }, _) => {
             Sentence::UploadRejectedDigest { found, announced }
         }

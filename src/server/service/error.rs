@@ -160,6 +160,8 @@ pub enum UploadRejection {
         announced: u64,
     },
     Interrupted(String),
+    /// The job's checkpoints are not to be uploaded.
+    Checkpoint,
     /// The SHA-256 is not the announced one.
     DigestMismatch {
         announced: String,

@@ -90,7 +90,9 @@ impl AttemptRunner {
                 let sent = tokio::time::timeout(FINAL_UPLOAD_TIMEOUT, self.upload_final_checkpoints(exit)).await;
                 sent.unwrap_or_else(|_| vec!["no time was left to upload the last checkpoint".to_owned()])
             }
-            Some(_) => Vec::new(),
+            // Without a connection the end cannot be reported before either; if the job has moved on, it is refused.
+            Some(StopCause::Lease) => self.upload_final_checkpoints(exit).await,
+            Some(StopCause::Disk | StopCause::Cancelled | StopCause::Superseded) => Vec::new(),
         }
     }
 

@@ -72,6 +72,24 @@ async fn disconnected_trainer_is_dead_before_its_lease_expires() -> io::Result<(
 }
 
 #[tokio::test]
+async fn last_checkpoint_is_uploaded_after_the_end_of_the_lease() -> io::Result<()> {
+    let (fake, host, agent) = start_exclusive_job().await?;
+    fake.state().is_unavailable = true;
+    let checkpoint = host.attempt("j_1", 1).output_dir().join("checkpoint-3");
+    std::fs::create_dir_all(&checkpoint)?;
+    std::fs::write(checkpoint.join("weights"), "3")?;
+    // A checkpoint that was written just before the kill would count as incomplete.
+    let a_minute_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    std::fs::File::options().write(true).open(checkpoint.join("weights"))?.set_modified(a_minute_ago)?;
+    wait_until_dead(&host).await?;
+    fake.state().is_unavailable = false;
+    fake.wait_for_status("requeue").await;
+    assert_eq!(fake.state().artifacts.keys().collect::<Vec<_>>(), ["checkpoint-3/weights"]);
+    assert_eq!(fake.state().files.complete_checkpoints.len(), 1);
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn trainer_without_agent_is_dead_before_its_lease_expires() -> io::Result<()> {
     let (fake, host, agent) = start_exclusive_job().await?;
     agent.kill().await?;

@@ -31,7 +31,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code(
         "upload_rejected",
         &[400, 413],
-        "The file was not stored: it is incomplete, differs from its announcement, or is too large.",
+        "The file was not stored: it is incomplete, differs from its announcement, is too large, or is not wanted.",
     ),
     problem_code("not_authenticated", &[401], "Not authenticated."),
     problem_code(

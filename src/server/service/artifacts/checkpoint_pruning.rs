@@ -17,6 +17,11 @@ pub fn checkpoint_step(name: &str) -> Option<i64> {
     digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Whether a file is below the directory of a checkpoint.
+pub fn is_checkpoint_path(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(name, _)| checkpoint_step(name).is_some())
+}
+
 /// Marks the checkpoints that this one replaces. Returns whether there are files to remove after the commit.
 pub async fn prune_superseded(
     unit: &mut UnitOfWork<'_>,

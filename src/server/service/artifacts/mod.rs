@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::LimitedItems;
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::CheckpointUploads;
 use app::protocol::agents::ArtifactAck;
 use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 
+use self::checkpoint_pruning::is_checkpoint_path;
 use self::file_usage::FileUsageCache;
 use self::upload_finalizer::UploadFinalizer;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, UploadRejection};
@@ -74,7 +76,7 @@ impl ArtifactService {
         }
         let attempt = self.agents.check_attempt(&attempt_ref).await?;
         self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
-        self.check_file_quota(&attempt_ref.job, (attempt, &announcement.path), announcement.size).await?;
+        self.check_upload(&attempt_ref.job, (attempt, &announcement.path), announcement.size).await?;
         let artifact_key = (&attempt_ref.job, attempt, announcement.path.as_str());
         let limit = self.context.policy.artifact_limit;
         // A file of many gigabytes may use up what was free at its start.
@@ -104,19 +106,23 @@ impl ArtifactService {
         recorded.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
     }
 
-    /// Fails if a file of this size would exceed the limit of its job or user.
-    pub(super) async fn check_file_quota(
+    /// Fails if the job does not want this file, or if its size would exceed the limit of its job or user.
+    pub(super) async fn check_upload(
         &self,
         job: &JobId,
-        except: (AttemptNumber, &str),
+        (attempt, path): (AttemptNumber, &str),
         new: u64,
     ) -> Result<(), ServiceError> {
         let limits = self.context.policy.usage_limits;
         let mut tx = self.context.read().await?;
-        if tx.other_artifact_bytes(job, except).await?.saturating_add(new) > limits.file_bytes_per_job {
+        let stored_job = tx.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?;
+        if stored_job.spec.checkpoints == CheckpointUploads::None && is_checkpoint_path(path) {
+            return Err(ServiceError::Upload { rejection: UploadRejection::Checkpoint, stored_bytes: 0 });
+        }
+        if tx.other_artifact_bytes(job, (attempt, path)).await?.saturating_add(new) > limits.file_bytes_per_job {
             return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: limits.file_bytes_per_job }));
         }
-        let owner = tx.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.submitted_by.clone();
+        let owner = stored_job.submitted_by.clone();
         let is_within_limit = |used: u64| used.saturating_add(new) <= limits.file_bytes_per_user;
         if self.file_usage.get(&owner, self.context.now()).is_some_and(is_within_limit) {
             return Ok(());

@@ -66,7 +66,7 @@ impl ArtifactService {
             return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
         self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
-        self.check_file_quota(&attempt_ref.job, (attempt, &target.path), target.size).await?;
+        self.check_upload(&attempt_ref.job, (attempt, &target.path), target.size).await?;
         let appended = self.append_chunk(&target, offset, body).await;
         if !matches!(appended, Ok(received) if received == target.size)
             // The same file was sent by another request, and was stored meanwhile.

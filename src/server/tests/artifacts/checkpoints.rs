@@ -226,6 +226,26 @@ async fn checkpoint_with_missing_or_different_files_is_incomplete() {
 }
 
 #[tokio::test]
+async fn job_without_checkpoints_stores_none() {
+    let scenario = CheckpointScenario::start().await;
+    let job = json!({"config_name": "digits", "target": "worker", "checkpoints": "none"});
+    scenario.server.post(&Actor::Admin, "/api/queue/submit", job).await.expect_status(201);
+    scenario.report("completed").await;
+    let scenario = scenario.start_next_attempt().await;
+    scenario.send_file("samples/step-5.png", "an image").await;
+    let digest = sha256("weights");
+    for query in ["kind=checkpoint".to_owned(), format!("kind=checkpoint&offset=0&size=7&sha256={digest}")] {
+        let path = scenario.path(&format!("artifacts/checkpoint-5/model.bin?{query}"));
+        let upload = Request::builder().method("PUT").uri(path).header("x-content-sha256", &digest);
+        let Actor::Job(token) = &scenario.token else { unreachable!("a job's token") };
+        let request = upload.header("x-upload-token", token).body("weights".into()).expect("a request");
+        read_response(scenario.server.send(request).await).await.expect_problem(400, "upload_rejected");
+    }
+    let files = json!([file_entry("checkpoint-5/model.bin", "weights")]);
+    scenario.report_checkpoint("checkpoint-5", files).await.expect_problem(409, "checkpoint_incomplete");
+}
+
+#[tokio::test]
 async fn invalid_input_is_rejected() {
     let scenario = CheckpointScenario::start().await;
     scenario.send_file("checkpoint-5/a", "one").await;
