@@ -1,10 +1,13 @@
 //! Two servers on one database: each applies what the other one has changed.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use app::domain::job::Job;
 use app::domain::worker::Worker;
 use app::domain::worker::credential::WorkerCredential;
+use futures_util::poll;
+use tokio::sync::Semaphore;
 
 use super::groups::{assert_memory_matches, change_every_cached_row, offer_job, read_all_state};
 use super::misc::config;
@@ -162,6 +165,42 @@ async fn database_that_was_restored_is_read_completely() {
             UPDATE workers SET drain_since = 5 WHERE name = 'worker-1'",
     )
     .await;
+}
+
+/// Inserts job 2 in a group that holds the lock from `has_begun` until `may_end`.
+async fn write_slowly(store: &TestStore, has_begun: &Arc<Semaphore>, may_end: &Arc<Semaphore>) {
+    let (has_begun, may_end) = (Arc::clone(has_begun), Arc::clone(may_end));
+    let write = store.write(move |tx| {
+        let (has_begun, may_end) = (Arc::clone(&has_begun), Arc::clone(&may_end));
+        Box::pin(async move {
+            has_begun.add_permits(1);
+            may_end.acquire().await.expect("open").forget();
+            tx.insert_job(&job(2)).await
+        })
+    });
+    write.await.expect("new");
+}
+
+#[tokio::test]
+async fn work_that_arrives_while_a_group_waits_for_another_server_joins_it() {
+    const WAITING_GROUPS: &str = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let (first, second) = two_servers().await;
+    let before = generation(&first).await;
+    let (has_begun, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let write_two = async {
+        let jobs = [job(3), job(4)];
+        let (mut waiting, mut arrived) = (pin!(first.insert_job(&jobs[0])), pin!(first.insert_job(&jobs[1])));
+        has_begun.acquire().await.expect("open").forget();
+        assert!(poll!(waiting.as_mut()).is_pending());
+        while first.query_number(WAITING_GROUPS).await == 0 {}
+        assert!(poll!(arrived.as_mut()).is_pending());
+        may_end.add_permits(1);
+        tokio::join!(waiting, arrived);
+    };
+    tokio::join!(write_slowly(&second, &has_begun, &may_end), write_two);
+    assert_eq!(generation(&first).await, before + 2, "one group of each server");
+    assert_eq!(written_state(&second).await, stored_state(&second).await);
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! The only writer. Use cases that wait at the same time share one transaction, and so one flush to disk.
+//! The only writer. Use cases that wait at the same time share one transaction, and so one flush to disk. Those that
+//! arrive while a group waits for the groups of other servers join it.
 //!
 //! A rejection inside a group has usually written nothing (use cases decide before they write), and the others
 //! continue. If it has, or a statement failed, or a guarded write finds a changed row, the group is rolled back and its
@@ -37,7 +38,9 @@ pub struct CommittedGroup {
 
 /// Use cases that are committed together.
 pub struct WriteGroup<'a> {
-    members: &'a [QueuedWork],
+    members: &'a mut Vec<QueuedWork>,
+    /// More members; `None` if they run one by one.
+    queue: Option<&'a mut mpsc::Receiver<QueuedWork>>,
     hooks: Option<&'a GroupHooks>,
     cache: &'a mut WriterCache,
     shared: &'a Arc<StoreContext>,
@@ -66,9 +69,12 @@ impl WriteGroup<'_> {
     pub async fn run(self, db: DbConnection<'_>) -> Result<GroupEnding> {
         let mut session = SqlSession::for_writer(db, Arc::clone(self.shared), self.cache);
         session.begin_group().await?;
+        if let Some(queue) = self.queue {
+            fill(self.members, queue);
+        }
         let is_single = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
-        for member in self.members {
+        for member in self.members.iter() {
             let before = session.writes;
             let outcome = (member.work)(&mut session).await;
             // Its earlier writes must not be committed in part, nor by a transaction with a failed statement.
@@ -100,6 +106,15 @@ impl WriteGroup<'_> {
         session.flush().await?;
         session.write_head().await?;
         session.end_group().await
+    }
+}
+
+/// Adds what is queued to a group.
+fn fill(members: &mut Vec<QueuedWork>, queue: &mut mpsc::Receiver<QueuedWork>) {
+    while members.len() < MAX_GROUP_SIZE
+        && let Ok(queued) = queue.try_recv()
+    {
+        members.push(queued);
     }
 }
 
@@ -162,7 +177,7 @@ impl<E: WriteEngine> WriterTask<E> {
     async fn run(mut self, mut queue: mpsc::Receiver<QueuedWork>) {
         let mut members = Vec::with_capacity(MAX_GROUP_SIZE);
         while queue.recv_many(&mut members, MAX_GROUP_SIZE).await > 0 {
-            match self.commit_group(&members).await {
+            match self.commit_group(&mut members, Some(&mut queue)).await {
                 Err(error) if members.len() > 1 => {
                     tracing::warn!(
                         %error,
@@ -170,8 +185,9 @@ impl<E: WriteEngine> WriterTask<E> {
                         "database writer: a group commit failed; running its members one by one"
                     );
                     for member in members.drain(..) {
-                        let outcome = self.commit_group(std::slice::from_ref(&member)).await;
-                        self.reply(vec![member], outcome);
+                        let mut single = vec![member];
+                        let outcome = self.commit_group(&mut single, None).await;
+                        self.reply(single, outcome);
                     }
                 }
                 outcome => self.reply(std::mem::take(&mut members), outcome),
@@ -180,9 +196,14 @@ impl<E: WriteEngine> WriterTask<E> {
         self.engine.close().await;
     }
 
-    async fn commit_group(&mut self, members: &[QueuedWork]) -> Result<CommittedGroup> {
+    async fn commit_group(
+        &mut self,
+        members: &mut Vec<QueuedWork>,
+        queue: Option<&mut mpsc::Receiver<QueuedWork>>,
+    ) -> Result<CommittedGroup> {
         let started = Instant::now();
-        let group = WriteGroup { members, hooks: self.hooks.get(), cache: &mut self.cache, shared: &self.shared };
+        let (hooks, cache) = (self.hooks.get(), &mut self.cache);
+        let group = WriteGroup { members: &mut *members, queue, hooks, cache, shared: &self.shared };
         let ending = self.engine.run_group(group).await;
         if let Some(hooks) = self.hooks.get() {
             (hooks.observe)(match &ending {
