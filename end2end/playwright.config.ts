@@ -8,9 +8,6 @@ const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-b
 const system = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync);
 const root = process.getuid?.() === 0;
 
-// Layout shifts during loading depend on the load of the machine, so these tests run alone.
-const RUN_ALONE = '**/matrix.spec.ts';
-
 export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
@@ -33,9 +30,7 @@ export default defineConfig({
     },
   },
   projects: [
-    { name: 'hydrated', testIgnore: RUN_ALONE },
-    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: ['**/*.hydrate.spec.ts', RUN_ALONE] },
-    { name: 'hydrated-alone', testMatch: RUN_ALONE, workers: 1, dependencies: ['hydrated', 'no-js'] },
-    { name: 'no-js-alone', testMatch: RUN_ALONE, workers: 1, dependencies: ['hydrated-alone'], use: { javaScriptEnabled: false } },
+    { name: 'hydrated' },
+    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: '**/*.hydrate.spec.ts' },
   ],
 });
