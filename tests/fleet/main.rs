@@ -40,3 +40,4 @@ mod systemd;
 mod terminal;
 mod tls;
 mod troubleshooting;
+mod upgrade;

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::harness::database::NEXT_MIGRATION;
 use crate::harness::environment::FakeTime;
 use crate::harness::{NetworkProxy, SHORT_HEARTBEAT_TIMEOUT, TestFleet, trainers, wait_until};
 
@@ -69,4 +70,40 @@ async fn leader_with_a_wrong_clock_uses_the_database_clock() {
         agent.kill().await;
         fleet.api.wait_for_worker(&host.worker, "offline").await;
     }
+}
+
+/// The next version's first server has migrated the database while this version's serves: both continue, in turns.
+#[tokio::test]
+async fn servers_continue_on_what_the_next_version_has_added_to() {
+    let mut fleet = TestFleet::start_shared().await;
+    let (second, other) = fleet.second_server().await;
+    let host = fleet.add_host("gpu-1").await.with_python_trainer(trainers::AT_THE_GATE);
+    let _agent = host.start();
+    let before = fleet.submit_running_job().await;
+    // Both have used their statements.
+    other.wait_for_job(&before, "running").await;
+
+    fleet.execute_sql(NEXT_MIGRATION).await;
+    for api in [&fleet.api, &other] {
+        let ready = api.get("/readyz").await;
+        assert_eq!(ready["checks"]["migrations"]["status"], "warning", "{ready:#}");
+    }
+    host.open_gate();
+    fleet.api.wait_for_job(&before, "completed").await;
+    for api in [&fleet.api, &other] {
+        let job = api.submit("digits-quick").await;
+        fleet.api.wait_for_job(&job, "completed").await;
+        other.wait_for_job(&job, "completed").await;
+        assert_eq!(api.log(&job).await, trainers::AT_THE_GATE_OUTPUT);
+    }
+
+    fleet.kill_server().await;
+    let submitted_meanwhile = other.submit("digits-quick").await;
+    fleet.start_server().await;
+    fleet.api.wait_for_job(&submitted_meanwhile, "completed").await;
+    second.kill().await;
+    let job = fleet.api.submit("digits-quick").await;
+    fleet.api.wait_for_job(&job, "completed").await;
+    let audit = fleet.api.get("/api/audit/verify").await;
+    assert_eq!(audit["intact"], true, "{audit:#}");
 }

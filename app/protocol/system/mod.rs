@@ -107,6 +107,9 @@ pub struct ServerView {
     /// When it last reported that it is alive; omitted if there is only one server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
+    /// The version of its program; omitted by versions that do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Numbers of open streams.

@@ -25,6 +25,15 @@ enum Pool {
     Postgres(PgPool),
 }
 
+impl Pool {
+    fn newest_schema(&self) -> i64 {
+        match self {
+            Self::Sqlite(_) => newest_version(&sqlite::MIGRATIONS),
+            Self::Postgres(_) => newest_version(&postgres::MIGRATIONS),
+        }
+    }
+}
+
 impl ReadOnlyStore {
     /// Opens the SQLite database in a data directory. The lock of a running server does not matter, because this only
     /// reads.
@@ -80,7 +89,8 @@ impl ReadOnlyStore {
     }
 
     fn new(pool: Pool) -> Self {
-        Self { pool, shared: StoreContext::new("reader", CommittedSnapshot::default()) }
+        let known_schema = pool.newest_schema();
+        Self { pool, shared: StoreContext::new("reader", known_schema, CommittedSnapshot::default()) }
     }
 }
 
@@ -105,10 +115,7 @@ impl Store for ReadOnlyStore {
     }
 
     fn newest_schema(&self) -> i64 {
-        match &self.pool {
-            Pool::Sqlite(_) => newest_version(&sqlite::MIGRATIONS),
-            Pool::Postgres(_) => newest_version(&postgres::MIGRATIONS),
-        }
+        self.pool.newest_schema()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,7 +1,9 @@
 //! A fleet for one test: a server, its API, and hosts with agents, with cleanup.
 
 mod api;
+pub mod database;
 pub mod environment;
+mod fixture;
 mod host;
 pub mod machine;
 mod network_proxy;
@@ -23,6 +25,7 @@ use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use api::Api;
+pub use fixture::Fixture;
 pub use host::{WorkerHost, sandbox_level};
 pub use network_proxy::{NetworkCondition, NetworkProxy};
 pub use process::{Program, processes_that_mention};
@@ -112,9 +115,13 @@ impl TestFleet {
 
     /// Like `start`, with more variables for the server.
     pub async fn start_with(settings: &[(&'static str, &str)]) -> Self {
-        let postgres = std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres");
-        let database = if postgres { Some(new_database().await) } else { None };
+        let database = if Self::uses_postgres() { Some(new_database().await) } else { None };
         Self::new(database, settings).await
+    }
+
+    /// The database engine of this test run.
+    fn uses_postgres() -> bool {
+        std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres")
     }
 
     /// Like `start_with`, with a change to the server's command on each start.
@@ -152,13 +159,17 @@ impl TestFleet {
     }
 
     async fn new(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
+        let mut fleet = Self::prepare(database, settings).await;
+        fleet.start_server().await;
+        fleet
+    }
+
+    /// Creates a fleet whose server is not started yet.
+    async fn prepare(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
         let slot = SLOTS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
         let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let mut fleet =
-            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _slot: slot };
-        fleet.start_server().await;
-        fleet
+        Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _slot: slot }
     }
 
     /// Starts another server on the same database and data.
@@ -216,6 +227,13 @@ impl TestFleet {
             self.port = self.api.port();
         }
         wait_until("the server to be ready", async || self.api.try_get("/readyz").await).await;
+    }
+
+    /// Starts the server, which must exit; returns its exit code and its log.
+    pub async fn start_server_in_vain(&self) -> (Option<i32>, String) {
+        let mut server = Program::start(self.server_command(self.port), self.path().join("start-in-vain.log"));
+        let code = server.wait().await;
+        (code, server.output())
     }
 
     /// Restarts the server with another stderr.

@@ -66,7 +66,7 @@ async fn create_backup(args: &BackupArgs, now: Timestamp) -> Result<String, Exit
         None => (ReadOnlyStore::open_sqlite(&data).await.map_err(open_error)?, DatabaseEngine::Sqlite),
     };
     let read_error = |error| ExitError::unavailable(format!("cannot read the database: {error}"));
-    let schema = store.read().await.map_err(read_error)?.schema_version().await.map_err(read_error)?;
+    let schema = store.read().await.map_err(read_error)?.schema().await.map_err(read_error)?.version;
     let manifest = Manifest {
         format: FORMAT_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),

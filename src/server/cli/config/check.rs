@@ -11,7 +11,8 @@ use crate::clock::SystemClock;
 use crate::data_dir::resolve_data_dir;
 use crate::exit::ExitError;
 use crate::store::read_only::ReadOnlyStore;
-use crate::store::{Store, sqlite};
+use crate::store::system::schema::DatabaseSchema;
+use crate::store::{self, Store, sqlite};
 use crate::tls::{Tls, TlsMode};
 
 /// The result of one check.
@@ -130,21 +131,28 @@ async fn check_database(args: &ServerArgs, data: &Path) -> SettingCheck {
         Ok(store) => store,
         Err(error) => return SettingCheck::Failed(format!("{error:#}")),
     };
-    let (supported, version) = (store.newest_schema(), schema_version(&store).await);
+    let (known, schema) = (store.newest_schema(), schema_of(&store).await);
     store.close().await;
-    match version {
-        Some(version) if version > supported => SettingCheck::Failed(format!(
-            "the database was used by a newer version (schema {version}, this program supports {supported}); \
-             upgrade this program"
+    let schema = match schema {
+        Ok(schema) => schema,
+        Err(error) => return SettingCheck::Failed(error.to_string()),
+    };
+    if let Err(error) = schema.check_compatible(known) {
+        return SettingCheck::Failed(error.to_string());
+    }
+    match schema.version {
+        0 => SettingCheck::Passed("the database is empty and will be initialized at startup".to_owned()),
+        version if version > known => SettingCheck::Warning(format!(
+            "a newer version has migrated the database (schema {version}; this program knows {known}); \
+             upgrade this program soon"
         )),
-        Some(version) if version < supported => SettingCheck::Warning(format!(
-            "the database schema {version} will be migrated to {supported} at startup; back it up"
+        version if version < known => SettingCheck::Warning(format!(
+            "the database schema {version} will be migrated to {known} at startup; back it up"
         )),
-        Some(version) => SettingCheck::Passed(format!("the database has schema {version}")),
-        None => SettingCheck::Passed("the database is empty and will be initialized at startup".to_owned()),
+        version => SettingCheck::Passed(format!("the database has schema {version}")),
     }
 }
 
-async fn schema_version(store: &ReadOnlyStore) -> Option<i64> {
-    store.read().await.ok()?.schema_version().await.ok()
+async fn schema_of(store: &ReadOnlyStore) -> store::Result<DatabaseSchema> {
+    store.read().await?.schema().await
 }

@@ -104,6 +104,8 @@ async fn database_of_a_newer_version_is_reported() {
     .execute(&pool)
     .await
     .expect("written");
+    assert!(has_check(&checks_for(data.path(), &[]).await, "warning", "newer version"));
+    sqlx::query("UPDATE generation SET oldest_schema = 9999").execute(&pool).await.expect("written");
     pool.close().await;
     assert!(has_check(&checks_for(data.path(), &[]).await, "error", "newer version"));
 }

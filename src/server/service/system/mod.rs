@@ -38,7 +38,7 @@ impl SystemService {
         let checks = self.readiness().await;
         let log_bytes = self.logs.total_bytes().await?;
         let mut tx = self.context.read().await?;
-        let (database, schema) = (tx.database_info().await?, tx.schema_version().await?);
+        let (database, schema) = (tx.database_info().await?, tx.schema().await?.version);
         let (servers, artifact_bytes) =
             (tx.registered_servers(self.context.policy.server_life).await?, tx.artifact_bytes().await?);
         let heads = tx.audit_heads().await?;
@@ -49,6 +49,7 @@ impl SystemService {
             id: registered.id,
             leads: registered.is_leader,
             seen_at: registered.seen_at,
+            version: registered.version,
         };
         Ok(SystemView {
             server_time: self.context.now(),

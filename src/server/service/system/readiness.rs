@@ -7,6 +7,8 @@ use app::domain::time::{Millis, Timestamp};
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
 use crate::store::TransactionWork;
+use crate::store::system::schema::DatabaseSchema;
+use crate::store::system::servers::RegisteredServer;
 
 /// The time limit for all database checks together.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -58,7 +60,8 @@ impl SystemService {
 
     async fn check_database(&self) -> Result<ReadinessChecks, ServiceError> {
         let mut tx = self.context.read().await?;
-        let (schema, newest) = (tx.schema_version().await?, tx.newest_audit_at().await?);
+        let (schema, newest) = (tx.schema().await?, tx.newest_audit_at().await?);
+        let servers = tx.registered_servers(self.context.policy.server_life).await?;
         let leader = tx.has_leader().await?;
         drop(tx);
         let now = self.context.now();
@@ -70,13 +73,7 @@ impl SystemService {
             });
             self.context.store.write(work).await?;
         }
-        let migrations = if schema == self.context.store.newest_schema() {
-            ReadinessResult::Pass
-        } else {
-            ReadinessResult::Failure(
-                "The database schema belongs to another version; all servers must have the same version.",
-            )
-        };
+        let migrations = judge_versions(schema, self.context.store.newest_schema(), &servers);
         let clock = if now < MIN_PLAUSIBLE_TIME || newest.is_some_and(|newest| newest - now > MAX_CLOCK_LEAD) {
             ReadinessResult::Failure(
                 "The clock is behind the audit log; set the clock of the machine, or of the shared database.",
@@ -90,5 +87,47 @@ impl SystemService {
             ReadinessResult::Warning("No server is the leader at the moment.")
         };
         Ok(vec![("database", ReadinessResult::Pass), ("migrations", migrations), ("clock", clock), ("leader", leader)])
+    }
+}
+
+/// Judges whether this program works with the database and with the other servers on it.
+fn judge_versions(schema: DatabaseSchema, known: i64, servers: &[RegisteredServer]) -> ReadinessResult {
+    if schema.check_compatible(known).is_err() {
+        ReadinessResult::Failure("A newer version has migrated the database; upgrade this server.")
+    } else if schema.version < known {
+        ReadinessResult::Failure("The database has an older schema; restart this server to migrate it.")
+    } else if schema.version > known {
+        ReadinessResult::Warning("A newer version has migrated the database; upgrade this server too.")
+    } else if servers.iter().any(|server| server.version != servers[0].version) {
+        ReadinessResult::Warning("Servers of several versions share the database; complete the upgrade.")
+    } else {
+        ReadinessResult::Pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mix_of_two_versions_is_ready_and_says_so() {
+        let server = |version: Option<&str>| RegisteredServer {
+            id: "c_1".to_owned(),
+            is_leader: false,
+            seen_at: None,
+            version: version.map(str::to_owned),
+        };
+        let judge = |version, oldest_compatible, servers: &[Option<&str>]| {
+            let servers: Vec<RegisteredServer> = servers.iter().map(|version| server(*version)).collect();
+            judge_versions(DatabaseSchema { version, oldest_compatible }, 15, &servers)
+        };
+        assert_eq!(judge(15, 13, &[Some("1.0.0"), Some("1.0.0")]), ReadinessResult::Pass);
+        assert_eq!(judge(15, 13, &[]), ReadinessResult::Pass);
+        for mixed in [[Some("1.0.0"), Some("1.1.0")], [None, Some("1.0.0")]] {
+            assert!(matches!(judge(15, 13, &mixed), ReadinessResult::Warning(_)), "{mixed:?}");
+        }
+        assert!(matches!(judge(16, 15, &[]), ReadinessResult::Warning(_)));
+        assert!(matches!(judge(16, 16, &[]), ReadinessResult::Failure(_)));
+        assert!(matches!(judge(14, 0, &[]), ReadinessResult::Failure(_)));
     }
 }

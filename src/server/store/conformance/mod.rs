@@ -2,6 +2,7 @@
 
 mod access;
 mod audit_log;
+mod compatibility;
 mod corrupt_rows;
 mod factors;
 mod groups;

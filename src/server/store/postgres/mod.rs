@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use app::domain::time::Millis;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -42,6 +43,8 @@ const KEY_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off;
 /// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has
 /// lost the database, and then others may have changed anything.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(5);
+/// How long a server that was killed counts as running.
+const SERVER_LIFE: Millis = Millis::from_secs(10);
 /// The beginning of a read transaction.
 pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -73,8 +76,14 @@ impl PostgresStore {
                 describe_address(&options)
             )
         })?;
-        MIGRATIONS.run(&readers).await?;
-        let shared = StoreContext::new(chain, CommittedSnapshot::with_max_age(SNAPSHOT_MAX_AGE));
+        let known_schema = newest_version(&MIGRATIONS);
+        let shared = StoreContext::new(chain, known_schema, CommittedSnapshot::with_max_age(SNAPSHOT_MAX_AGE));
+        let mut connection = readers.acquire().await?;
+        let mut session = SqlSession::new(DbConnection::Postgres(&mut connection), Arc::clone(&shared));
+        session.check_before_migration(SERVER_LIFE).await?;
+        drop(session);
+        MIGRATIONS.run(&mut *connection).await?;
+        drop(connection);
         let key_pool = pool_options(1, &[CONNECTION_SETTINGS, KEY_SETTINGS]);
         let writer_pool = key_pool.clone().connect_with(options.clone()).await?;
         let peer_reader = tokio::sync::Mutex::new(key_pool.connect_with(options).await?);

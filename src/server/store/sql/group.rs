@@ -6,11 +6,12 @@
 
 use super::SqlSession;
 use super::rows::to_json;
-use super::statement::{Statement, sql};
-use crate::store::Result;
+use super::statement::sql;
 use crate::store::cache::changed_rows::ChangedRows;
 use crate::store::cache::snapshot::ExternalChanges;
 use crate::store::commit_group::CommitGroup;
+use crate::store::system::schema::DatabaseSchema;
+use crate::store::{Result, StoreError};
 
 /// The channel for notifications between servers.
 pub const CHANNEL: &str = "simpletuner";
@@ -18,7 +19,7 @@ pub const CHANNEL: &str = "simpletuner";
 const MAX_PAYLOAD_BYTES: usize = 7_900;
 pub const NEWEST_GENERATION: &str = "SELECT number FROM generation";
 /// Takes the lock that serializes groups.
-const LOCK_GENERATION: &str = "SELECT number FROM generation FOR UPDATE";
+const LOCK_GENERATION: &str = "SELECT number, oldest_schema FROM generation FOR UPDATE";
 /// Begins a generation, and notifies other servers.
 const END_GROUP: &str = "WITH next AS (UPDATE generation SET number = $1),
         recorded AS (INSERT INTO generation_changes (generation, at, changed_rows)
@@ -46,7 +47,7 @@ impl SqlSession<'_> {
         if self.is_single_server() {
             return Ok(());
         }
-        let current = self.read_generation(sql(LOCK_GENERATION)).await?;
+        let current = self.lock_generation().await?;
         let (cached, is_loaded) = self.apply_external();
         if cached == current {
             return Ok(());
@@ -95,13 +96,19 @@ impl SqlSession<'_> {
 
     /// Reads what has been committed after a generation; `None` if it is not known.
     pub async fn external_changes(&mut self, since: i64) -> Result<Option<ExternalChanges>> {
-        let generation = self.read_generation(sql(NEWEST_GENERATION)).await?;
+        let row = self.fetch_first(sql(NEWEST_GENERATION)).await?;
+        let generation = row.map_or(Ok(0), |row| row.get("number"))?;
         self.read_changes(since, generation).await
     }
 
-    async fn read_generation(&mut self, select: Statement) -> Result<i64> {
-        let row = self.fetch_first(select).await?;
-        row.map_or(Ok(0), |row| row.get("number"))
+    /// Takes the lock, if this program still works with the database: a newer one may have migrated it meanwhile.
+    async fn lock_generation(&mut self) -> Result<i64> {
+        let Some(row) = self.fetch_first(sql(LOCK_GENERATION)).await? else { return Ok(0) };
+        let oldest_compatible = row.get("oldest_schema")?;
+        let schema = DatabaseSchema { version: oldest_compatible, oldest_compatible };
+        let checked = schema.check_compatible(self.shared.known_schema);
+        checked.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        row.get("number")
     }
 
     /// Reads the rows that were changed by generations; `None` if it is not known which.

@@ -49,6 +49,8 @@ pub enum DbConnection<'c> {
 /// What the sessions of a store share.
 pub struct StoreContext {
     chain: Arc<str>,
+    /// The newest schema that this program knows.
+    known_schema: i64,
     /// Revisions of configurations that were read before.
     revisions: RevisionCache,
     /// The last committed state.
@@ -56,8 +58,8 @@ pub struct StoreContext {
 }
 
 impl StoreContext {
-    pub fn new(chain: &str, snapshot: CommittedSnapshot) -> Arc<Self> {
-        Arc::new(Self { chain: chain.into(), revisions: RevisionCache::default(), snapshot })
+    pub fn new(chain: &str, known_schema: i64, snapshot: CommittedSnapshot) -> Arc<Self> {
+        Arc::new(Self { chain: chain.into(), known_schema, revisions: RevisionCache::default(), snapshot })
     }
 }
 
@@ -99,9 +101,14 @@ fn sqlite_query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments>
 }
 
 /// PostgreSQL's statement with its parameters.
+///
+/// One that returns all columns is not prepared for later: PostgreSQL rejects a prepared one after a newer version's
+/// migration has added a column.
 fn postgres_query(statement: Statement) -> Query<'static, Postgres, PgArguments> {
     let statement = statement.without_nul();
-    statement.values.into_iter().fold(sqlx::query(statement.text), |query, value| match value {
+    let is_reusable = !statement.returns_all_columns();
+    let query = sqlx::query(statement.text).persistent(is_reusable);
+    statement.values.into_iter().fold(query, |query, value| match value {
         SqlValue::Text(text) => query.bind(text),
         SqlValue::Int(number) => query.bind(number),
         SqlValue::Real(number) => query.bind(number),

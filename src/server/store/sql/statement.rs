@@ -178,6 +178,12 @@ impl Statement {
         self
     }
 
+    /// Whether its columns are those that the table has at the moment.
+    pub fn returns_all_columns(&self) -> bool {
+        let columns = self.text.as_str().strip_prefix("SELECT ").and_then(|text| text.split_once(" FROM "));
+        columns.is_some_and(|(columns, _)| columns.split(", ").any(|column| column == "*" || column.ends_with(".*")))
+    }
+
     /// Removes NUL characters, which PostgreSQL cannot store in texts.
     pub fn without_nul(mut self) -> Self {
         for text in self.values.iter_mut().flat_map(SqlValue::texts_mut).filter(|text| text.contains('\0')) {
@@ -268,6 +274,20 @@ impl From<Option<f64>> for SqlValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_that_return_all_columns_are_known() {
+        for all in ["SELECT * FROM t", "SELECT t.* FROM t", "SELECT t.*, u.name FROM t JOIN u USING (id)"] {
+            assert!(sql(all).returns_all_columns(), "{all}");
+        }
+        for named in [
+            "SELECT a, count(*) AS b FROM t",
+            "SELECT a FROM (SELECT * FROM t) AS t",
+            "INSERT INTO t (a) SELECT * FROM unnest($1)",
+        ] {
+            assert!(!sql(named).returns_all_columns(), "{named}");
+        }
+    }
 
     #[test]
     fn placeholders_are_numbered_or_anonymous() {

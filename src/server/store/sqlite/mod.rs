@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use app::domain::time::Millis;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
@@ -69,13 +70,16 @@ impl SqliteStore {
             options.clone().pragma("cache_size", WRITER_CACHE_SIZE).pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT);
         let mut connection = writer_options.connect().await?;
         require_recent_sqlite(&mut connection).await?;
+        let shared = StoreContext::new(chain, newest_version(&MIGRATIONS), CommittedSnapshot::default());
+        let mut session = SqlSession::new(DbConnection::Sqlite(&mut connection), Arc::clone(&shared));
+        session.check_before_migration(Millis(0)).await?;
+        drop(session);
         MIGRATIONS.run(&mut connection).await?;
         let readers = SqlitePoolOptions::new()
             .min_connections(1)
             .max_connections(MAX_READERS)
             .connect_with(options.read_only(true))
             .await?;
-        let shared = StoreContext::new(chain, CommittedSnapshot::default());
         let writer = WriterHandle::start(SqliteEngine { connection }, Arc::clone(&shared));
         Ok(Self { writer, readers, shared, _lock: lock })
     }

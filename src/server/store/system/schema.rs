@@ -1,4 +1,4 @@
-//! Migrations of a database.
+//! Migrations of a database, and which versions work with it.
 
 use async_trait::async_trait;
 
@@ -9,15 +9,64 @@ use crate::store::Result;
 /// The migrations that both engines run unchanged.
 static SHARED_MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/migrations");
 
-/// Returns the migrations of one engine, with the shared ones.
+/// The first schema in which servers and database say with which versions they work.
+pub const FIRST_WITH_COMPATIBILITY: i64 = 15;
+
+/// The oldest schema whose servers still work on a database that this program has migrated. A migration that removes or
+/// changes what they use raises it, here and in the database.
+pub const OLDEST_COMPATIBLE_SCHEMA: i64 = 13;
+
+/// Returns the migrations of one engine, with the shared ones. Migrations of a newer version are no error: whether this
+/// program works with them is decided before.
 pub fn with_shared_migrations(engine: &Migrator) -> Migrator {
-    Migrator::with_migrations(engine.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect())
+    let migrations = engine.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect();
+    let mut migrator = Migrator::with_migrations(migrations);
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 /// The number of the newest migration.
 pub fn newest_version(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
+
+/// The schema of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseSchema {
+    /// The newest applied migration; 0 if the database is empty.
+    pub version: i64,
+    /// The oldest schema whose servers still work with it.
+    pub oldest_compatible: i64,
+}
+
+/// A database that this program must not use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IncompatibleSchema {
+    pub database: DatabaseSchema,
+    /// The newest schema that this program knows.
+    pub known: i64,
+}
+
+impl DatabaseSchema {
+    /// Checks that a program that knows schemas up to `known` works with this database, migrated if it is older.
+    pub fn check_compatible(self, known: i64) -> std::result::Result<(), IncompatibleSchema> {
+        if self.oldest_compatible <= known { Ok(()) } else { Err(IncompatibleSchema { database: self, known }) }
+    }
+}
+
+impl std::fmt::Display for IncompatibleSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { database: DatabaseSchema { version, oldest_compatible }, known } = self;
+        write!(
+            f,
+            "the database was migrated by a newer version (schema {version}, which needs a program that knows schema \
+             {oldest_compatible}; this program knows {known}); use the newer version, or restore the backup from before \
+             the upgrade"
+        )
+    }
+}
+
+impl std::error::Error for IncompatibleSchema {}
 
 /// Facts about the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +81,22 @@ pub struct DatabaseInfo {
 
 #[async_trait]
 pub trait SchemaQueries {
-    async fn schema_version(&mut self) -> Result<i64>;
+    async fn schema(&mut self) -> Result<DatabaseSchema>;
     /// Returns facts about the database.
     async fn database_info(&mut self) -> Result<DatabaseInfo>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn database_of_a_newer_version_is_used_if_that_version_allows_it() {
+        let schema = |version, oldest_compatible| DatabaseSchema { version, oldest_compatible };
+        for compatible in [schema(0, 0), schema(14, 0), schema(15, 13), schema(16, 13), schema(17, 15)] {
+            assert_eq!(compatible.check_compatible(15), Ok(()), "{compatible:?}");
+        }
+        let contracted = schema(17, 16);
+        assert_eq!(contracted.check_compatible(15), Err(IncompatibleSchema { database: contracted, known: 15 }));
+    }
 }

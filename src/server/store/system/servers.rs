@@ -13,6 +13,8 @@ pub struct RegisteredServer {
     pub is_leader: bool,
     /// Its last sign of life; `None` on an engine that serves one server only.
     pub seen_at: Option<Timestamp>,
+    /// The version of its program; `None` if it is older than this column.
+    pub version: Option<String>,
 }
 
 /// Servers. On an engine that serves one server only, that one is alive and leader.

@@ -75,7 +75,7 @@ async fn write_check_runs_only_without_recent_writes() {
 }
 
 #[tokio::test]
-async fn schema_of_another_version_is_detected() {
+async fn schema_of_a_newer_version_is_detected() {
     let server = TestServer::start().await;
     let file = format!("sqlite://{}/orchestrator.db", server.directory.path().display());
     let migrated = sqlx::SqlitePool::connect(&file).await.expect("the database");
@@ -85,6 +85,9 @@ async fn schema_of_another_version_is_detected() {
     .execute(&migrated)
     .await
     .expect("written");
+    let ready = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(200);
+    assert_eq!(ready["checks"]["migrations"]["status"], "warning", "{ready}");
+    sqlx::query("UPDATE generation SET oldest_schema = 9999").execute(&migrated).await.expect("written");
     let ready = server.get(&Actor::Unauthenticated, "/readyz").await.expect_status(503);
     assert_eq!(ready["checks"]["migrations"]["status"], "failed", "{ready}");
 }

@@ -20,7 +20,8 @@ async fn system_view_shows_state_without_secrets() {
     assert_eq!((&database["engine"], &database["schema"]), (&json!("sqlite"), &database["known_schema"]));
     assert!(database["bytes"].as_u64() > Some(10_000) && database["wal_bytes"].as_u64() > Some(0), "{database}");
     assert_eq!((&system["log_bytes"], &system["in_force"]["heartbeat_interval"]), (&json!(5), &json!(30)));
-    assert_eq!(system["servers"], json!([{"id": "c_test", "this": true, "leads": true}]));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(system["servers"], json!([{"id": "c_test", "this": true, "leads": true, "version": version}]));
     assert!(system["checks"].as_array().is_some_and(|all| all.iter().any(|check| check["name"] == "migrations")));
     assert_eq!((system.get("tls"), system.get("backed_up_at")), (None, None));
     let text = system.to_string();

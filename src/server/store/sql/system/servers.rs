@@ -8,6 +8,9 @@ use crate::store::sql::statement::sql;
 use crate::store::sql::{DbConnection, SqlRow, SqlSession};
 use crate::store::system::servers::{RegisteredServer, ServerQueries};
 
+/// The version of this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 impl SqlSession<'_> {
     /// Whether the engine serves one server only.
     pub(in crate::store::sql) fn is_single_server(&self) -> bool {
@@ -22,10 +25,11 @@ impl ServerQueries for SqlSession<'_> {
         if self.is_single_server() {
             return Ok(vec![chain.to_string()]);
         }
-        let put =
-            sql("INSERT INTO servers (id, seen_at) VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+        let put = sql("INSERT INTO servers (id, seen_at, version, known_schema)
+             VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $2, $3)
              ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at");
-        self.execute_one(put.bind(&*chain)).await?;
+        let known_schema = self.shared.known_schema;
+        self.execute_one(put.bind(&*chain).bind(VERSION).bind(known_schema)).await?;
         // A server that was silent for a day does not return: each process has its own name.
         let delete_old = sql(
             "DELETE FROM servers WHERE seen_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 86400000",
@@ -67,16 +71,18 @@ impl ServerQueries for SqlSession<'_> {
 
     async fn registered_servers(&mut self, duration: Millis) -> Result<Vec<RegisteredServer>> {
         if self.is_single_server() {
-            return Ok(vec![RegisteredServer { id: self.shared.chain.to_string(), is_leader: true, seen_at: None }]);
+            let (id, version) = (self.shared.chain.to_string(), Some(VERSION.to_owned()));
+            return Ok(vec![RegisteredServer { id, is_leader: true, seen_at: None, version }]);
         }
         let select =
-            sql("SELECT servers.id, servers.seen_at, CAST(leases.holder IS NOT NULL AS INTEGER)::bigint AS leads
+            sql("SELECT servers.id, servers.seen_at, servers.version, CAST(leases.holder IS NOT NULL AS INTEGER)::bigint AS leads
              FROM servers LEFT JOIN leases ON leases.holder = servers.id AND leases.name = 'leader'
                   AND leases.until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
              WHERE servers.seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1 ORDER BY servers.id");
         let registered_server = |row: &SqlRow| {
             let (id, is_leader) = (row.get("id")?, row.get::<i64>("leads")? != 0);
-            Ok(RegisteredServer { id, is_leader, seen_at: Some(Timestamp(row.get("seen_at")?)) })
+            let (seen_at, version) = (Some(Timestamp(row.get("seen_at")?)), row.get("version")?);
+            Ok(RegisteredServer { id, is_leader, seen_at, version })
         };
         self.fetch_all(select.bind(duration.0), registered_server).await
     }
