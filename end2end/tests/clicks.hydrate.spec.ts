@@ -165,6 +165,7 @@ test('find who deleted a worker by its name: 1 click', async ({ page, server }) 
 });
 
 test('find a job by its name among ten thousand: 0 clicks', async ({ page, server }) => {
+  test.setTimeout(180_000); // mostly to create the jobs
   const job = await submit(server, 'digits-quick');
   await createCancelledJobs(server, 10_000);
   await page.goto('/jobs');

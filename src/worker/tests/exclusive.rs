@@ -79,8 +79,8 @@ async fn last_checkpoint_is_uploaded_after_the_end_of_the_lease() -> io::Result<
     std::fs::create_dir_all(&checkpoint)?;
     std::fs::write(checkpoint.join("weights"), "3")?;
     // A checkpoint that was written just before the kill would count as incomplete.
-    let a_minute_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
-    std::fs::File::options().write(true).open(checkpoint.join("weights"))?.set_modified(a_minute_ago)?;
+    let file = std::fs::File::options().write(true).open(checkpoint.join("weights"))?;
+    file.set_modified(file.metadata()?.modified()? - std::time::Duration::from_mins(1))?;
     wait_until_dead(&host).await?;
     fake.state().is_unavailable = false;
     fake.wait_for_status("requeue").await;

@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use self::responses::{bytes_response, merge, ok_response, problem_response, with_date};
+use super::test_host::TEST_TIMEOUT;
 use crate::clock::encode_hex;
 
 pub const TOKEN: &str = "wt_test_token";
@@ -214,7 +215,7 @@ impl FakeOrchestrator {
         shared.push(&json!({"type": "job_cancel", "job_id": job, "attempt": attempt, "reason": reason}));
     }
 
-    /// Waits until the state satisfies `check`; fails with `condition` after a minute.
+    /// Waits until the state satisfies `check`; fails with `condition` after a time.
     pub async fn wait_until<T>(&self, condition: &str, mut check: impl FnMut(&mut FakeState) -> Option<T>) -> T {
         let mut changes = self.changed.subscribe();
         let wait = async {
@@ -225,7 +226,7 @@ impl FakeOrchestrator {
                 let _ = changes.changed().await;
             }
         };
-        let found = tokio::time::timeout(std::time::Duration::from_mins(1), wait).await;
+        let found = tokio::time::timeout(TEST_TIMEOUT, wait).await;
         found.unwrap_or_else(|_| panic!("timeout: {condition}\nstatuses: {:?}", self.state().statuses))
     }
 

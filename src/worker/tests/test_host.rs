@@ -21,7 +21,7 @@ use crate::process::{self, ProcId};
 use crate::supervisor::agent_pipe::{Assignment, SupervisorOrder};
 
 /// Longer than anything here takes, even on a busy machine.
-pub const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+pub const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The agent's binary. Cargo does not build it for a unit test of the same target, so it is built here once, with the
 /// test's own settings: so the code under test is always current.
