@@ -28,7 +28,7 @@ pub enum ReachedLimit {
 }
 
 /// Kinds of jobs that match no worker with capacity; see [`super::JobKind`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum UnmatchedKinds {
     /// No worker has capacity.
     All,
@@ -43,6 +43,11 @@ impl Default for UnmatchedKinds {
 }
 
 impl UnmatchedKinds {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::These(kinds) if kinds.is_empty())
+    }
+
     /// Whether this kind is one of them.
     pub fn contains(&self, kind: usize) -> bool {
         match self {

@@ -215,7 +215,7 @@ impl FakeOrchestrator {
         shared.push(&json!({"type": "job_cancel", "job_id": job, "attempt": attempt, "reason": reason}));
     }
 
-    /// Waits until the state satisfies `check`; fails with `condition` after a time.
+    /// Waits until the state satisfies `check`; fails with `condition` after [`TEST_TIMEOUT`].
     pub async fn wait_until<T>(&self, condition: &str, mut check: impl FnMut(&mut FakeState) -> Option<T>) -> T {
         let mut changes = self.changed.subscribe();
         let wait = async {

@@ -114,7 +114,7 @@ impl LastRound {
 
     pub fn worker_changed(&mut self, slot: usize) {
         let result = self.0.get_mut().expect("no panic while it is held");
-        if result.unmatched == UnmatchedKinds::default() {
+        if result.unmatched.is_empty() {
             return;
         }
         if result.changed.len() >= MAX_CHANGED {
