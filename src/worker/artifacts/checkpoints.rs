@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::artifacts::checkpoints::{ROLLING_SUFFIX, checkpoint_step};
 
 use super::Artifact;
 use crate::files::AttemptExit;
@@ -57,24 +58,13 @@ impl TrainerState {
     }
 }
 
-/// The step of a checkpoint by its directory name: `checkpoint-` and digits; SimpleTuner's rolling ones end in
-/// `-rolling`.
-pub fn parse_step(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("checkpoint-")?;
-    let digits = digits.strip_suffix(ROLLING_SUFFIX).unwrap_or(digits);
-    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Suffix of checkpoints that the trainer replaces by the next one.
-const ROLLING_SUFFIX: &str = "-rolling";
-
 /// Groups files by checkpoint. A directory without files is no checkpoint. If two have the same step, the one that is
 /// not rolling counts.
 pub fn group_by_step(files: Vec<Artifact>) -> CheckpointsByStep {
     let mut found = CheckpointsByStep::new();
     for artifact in files {
         let Some((name, _)) = artifact.file.path.split_once('/') else { continue };
-        let Some(step) = parse_step(name) else { continue };
+        let Some(step) = checkpoint_step(name) else { continue };
         let empty = || LocalCheckpoint { name: name.to_owned(), modified_ms: i64::MIN, files: Vec::new() };
         let checkpoint = found.entry(step).or_insert_with(empty);
         match (checkpoint.name == name, name.ends_with(ROLLING_SUFFIX)) {
@@ -120,7 +110,7 @@ pub fn pending_uploads(
         CheckpointPolicy::None => Vec::new(),
         // A checkpoint that a newer one has replaced is useless, even if the newer one was deleted here.
         CheckpointPolicy::Last => {
-            let best = sent.iter().filter_map(|name| parse_step(name)).max();
+            let best = sent.iter().filter_map(|name| checkpoint_step(name)).max();
             newest_first.take(1).filter(|step| best.is_none_or(|best| *step > best)).collect()
         }
         CheckpointPolicy::All => newest_first.filter(|step| !is_sent(step)).collect(),
@@ -155,7 +145,7 @@ mod tests {
             ("checkpoint-99999999999999999999999", None),
             ("x-5", None),
         ] {
-            assert_eq!(parse_step(name), expected, "{name}");
+            assert_eq!(checkpoint_step(name), expected, "{name}");
         }
     }
 

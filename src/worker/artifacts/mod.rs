@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use app::protocol::artifacts::checkpoints::is_checkpoint_path;
 use app::protocol::status::ArtifactKind;
 
 use crate::files::UploadedFile;
@@ -37,10 +38,6 @@ pub fn classify(path: &str) -> ArtifactKind {
     } else {
         ArtifactKind::Other
     }
-}
-
-pub fn is_checkpoint_path(path: &str) -> bool {
-    path.split_once('/').is_some_and(|(dir, _)| checkpoints::parse_step(dir).is_some())
 }
 
 /// All files below the output directory, sorted by path. Symbolic links are neither followed nor listed: they may lead

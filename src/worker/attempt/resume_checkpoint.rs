@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
+use app::protocol::artifacts::checkpoints::checkpoint_step;
 use reqwest::StatusCode;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
@@ -15,7 +16,6 @@ use super::chunked_upload::digest;
 use super::previous_checkpoint::{self, PreviousCheckpoint};
 use super::{AttemptRunner, run_blocking};
 use crate::api::{OrchestratorError, retry_until_answered};
-use crate::artifacts::checkpoints::parse_step;
 use crate::bundle::is_safe_relative_path;
 use crate::filesystem::format_gib;
 use crate::filesystem::read_disk_space;
@@ -61,7 +61,7 @@ impl AttemptRunner {
         let mut offered = self.fetch_offered_checkpoint().await?;
         for _ in 0..MAX_CANDIDATES {
             let Some(checkpoint) = offered.take() else { break };
-            let Some(step) = parse_step(&checkpoint.name).filter(|step| is_newer(*step)) else { break };
+            let Some(step) = checkpoint_step(&checkpoint.name).filter(|step| is_newer(*step)) else { break };
             match self.fetch_checkpoint(&checkpoint).await {
                 Ok(()) => {
                     self.record_resume(step, &checkpoint.name, true, "from the orchestrator").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use app::protocol::agents::CheckpointFile;
 use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
+use app::protocol::artifacts::checkpoints::{CompletedCheckpoint, is_checkpoint_path};
 use app::protocol::status::ArtifactKind;
 use tokio::sync::watch;
 
@@ -99,7 +99,7 @@ impl AttemptRunner {
     async fn upload_remaining_files(&self, exit: &AttemptExit) -> Vec<String> {
         let mut rejected = Vec::new();
         for artifact in self.pending_artifacts().await {
-            if artifacts::is_checkpoint_path(&artifact.file.path) {
+            if is_checkpoint_path(&artifact.file.path) {
                 continue;
             }
             if let Err(error) = self.upload_file(&artifact).await {

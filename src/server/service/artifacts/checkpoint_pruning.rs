@@ -5,21 +5,15 @@ use std::sync::Arc;
 
 use app::domain::ids::AttemptNumber;
 use app::domain::job::{CheckpointUploads, Job};
+use app::protocol::artifacts::checkpoints::checkpoint_step;
 
 use crate::service::artifacts::ArtifactService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
 
-/// The step of a checkpoint, from the name of its directory; rolling ones end with `-rolling`.
-pub fn checkpoint_step(name: &str) -> Option<i64> {
-    let digits = name.strip_prefix("checkpoint-")?;
-    let digits = digits.strip_suffix("-rolling").unwrap_or(digits);
-    digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Whether a file is below the directory of a checkpoint.
-pub fn is_checkpoint_path(path: &str) -> bool {
-    path.split_once('/').is_some_and(|(name, _)| checkpoint_step(name).is_some())
+/// The step of a checkpoint as the database stores it, from the name of its directory.
+pub fn stored_step(name: &str) -> Option<i64> {
+    checkpoint_step(name).and_then(|step| i64::try_from(step).ok())
 }
 
 /// Marks the checkpoints that this one replaces. Returns whether there are files to remove after the commit.
@@ -45,7 +39,7 @@ fn superseded_dirs(newer: (i64, AttemptNumber), files: &[(AttemptNumber, String)
     let mut older = BTreeSet::new();
     for (attempt, path) in files {
         if let Some((name, _)) = path.split_once('/')
-            && checkpoint_step(name).is_some_and(|step| (step, *attempt) < newer)
+            && stored_step(name).is_some_and(|step| (step, *attempt) < newer)
         {
             older.insert((*attempt, name));
         }

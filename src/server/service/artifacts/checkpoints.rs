@@ -127,7 +127,7 @@ impl ResumeFile {
 /// Validates the step of a checkpoint.
 fn parse_step(checkpoint: &CompletedCheckpoint) -> Result<i64, InvalidInput> {
     let invalid_name = InvalidInput::OutOfRange { field: "name", allowed: AllowedValues::CheckpointName };
-    let step = checkpoint_pruning::checkpoint_step(&checkpoint.name).ok_or(invalid_name)?;
+    let step = checkpoint_pruning::stored_step(&checkpoint.name).ok_or(invalid_name)?;
     if checkpoint.files.len() > MAX_FILES {
         return Err(InvalidInput::TooMuch { items: LimitedItems::CheckpointFiles, limit: MAX_FILES as u64 });
     }

@@ -12,13 +12,13 @@ use app::domain::allowed_values::LimitedItems;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::CheckpointUploads;
 use app::protocol::agents::ArtifactAck;
+use app::protocol::artifacts::checkpoints::is_checkpoint_path;
 use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 
-use self::checkpoint_pruning::is_checkpoint_path;
 use self::file_usage::FileUsageCache;
 use self::upload_finalizer::UploadFinalizer;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, UploadRejection};
