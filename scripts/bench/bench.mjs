@@ -10,6 +10,7 @@ import { FakeAgent } from './fake-agent.mjs';
 import { figure, millis, quantile } from './figure.mjs';
 import { DIST, ROOT, startServer } from './fleet.mjs';
 import { busy, latency, list, paint } from './page.mjs';
+import { peers } from './peers.mjs';
 
 /** Measures from before the start of the process to the first 200 of /readyz; creates the database. */
 async function start() {
@@ -78,7 +79,7 @@ function machine() {
   return `${availableParallelism()} cores (${cpus()[0].model}), Linux ${release()}, load ${loadavg()[0].toFixed(1)}, Node ${process.version}, commit ${commit}`;
 }
 
-const FIGURES = { start, dispatch, agent, sandbox, jobs, size, paint, latency, busy, list };
+const FIGURES = { start, dispatch, agent, sandbox, jobs, peers, size, paint, latency, busy, list };
 const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
 const unknown = names.filter((name) => !Object.hasOwn(FIGURES, name));
 if (unknown.length > 0) {

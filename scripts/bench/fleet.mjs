@@ -16,7 +16,7 @@ export const ADMIN = 'st_benchmark-benchmark-benchmark';
 const PATIENCE_MS = 30_000;
 
 /** The directory for all data, deleted at the end. BENCH_DIR selects the disk. */
-const HOME = mkdtempSync(join(process.env.BENCH_DIR || tmpdir(), 'simpletuner-bench-'));
+export const HOME = mkdtempSync(join(process.env.BENCH_DIR || tmpdir(), 'simpletuner-bench-'));
 process.on('exit', () => rmSync(HOME, { recursive: true, force: true, maxRetries: 3 }));
 
 async function freePort() {

@@ -23,9 +23,14 @@ pub struct LaunchOptions<'a> {
     pub port: u16,
 }
 
+/// Whether this number of processes of the trainer is started with `accelerate launch`.
+pub fn needs_accelerate(trainer: &[String], processes: u32) -> bool {
+    processes > 1 && module_position(trainer).is_some()
+}
+
 /// The trainer's command with `accelerate launch`; `None` if the command is to be used unchanged.
 pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<Vec<String>> {
-    let module_at = module_position(trainer).filter(|_| launch.processes > 1)?;
+    let module_at = module_position(trainer).filter(|_| needs_accelerate(trainer, launch.processes))?;
     let (python, rest) = trainer.split_at(module_at);
     let mut command = python.to_vec();
     let mut add = |arguments: &[&str]| command.extend(arguments.iter().map(|argument| (*argument).to_owned()));

@@ -72,7 +72,8 @@ impl AttemptRunner {
             }
             let _ = tokio::time::timeout(FLUSH_INTERVAL, done.wait_for(|done| *done)).await;
         }
-        self.update(false, |state| state.log_acked = offset).await;
+        // Saved with the final report.
+        self.state().log_acked = offset;
     }
 
     /// Sends what follows an offset. Returns how many bytes the orchestrator then has.

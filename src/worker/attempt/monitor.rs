@@ -157,6 +157,7 @@ impl AttemptRunner {
         if tokio::time::timeout(FLUSH_DELAY, done.wait_for(|done| *done)).await.is_ok() {
             return;
         }
+        self.update(false, |_| {}).await;
         let dir = self.dir.clone();
         if let Err(error) = run_blocking(move || dir.flush()).await {
             tracing::warn!("{}: cannot flush its files: {error}", self.key());
@@ -269,7 +270,8 @@ impl AttemptRunner {
         })
         .await
         {
-            Ok(()) => self.update(false, |state| state.running = true).await,
+            // Saved with the next change: the next agent may report it again.
+            Ok(()) => self.state().running = true,
             Err(error) => self.handle_error("reporting it as running", &error),
         }
     }

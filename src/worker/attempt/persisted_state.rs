@@ -11,9 +11,9 @@ pub struct PersistedState {
     dir: AttemptDir,
     state: Mutex<AttemptState>,
     uploaded: Mutex<UploadedFiles>,
-    /// Held by the task that writes, not by the one that waits for it: a cancelled waiter must not let an older state
-    /// replace a newer one.
-    write_lock: Arc<tokio::sync::Mutex<()>>,
+    /// What `state.json` contains. Locked by the task that writes, not by the one that waits for it: a cancelled waiter
+    /// must not let an older state replace a newer one.
+    written: Arc<tokio::sync::Mutex<AttemptState>>,
 }
 
 impl PersistedState {
@@ -28,30 +28,32 @@ impl PersistedState {
                 Err(error) => tracing::warn!("{}: {error}", dir.path().display()),
             }
         }
-        Self { dir: dir.clone(), state: Mutex::new(state), uploaded: Mutex::new(uploaded), write_lock: Arc::default() }
+        let written = Arc::new(tokio::sync::Mutex::new(state.clone()));
+        Self { dir: dir.clone(), state: Mutex::new(state), uploaded: Mutex::new(uploaded), written }
     }
 
+    /// A change of it is saved with the next update.
     pub fn state(&self) -> MutexGuard<'_, AttemptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes and saves the state. `wait_for_disk` waits until it is written.
     pub async fn update(&self, wait_for_disk: bool, change: impl FnOnce(&mut AttemptState)) {
-        let guard = Arc::clone(&self.write_lock).lock_owned().await;
-        let before = self.state().clone();
+        let mut written = Arc::clone(&self.written).lock_owned().await;
         change(&mut self.state());
         let (dir, state) = (self.dir.clone(), self.state().clone());
-        if state == before && !wait_for_disk {
+        if state == *written && !wait_for_disk {
             return;
         }
         // The disk may be busy with a checkpoint for seconds; nothing else waits for it.
         let write = move || {
-            let _guard = guard;
             if wait_for_disk {
-                dir.write_json("state.json", &state)
+                dir.write_json("state.json", &state)?;
             } else {
-                dir.write_json_unsynced("state.json", &state)
+                dir.write_json_unsynced("state.json", &state)?;
             }
+            *written = state;
+            Ok(())
         };
         self.log_write_error("its state", run_blocking(write).await);
     }
@@ -63,7 +65,7 @@ impl PersistedState {
 
     /// Records that the orchestrator has this file.
     pub async fn record_uploaded(&self, file: UploadedFile) {
-        let guard = Arc::clone(&self.write_lock).lock_owned().await;
+        let guard = Arc::clone(&self.written).lock_owned().await;
         self.uploaded.lock().unwrap_or_else(PoisonError::into_inner).record(file.clone());
         let dir = self.dir.clone();
         let append = move || {
@@ -112,6 +114,19 @@ mod tests {
         assert_eq!(older.log_acked, 1, "both states were written at the same time");
         assert!(std::fs::metadata(dir.join("state.json"))?.is_file(), "the older state was written last");
         assert_eq!(dir.read_json::<AttemptState>("state.json")?.map(|state| state.log_acked), Some(2));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn changes_in_memory_are_saved_with_the_next_update() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::from_path(temp.path());
+        let persisted = PersistedState::new(&dir, AttemptState::default());
+        persisted.update(false, |_| {}).await;
+        assert_eq!(dir.read_json::<AttemptState>("state.json")?, None, "nothing has changed");
+        persisted.state().running = true;
+        persisted.update(false, |_| {}).await;
+        assert_eq!(dir.read_json::<AttemptState>("state.json")?.map(|state| state.running), Some(true));
         Ok(())
     }
 

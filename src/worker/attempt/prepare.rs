@@ -266,6 +266,9 @@ fn launch_command(
     processes: u32,
     accelerator: &str,
 ) -> io::Result<Vec<String>> {
+    if !launch::needs_accelerate(&trainer, processes) {
+        return Ok(trainer);
+    }
     let config = std::fs::read(dir.bundle_dir().join(bundle::CONFIG_FILE))?;
     // The code that rewrites the configuration reports its errors.
     let config = serde_json::from_slice(&config).unwrap_or_default();

@@ -15,6 +15,8 @@ const TRAINER: &str =
 async fn kill_agent_and_supervisor(level: &str, exclusive: bool) -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     fake.state().offer_extra = json!({"exclusive": exclusive});
+    // The lease of an exclusive job must not end first, however slow the machine is.
+    fake.state().heartbeat_timeout = Some(3_600);
     let host = sandboxed_host(level, TRAINER)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
