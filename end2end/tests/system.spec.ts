@@ -7,7 +7,9 @@ test('the system page shows each setting and its source', async ({ page, server 
   await page.getByRole('link', { name: 'System' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('System');
   await expect(page.getByRole('region', { name: 'Readiness' })).toContainText('migrations');
-  await expect(page.getByRole('region', { name: 'Database' })).toContainText('SQLite');
+  const database = page.getByRole('region', { name: 'Database' });
+  await expect(database).toContainText('SQLite');
+  await expect(database.getByRole('listitem'), 'the servers of the database').toContainText(/this one.*Version \d+\.\d+\.\d+/is);
   await expect(page.getByRole('region', { name: 'Limits' })).toContainText('2\u{a0}min');
   const row = (flag: string) => page.getByRole('row').filter({ has: page.getByText(flag, { exact: true }) });
   await expect(row('--data-dir')).toContainText(server.dataDir);
