@@ -35,7 +35,7 @@ pub struct AssignmentPlan<'w> {
     /// The offers to make, in order.
     pub assignments: Vec<Assignment>,
     /// Reserved workers, and the job that each is reserved for.
-    pub reserved: BTreeMap<WorkerId, JobId>,
+    pub reserved: BTreeMap<&'w WorkerId, &'w JobId>,
     /// The fleet after the offers.
     pub fleet: PlannerFleet<'w>,
     /// The kinds of jobs that match no worker now: for the next round.
@@ -196,14 +196,14 @@ impl<'w> PlanningRound<'w> {
     }
 
     /// Reserves the next worker that a job could use later; returns whether there is one.
-    fn reserve(&mut self, job: &Job, search: usize) -> bool {
+    fn reserve(&mut self, job: &'w Job, search: usize) -> bool {
         let search = &mut self.searches[search];
         let AssignmentPlan { reserved, fleet, .. } = &mut self.plan;
         while let Some(candidate) = fleet.nth(search.next_reservable) {
             let id = &candidate.worker.id;
             search.next_reservable += 1;
             if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Wait) {
-                reserved.insert(id.clone(), job.id.clone());
+                reserved.insert(id, &job.id);
                 return true;
             }
         }
@@ -228,11 +228,11 @@ impl<'w> PlanningRound<'w> {
     }
 }
 
-impl AssignmentPlan<'_> {
+impl<'w> AssignmentPlan<'w> {
     /// Returns all blockers of a job on a worker after this round.
-    pub fn blockers(&self, job: &Job, candidate: &Candidate<'_>) -> Vec<Blocker> {
-        let reserved = self.reserved.get(&candidate.worker.id).filter(|reserved_for| **reserved_for != job.id);
-        let reserved = reserved.map(|reserved_for| Blocker::Reserved { job: reserved_for.clone() });
-        blockers(&job.spec, candidate).chain(reserved).collect()
+    pub fn blockers(&self, job: &'w Job, candidate: &Candidate<'w>) -> impl Iterator<Item = Blocker<'w>> {
+        let reserved = self.reserved.get(&candidate.worker.id).filter(|reserved_for| **reserved_for != &job.id);
+        let reserved = reserved.map(|reserved_for| Blocker::Reserved { job: reserved_for });
+        blockers(&job.spec, candidate).chain(reserved)
     }
 }
