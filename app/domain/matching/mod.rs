@@ -56,8 +56,9 @@ pub fn blockers<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> impl Iterat
 
 /// Returns whether there is no blocker. As the planner remembers the result, it must not depend on the time.
 pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
-    // In reverse: most workers that the planner checks are busy, which is quick to detect.
-    RULES.iter().rev().all(|rule| rule(spec, candidate).is_none())
+    // Labels last: they cost the most, and the planner has already compared most of them.
+    let (labels, others) = RULES.split_at(2);
+    others.iter().chain(labels).all(|rule| rule(spec, candidate).is_none())
 }
 
 /// Returns the UUIDs of the GPUs that the job would get; none if too few are free.
@@ -92,6 +93,11 @@ impl<'w> Candidate<'w> {
     #[must_use]
     pub fn restricted(self, use_reported_labels: bool) -> Self {
         Self { use_reported_labels: self.use_reported_labels && use_reported_labels, ..self }
+    }
+
+    /// Returns the value of a label.
+    pub fn label(&self, key: &str) -> Option<&'w str> {
+        self.worker.label(key, self.use_reported_labels)
     }
 
     /// Returns whether it receives offers and accepts another job.
@@ -139,7 +145,7 @@ fn wrong_target<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Bloc
 
 fn label_mismatch<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     spec.demand.labels.0.iter().find_map(|(key, wanted)| {
-        let found = candidate.worker.label(key, candidate.use_reported_labels);
+        let found = candidate.label(key);
         let matches = found.is_some_and(|value| glob::matches(wanted, value));
         (!matches).then_some(Blocker::Label { key, wanted, found })
     })

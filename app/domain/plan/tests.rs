@@ -75,6 +75,18 @@ fn gpu_hosts_and_small_hosts_first_and_local_last() {
 }
 
 #[test]
+fn each_of_many_labels_finds_its_worker() {
+    let numbers = 1..=600;
+    let own_label = |n| label(&format!("key{}", n % 2 * (n % 100)), &format!("value{n}"));
+    let workers: Vec<Worker> =
+        numbers.clone().map(|n| Worker { labels: own_label(n), ..worker(n, &[80], 1) }).collect();
+    let jobs: Vec<Job> =
+        numbers.clone().map(|n| job(n, Demand { labels: own_label(n), ..Demand::default() })).collect();
+    let expected: Vec<_> = numbers.map(|n| assignment(n, n)).collect();
+    assert_eq!(assigned_pairs(&jobs, &workers), expected);
+}
+
+#[test]
 fn longest_idle_worker_is_used() {
     let longest_idle =
         worker(2, &[80], 1).stream_closed(Timestamp(1), "s").stream_opened(Timestamp(1), "s").expect("registered");
