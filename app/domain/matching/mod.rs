@@ -56,9 +56,9 @@ pub fn blockers<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> impl Iterat
 
 /// Returns whether there is no blocker. As the planner remembers the result, it must not depend on the time.
 pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
-    // Labels last: they cost the most, and the planner has already compared most of them.
-    let (labels, others) = RULES.split_at(2);
-    others.iter().chain(labels).all(|rule| rule(spec, candidate).is_none())
+    // Target and labels last: labels cost the most, and the planner has already compared most of them.
+    let (target_and_labels, others) = RULES.split_at(2);
+    others.iter().chain(target_and_labels).all(|rule| rule(spec, candidate).is_none())
 }
 
 /// Returns the UUIDs of the GPUs that the job would get; none if too few are free.

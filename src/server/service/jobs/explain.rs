@@ -27,7 +27,7 @@ impl JobService {
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, ServiceError> {
         let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await
+        Ok(tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?)
     }
 
     /// Validates and explains a submit without submitting.
