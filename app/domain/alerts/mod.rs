@@ -215,6 +215,29 @@ pub fn worker_alerts(subject: WorkerContext<'_>, server_version: &str, now: Time
     found.map(|(kind, since)| alert(kind, since)).collect()
 }
 
+/// Returns a time before which the worker has no alerts, whatever job it has, if no lost jobs of it wait and no
+/// registration was rejected. As it depends on nothing else, it can be stored: few workers of a large fleet have alerts.
+pub fn no_alert_before(worker: &Worker, credential: &WorkerCredential, server_version: &str) -> Timestamp {
+    let subject = WorkerContext { worker, credential, job: None, waiting_jobs: &[], rejection: None };
+    let has_alert = offline_alert(subject).is_some()
+        || token_conflict_alert(worker).is_some()
+        || !capability_alerts(worker, server_version).is_empty();
+    if has_alert {
+        return Timestamp(i64::MIN);
+    }
+    let credential = Some(credential).filter(|_| needs_valid_token(worker));
+    let token_expires = credential.and_then(|credential| credential.expires_at);
+    let token_issued = credential.and_then(|credential| credential.issued_at);
+    let drain = worker.drain.as_ref();
+    let times = [
+        token_expires.map(|end| end + Millis(-TOKEN_EXPIRY_NOTICE.0)),
+        token_issued.map(|issued_at| issued_at + MAX_TOKEN_AGE),
+        drain.and_then(|drain| drain.deadline),
+        drain.map(|drain| drain.since + LONG_DRAIN),
+    ];
+    times.into_iter().flatten().min().unwrap_or(Timestamp(i64::MAX))
+}
+
 type DatedAlertKind = (AlertKind, Option<Timestamp>);
 
 /// A worker that disconnects raises no alert while it may return to its job: an operator has stopped its agent. A
@@ -235,8 +258,12 @@ fn token_conflict_alert(worker: &Worker) -> Option<DatedAlertKind> {
 }
 
 /// Retired workers need no token, and the server manages the token of its local worker.
+const fn needs_valid_token(worker: &Worker) -> bool {
+    worker.retired_at.is_none() && !worker.local
+}
+
 fn token_alert(WorkerContext { worker, credential, .. }: WorkerContext<'_>, now: Timestamp) -> Option<DatedAlertKind> {
-    if worker.retired_at.is_some() || worker.local {
+    if !needs_valid_token(worker) {
         return None;
     }
     let old = || credential.issued_at.filter(|issued_at| now - *issued_at > MAX_TOKEN_AGE);

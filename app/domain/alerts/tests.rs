@@ -1,5 +1,7 @@
 //! Tests of alerts and their order.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::domain::capability::Capability;
 use crate::domain::explain::{FeasibilityCache, JobRequirement};
@@ -9,7 +11,7 @@ use crate::domain::fixtures::{
 use crate::domain::gpu::Unavailable;
 use crate::domain::job::{Demand, Job};
 use crate::domain::plan::{ConcurrencyLimits, PlannerFleet};
-use crate::domain::worker::{OfflineCause, WorkerKind};
+use crate::domain::worker::{OfflineCause, TokenConflict, WorkerKind};
 
 const HOUR: Millis = Millis::from_secs(3_600);
 const DAY: Millis = Millis::from_secs(86_400);
@@ -297,4 +299,77 @@ fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
     assert_eq!(alert_sizes(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));
     // Requirements beyond the budget raise no alert.
     assert_eq!(alert_sizes(1_000), (vec![25, 25, 25, 25, 25, 15 * 25], 20 * 50 + 5 * 50));
+}
+
+#[test]
+fn remembered_time_is_that_of_the_first_alert() {
+    let time = |worker: &Worker, credential: &WorkerCredential| no_alert_before(worker, credential, "0.2.0");
+    let (online, plain) = (worker(1, &[80], 1), WorkerCredential::new("a"));
+    let dated = |issued_at, expires_at| WorkerCredential { issued_at, expires_at, ..WorkerCredential::new("a") };
+    let (never, at_once) = (Timestamp(i64::MAX), Timestamp(i64::MIN));
+    assert_eq!((time(&online, &plain), time(&unseen_worker(1), &plain)), (never, never));
+    assert_eq!(time(&online, &dated(Some(NOW), None)), NOW + MAX_TOKEN_AGE);
+    assert_eq!(time(&online, &dated(Some(NOW), Some(NOW + DAY))), NOW + Millis(-6 * DAY.0));
+    assert_eq!(time(&online.clone().drained(NOW, None, None), &plain), NOW + LONG_DRAIN);
+    assert_eq!(time(&online.clone().drained(NOW, None, Some(NOW + DAY)), &plain), NOW + LONG_DRAIN);
+    assert_eq!(time(&online.host_health_reported(Some("disk".to_owned())), &plain), at_once);
+}
+
+prop_compose! {
+    /// A worker with a credential, some of whose times are within days of now.
+    fn any_subject()(
+        (connection, drain, is_local, is_retired) in (0_u8..4, 0_u8..3, prop::bool::weighted(0.1), prop::bool::weighted(0.1)),
+        has_lost_jobs in any::<bool>(),
+        agent_version in prop::sample::select(vec![None, Some("0.1.9"), Some("0.2.0"), Some("?")]),
+        (tls_verify, is_unhealthy) in (prop::option::of(any::<bool>()), prop::bool::weighted(0.2)),
+        is_token_shared in prop::bool::weighted(0.1),
+        (issued, expires, drained) in (prop::option::of(-100_i64..100), prop::option::of(-100_i64..100), -100_i64..100),
+    ) -> (Worker, WorkerCredential) {
+        let capability = Capability {
+            agent_version: agent_version.map(str::to_owned),
+            unhealthy_reason: is_unhealthy.then(|| "disk".to_owned()),
+            tls_verify,
+            protocol: Some(1),
+            ..Capability::default()
+        };
+        let online = || reporting(capability.clone()).stream_opened(NOW, "s").expect("registered");
+        let worker = match connection {
+            0 => unseen_worker(1),
+            1 => reporting(capability.clone()),
+            2 => online(),
+            _ => online().went_offline(NOW, OfflineCause::HeartbeatTimeout)
+                .with_lost_jobs(if has_lost_jobs { vec![job_id(1)] } else { vec![] }),
+        };
+        let days = |number: i64| NOW + Millis(number * DAY.0);
+        let worker = match drain {
+            0 => worker,
+            1 => worker.drained(days(drained), None, None),
+            _ => worker.drained(days(drained), None, Some(days(drained) + HOUR)),
+        };
+        let conflict = TokenConflict { at: NOW, host: String::new() };
+        let worker = Worker {
+            local: is_local,
+            retired_at: is_retired.then_some(NOW),
+            token_conflict: is_token_shared.then_some(conflict),
+            ..worker
+        };
+        let credential = WorkerCredential::new("a");
+        (worker, WorkerCredential { issued_at: issued.map(days), expires_at: expires.map(days), ..credential })
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_alert_comes_before_the_remembered_time(
+        (worker, credential) in any_subject(),
+        has_job in any::<bool>(),
+        days in -200_i64..200,
+    ) {
+        let first = no_alert_before(&worker, &credential, "0.2.0");
+        let job = job_id(1);
+        for now in [NOW + Millis(days * DAY.0), first + Millis(-1)] {
+            let found = found_alerts(&worker, &credential, has_job.then_some(&job), now);
+            prop_assert!(now >= first || found.is_empty(), "{found:?} at {now}");
+        }
+    }
 }

@@ -61,7 +61,7 @@ enum Relevance {
 }
 
 /// Returns the distance for these blockers.
-pub(super) fn distance(blockers: &[Blocker]) -> Distance {
+pub(super) fn distance(blockers: &[Blocker<'_>]) -> Distance {
     let hardest = blockers.iter().map(Blocker::remedy).max();
     let hardest_count = blockers.iter().filter(|blocker| Some(blocker.remedy()) == hardest).count();
     let relevance = blockers.iter().map(|blocker| match blocker {
@@ -108,13 +108,14 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
 
     /// Checks only as many workers as necessary: one that would run the job is enough.
     fn assess(&mut self, job: &Job) -> Feasibility {
-        let (mut nearest, mut has_local, mut index) = (None, false, 0);
+        let (mut nearest, mut has_local, mut index, mut found) = (None, false, 0, Vec::new());
         while let Some(candidate) = self.fleet.nth(index) {
             index += 1;
             self.comparisons += 1;
-            let blockers: Vec<Blocker> = blockers(&job.spec, candidate).collect();
+            found.clear();
+            found.extend(blockers(&job.spec, candidate));
             has_local |= candidate.worker.local;
-            let distance = distance(&blockers);
+            let distance = distance(&found);
             nearest = Some(nearest.map_or(distance, |before: Distance| before.min(distance)));
             if distance.hardest <= Some(Remedy::Wait) {
                 break;
@@ -127,9 +128,11 @@ impl<'j, 'w> FeasibilityCache<'j, 'w> {
     pub fn summary(&mut self, job: &Job) -> Option<FitSummary> {
         self.fleet.load_all();
         self.comparisons += self.fleet.candidates.len();
-        let mut counts = FitCounts::new(&job.spec);
+        let (mut counts, mut found) = (FitCounts::new(&job.spec), Vec::new());
         for candidate in &self.fleet.candidates {
-            counts.add(&blockers(&job.spec, candidate).collect::<Vec<_>>());
+            found.clear();
+            found.extend(blockers(&job.spec, candidate));
+            counts.add(&found);
         }
         counts.summary()
     }

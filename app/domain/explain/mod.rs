@@ -15,22 +15,22 @@ use self::summary::FitCounts;
 pub use self::summary::{FitStep, FitSummary, JobRequirement};
 use super::ids::WorkerId;
 use super::job::Job;
-use super::matching::Blocker;
+use super::matching::{Blocker, Candidate};
 use super::plan::{AssignmentPlan, JobQueue, PlannerFleet, ReachedLimit, plan};
 use super::time::Timestamp;
 use super::worker::Worker;
 
 /// Why a job is pending.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Explanation {
+pub struct Explanation<'a> {
     /// The result.
     pub verdict: ExplainVerdict,
     /// Number of workers left after each requirement; none if the job is not pending or there are no workers.
     pub summary: Option<FitSummary>,
     /// The result for each of the closest workers, the closest match first.
-    pub workers: Vec<WorkerExplanation>,
+    pub workers: Vec<WorkerExplanation<'a>>,
     /// The other workers; see [`MAX_LISTED_WORKERS`].
-    pub unlisted: Vec<UnlistedWorkers>,
+    pub unlisted: Vec<UnlistedWorkers<'a>>,
 }
 
 /// The number of workers that are listed.
@@ -38,22 +38,22 @@ pub const MAX_LISTED_WORKERS: usize = 50;
 
 /// Workers that are not listed, with the same kind of most relevant blocker.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UnlistedWorkers {
+pub struct UnlistedWorkers<'a> {
     /// The blocker, with the parameters of one of them; none if they would run the job.
-    pub blocker: Option<Blocker>,
+    pub blocker: Option<Blocker<'a>>,
     /// Their number.
     pub workers: usize,
 }
 
 /// The scheduling result for one worker.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WorkerExplanation {
+pub struct WorkerExplanation<'a> {
     /// The worker.
-    pub worker: WorkerId,
+    pub worker: &'a WorkerId,
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// All blockers, the most relevant first; empty if it would run the job now.
-    pub blockers: Vec<Blocker>,
+    pub blockers: Vec<Blocker<'a>>,
 }
 
 /// The result of an explanation.
@@ -97,7 +97,7 @@ pub fn explain<'w>(
     waiting: impl IntoIterator<Item = &'w Job>,
     fleet: PlannerFleet<'w>,
     now: Timestamp,
-) -> Explanation {
+) -> Explanation<'w> {
     if !job.is_queued() {
         return Explanation {
             verdict: ExplainVerdict::NotWaiting,
@@ -111,16 +111,27 @@ pub fn explain<'w>(
     plan.fleet.load_all();
     let assignment = plan.assignments.iter().find(|assignment| assignment.job == job.id);
     let (mut fit_counts, mut unlisted) = (FitCounts::new(&job.spec), BlockerCounts::default());
+    let is_assigned = |worker: &Worker| assignment.is_some_and(|assignment| assignment.worker == worker.id);
+    let find_blockers = |candidate: &Candidate<'w>, found: &mut Vec<Blocker<'w>>| {
+        found.clear();
+        if !is_assigned(candidate.worker) {
+            found.extend(plan.blockers(job, candidate));
+        }
+    };
+    let mut found = Vec::new();
     let ranked = plan.fleet.candidates.iter().map(|candidate| {
-        let is_assigned = assignment.is_some_and(|assignment| assignment.worker == candidate.worker.id);
-        let blockers = if is_assigned { Vec::new() } else { plan.blockers(job, candidate) };
-        fit_counts.add(&blockers);
-        unlisted.add(blockers.first());
-        ((!is_assigned, distance(&blockers), &candidate.worker.name), candidate.worker, blockers)
+        find_blockers(candidate, &mut found);
+        fit_counts.add(&found);
+        unlisted.add(found.first());
+        ((!is_assigned(candidate.worker), distance(&found), &candidate.worker.name), candidate)
     });
-    let nearest = ranked.k_smallest_by(MAX_LISTED_WORKERS, |(left, ..), (right, ..)| left.cmp(right));
-    let workers: Vec<WorkerExplanation> =
-        nearest.map(|(_, worker, blockers)| explain_worker(worker, blockers)).collect();
+    let nearest = ranked.k_smallest_by(MAX_LISTED_WORKERS, |(left, _), (right, _)| left.cmp(right));
+    let explained = nearest.map(|(_, candidate)| {
+        let (Worker { id, name, .. }, mut blockers) = (candidate.worker, Vec::new());
+        find_blockers(candidate, &mut blockers);
+        WorkerExplanation { worker: id, name, blockers }
+    });
+    let workers: Vec<WorkerExplanation<'w>> = explained.collect();
     for worker in &workers {
         unlisted.remove(worker.blockers.first());
     }
@@ -133,11 +144,7 @@ pub fn explain<'w>(
     Explanation { verdict, summary: fit_counts.summary(), workers, unlisted: unlisted.into_list() }
 }
 
-fn explain_worker(worker: &Worker, blockers: Vec<Blocker>) -> WorkerExplanation {
-    WorkerExplanation { worker: worker.id.clone(), name: worker.name.clone(), blockers }
-}
-
-fn waiting_verdict(job: &Job, plan: &AssignmentPlan<'_>, workers: &[WorkerExplanation]) -> ExplainVerdict {
+fn waiting_verdict(job: &Job, plan: &AssignmentPlan<'_>, workers: &[WorkerExplanation<'_>]) -> ExplainVerdict {
     let nearest = workers.first().map(|worker| distance(&worker.blockers));
     let has_local = plan.fleet.candidates.iter().any(|candidate| candidate.worker.local);
     match Feasibility::from_nearest(job.spec.target, nearest, has_local) {

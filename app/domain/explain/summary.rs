@@ -61,7 +61,7 @@ pub enum JobRequirement {
 
 impl JobRequirement {
     /// Returns whether a worker with this blocker does not meet the requirement.
-    fn is_unmet_by(&self, blocker: &Blocker) -> bool {
+    fn is_unmet_by(&self, blocker: &Blocker<'_>) -> bool {
         match (self, blocker) {
             (Self::Target(_), Blocker::WrongTarget { .. })
             | (Self::HasConnected, Blocker::NeverConnected)
@@ -118,7 +118,7 @@ impl FitCounts {
     }
 
     /// Counts a worker with these blockers.
-    pub(super) fn add(&mut self, blockers: &[Blocker]) {
+    pub(super) fn add(&mut self, blockers: &[Blocker<'_>]) {
         self.workers += 1;
         let is_unmet = |requirement: &JobRequirement| blockers.iter().any(|blocker| requirement.is_unmet_by(blocker));
         if let Some(first) = self.requirements.iter().position(is_unmet) {

@@ -11,7 +11,7 @@ use crate::domain::job::{Demand, JobSpec, JobTarget};
 use crate::domain::plan::{ConcurrencyLimits, JobQueue, STARVATION_AFTER};
 use crate::domain::worker::OfflineCause;
 
-fn explained(job: &Job, others: &[Job], workers: &[Worker]) -> Explanation {
+fn explained<'a>(job: &'a Job, others: &'a [Job], workers: &'a [Worker]) -> Explanation<'a> {
     explain(job, others, PlannerFleet::new(workers, &[], ConcurrencyLimits::default()), NOW)
 }
 
@@ -53,10 +53,12 @@ fn verdict_table() {
 #[test]
 fn earlier_jobs_are_considered_first() {
     let workers = [worker(1, &[80], 1)];
-    let waits = explained(&any_gpu_job(2), &[any_gpu_job(1), any_gpu_job(2)], &workers);
+    let jobs = [any_gpu_job(1), any_gpu_job(2)];
+    let waits = explained(&jobs[1], &jobs, &workers);
     assert_eq!(waits.verdict, ExplainVerdict::Busy);
     assert_eq!(waits.workers[0].blockers, [Blocker::AtCapacity { max_jobs: 1 }]);
-    let fits = explained(&any_gpu_job(1), &[any_gpu_job(1), any_gpu_job(2)], &[worker(1, &[80], 1), worker(2, &[], 1)]);
+    let workers = [worker(1, &[80], 1), worker(2, &[], 1)];
+    let fits = explained(&jobs[0], &jobs, &workers);
     assert_eq!(fits.verdict, ExplainVerdict::Fits { worker: worker_id(1) });
     assert_eq!(fits.workers[0].blockers, [], "the assigned worker has no blockers");
     assert_eq!(fits.workers[1].blockers, [Blocker::AtCapacity { max_jobs: 1 }], "the next job gets the other worker");
@@ -77,7 +79,8 @@ fn offered_or_ended_job_is_not_pending() {
 #[test]
 fn only_the_assigned_worker_has_no_blockers() {
     let workers = [worker(1, &[80], 1), worker(2, &[], 1).drained(NOW, None, None)];
-    let fits = explained(&any_gpu_job(1), &[], &workers);
+    let job = any_gpu_job(1);
+    let fits = explained(&job, &[], &workers);
     assert_eq!(fits.workers[0].blockers, []);
     assert_eq!(fits.workers[1].blockers, [Blocker::Draining]);
 }
@@ -110,12 +113,12 @@ fn reached_limit_is_named() {
 fn reserved_worker_is_a_blocker() {
     let workers = [worker(1, &[80, 80], 2)];
     let holder = job(8, gpu_demand(1)).offered(NOW, worker_id(1), vec!["GPU-1-0".to_owned()], NOW).expect("queued");
-    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..job(1, gpu_demand(2)) };
-    let leased = [holder];
+    let starving = [Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..job(1, gpu_demand(2)) }];
+    let (leased, small) = ([holder], any_gpu_job(2));
     let explanation =
-        explain(&any_gpu_job(2), &[starving], PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+        explain(&small, &starving, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
     assert_eq!(explanation.verdict, ExplainVerdict::Busy);
-    assert_eq!(explanation.workers[0].blockers, [Blocker::Reserved { job: job_id(1) }]);
+    assert_eq!(explanation.workers[0].blockers, [Blocker::Reserved { job: &job_id(1) }]);
 }
 
 #[test]
@@ -124,8 +127,9 @@ fn closest_worker_comes_first() {
     let workers = [elsewhere, worker(2, &[80], 1).drained(NOW, None, None), worker(3, &[80], 1)];
     let demand = Demand { labels: label("rack", "a"), ..gpu_demand(1) };
     let workers = [workers[0].clone(), Worker { labels: label("rack", "a"), ..workers[1].clone() }, workers[2].clone()];
-    let explanation = explained(&job(1, demand), &[], &workers);
-    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name.as_str()).collect();
+    let job = job(1, demand);
+    let explanation = explained(&job, &[], &workers);
+    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name).collect();
     assert_eq!(names, ["w2", "w3", "w1"]);
     assert_eq!(explanation.workers[0].blockers, [Blocker::Draining]);
     assert_eq!(explanation.workers[2].blockers.len(), 2);
@@ -136,9 +140,10 @@ fn never_connected_worker_comes_last() {
     let in_graz = |worker: Worker| Worker { labels: label("site", "graz"), ..worker };
     let workers = [in_graz(unseen_worker(1)), worker(2, &[80], 1), in_graz(worker(3, &[80, 80], 1))];
     let demand = Demand { labels: label("site", "graz"), ..gpu_demand(16) };
-    let explanation = explained(&job(1, demand), &[], &workers);
+    let job = job(1, demand);
+    let explanation = explained(&job, &[], &workers);
     assert_eq!(explanation.verdict, ExplainVerdict::Unsatisfiable);
-    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name.as_str()).collect();
+    let names: Vec<&str> = explanation.workers.iter().map(|worker| worker.name).collect();
     assert_eq!(names, ["w3", "w2", "w1"]);
     assert_eq!(explanation.workers[2].blockers, [Blocker::NeverConnected]);
 }
@@ -242,6 +247,10 @@ prop_compose! {
     }
 }
 
+fn has_same_kind<'a>(left: Option<&Blocker<'a>>, right: Option<&Blocker<'a>>) -> bool {
+    left.map(std::mem::discriminant) == right.map(std::mem::discriminant)
+}
+
 proptest! {
     #[test]
     fn planner_verdict_outlook_and_summary_agree(
@@ -283,6 +292,39 @@ proptest! {
                 prop_assert!(!matches || !worker.blockers.contains(&Blocker::NeverConnected));
                 prop_assert!(!matches || feasibility <= Feasibility::WorkerUnavailable, "{} matches", worker.name);
             }
+        }
+    }
+
+    #[test]
+    fn nearest_workers_are_listed_and_the_others_counted(
+        workers in prop::collection::vec(any_worker(1), 0..2 * MAX_LISTED_WORKERS),
+        jobs in (any_job(1), any_job(2)),
+    ) {
+        let named = |(n, other): (u16, Worker)| Worker { id: worker_id(n), name: format!("w{n}"), ..other };
+        let workers: Vec<Worker> = (1..).zip(workers).map(named).collect();
+        let jobs = [jobs.0, jobs.1];
+        let fleet = || PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
+        let mut plan = plan(JobQueue::new(&jobs), fleet(), NOW);
+        plan.fleet.load_all();
+        for job in &jobs {
+            let assigned = plan.assignments.iter().find(|assignment| assignment.job == job.id);
+            let explained = plan.fleet.candidates.iter().map(|candidate| {
+                let Worker { id, name, .. } = candidate.worker;
+                let is_assigned = assigned.is_some_and(|assignment| assignment.worker == *id);
+                let blockers = plan.blockers(job, candidate).filter(|_| !is_assigned).collect();
+                (!is_assigned, WorkerExplanation { worker: id, name, blockers })
+            });
+            let mut all: Vec<_> = explained.collect();
+            all.sort_by_key(|(is_other, worker)| (*is_other, distance(&worker.blockers), worker.name));
+            let all: Vec<WorkerExplanation<'_>> = all.into_iter().map(|(_, worker)| worker).collect();
+            let (listed, others) = all.split_at(all.len().min(MAX_LISTED_WORKERS));
+            let explanation = explain(job, &jobs, fleet(), NOW);
+            prop_assert_eq!(&explanation.workers, listed);
+            for unlisted in &explanation.unlisted {
+                let same = others.iter().filter(|other| has_same_kind(other.blockers.first(), unlisted.blocker.as_ref()));
+                prop_assert_eq!(unlisted.workers, same.count());
+            }
+            prop_assert_eq!(explanation.unlisted.iter().map(|unlisted| unlisted.workers).sum::<usize>(), others.len());
         }
     }
 }

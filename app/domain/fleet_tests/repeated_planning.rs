@@ -21,7 +21,7 @@ pub(super) struct LastRound {
 
 impl LastRound {
     /// Plans with the result of the last round, and remembers this one.
-    pub fn plan(&mut self, server: &SimulatedServer) -> (Vec<Assignment>, BTreeMap<WorkerId, JobId>) {
+    pub fn plan<'s>(&mut self, server: &'s SimulatedServer) -> (Vec<Assignment>, BTreeMap<&'s WorkerId, &'s JobId>) {
         let mut all = server.fleet();
         all.load_all();
         let changed = all.candidates.iter().filter(|candidate| !self.workers.contains(&state(candidate)));

@@ -5,9 +5,9 @@ use crate::domain::ids::JobId;
 use crate::domain::job::JobTarget;
 use crate::domain::sandbox::SandboxLevel;
 
-/// A reason why a job does not match a worker.
+/// A reason why a job does not match a worker. It borrows from both: the planner finds millions, and drops them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Blocker {
+pub enum Blocker<'a> {
     /// The job requires a remote worker and this is the orchestrator's own, or vice versa.
     WrongTarget {
         /// The job's target.
@@ -16,18 +16,18 @@ pub enum Blocker {
     /// A label is missing or has another value.
     Label {
         /// The label's key.
-        key: String,
+        key: &'a str,
         /// The required glob.
-        wanted: String,
+        wanted: &'a str,
         /// The worker's value.
-        found: Option<String>,
+        found: Option<&'a str>,
     },
     /// A different kind of accelerator.
     Accelerator {
         /// The required accelerator.
-        wanted: String,
+        wanted: &'a str,
         /// The worker's accelerator.
-        found: String,
+        found: &'a str,
     },
     /// Too few GPUs.
     Gpus {
@@ -52,7 +52,7 @@ pub enum Blocker {
         /// Number of suitable GPUs that are available.
         left: u32,
         /// The other suitable GPUs: their indexes, and why each is unavailable.
-        why: Vec<(u32, Unavailable)>,
+        why: Vec<(u32, &'a Unavailable)>,
     },
     /// The sandbox level is not supported.
     Sandbox {
@@ -61,7 +61,7 @@ pub enum Blocker {
         /// The highest supported level.
         found: SandboxLevel,
         /// Why a higher level is not supported, as reported by the agent.
-        why: Option<String>,
+        why: Option<&'a str>,
     },
     /// An ephemeral worker whose job has ended.
     Retired,
@@ -70,19 +70,19 @@ pub enum Blocker {
     /// Its older agent would not receive all files of the configuration.
     LacksFiles {
         /// The files that it would not receive.
-        files: Vec<String>,
+        files: &'a [String],
     },
     /// It does not provide directories that the configuration needs.
     LacksPaths {
         /// The names of the missing directories.
-        names: Vec<String>,
+        names: Vec<&'a str>,
     },
     /// Draining.
     Draining,
     /// The host cannot run new jobs.
     HostUnhealthy {
         /// The reason, as reported by the agent.
-        why: String,
+        why: &'a str,
     },
     /// Its agent has never connected, so its capability is not known.
     NeverConnected,
@@ -93,7 +93,7 @@ pub enum Blocker {
     /// Its older agent runs a job that is not assigned to it, and would ignore an offer.
     UnassignedRun {
         /// That job.
-        job: JobId,
+        job: &'a JobId,
     },
     /// Its older agent has just reported the end of a job and is not ready for the next one.
     Finishing,
@@ -112,7 +112,7 @@ pub enum Blocker {
     /// Reserved for a job that has waited too long.
     Reserved {
         /// That job.
-        job: JobId,
+        job: &'a JobId,
     },
 }
 
@@ -127,7 +127,7 @@ pub enum Remedy {
     ChangeJob,
 }
 
-impl Blocker {
+impl Blocker<'_> {
     /// Returns what would remove the blocker.
     pub const fn remedy(&self) -> Remedy {
         match self {

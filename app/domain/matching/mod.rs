@@ -24,7 +24,7 @@ pub struct Candidate<'w> {
     pub use_reported_labels: bool,
 }
 
-type MatchRule = fn(&JobSpec, &Candidate<'_>) -> Option<Blocker>;
+type MatchRule = for<'a> fn(&'a JobSpec, &Candidate<'a>) -> Option<Blocker<'a>>;
 
 /// The rules: first blockers that only a change of job or worker removes, then those that need an admin, then those
 /// that disappear by waiting. Rules after [`never_connected`] apply only to workers with a reported capability.
@@ -50,14 +50,15 @@ const RULES: [MatchRule; 18] = [
 ];
 
 /// Returns all blockers, the most relevant first.
-pub fn blockers<'a>(spec: &'a JobSpec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
+pub fn blockers<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> impl Iterator<Item = Blocker<'a>> {
     RULES.into_iter().filter_map(move |rule| rule(spec, candidate))
 }
 
 /// Returns whether there is no blocker. As the planner remembers the result, it must not depend on the time.
 pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
-    // In reverse: most workers that the planner checks are busy, which is quick to detect.
-    RULES.iter().rev().all(|rule| rule(spec, candidate).is_none())
+    // Target and labels last: labels cost the most, and the planner has already compared most of them.
+    let (target_and_labels, others) = RULES.split_at(2);
+    others.iter().chain(target_and_labels).all(|rule| rule(spec, candidate).is_none())
 }
 
 /// Returns the UUIDs of the GPUs that the job would get; none if too few are free.
@@ -94,6 +95,11 @@ impl<'w> Candidate<'w> {
         Self { use_reported_labels: self.use_reported_labels && use_reported_labels, ..self }
     }
 
+    /// Returns the value of a label.
+    pub fn label(&self, key: &str) -> Option<&'w str> {
+        self.worker.label(key, self.use_reported_labels)
+    }
+
     /// Returns whether it receives offers and accepts another job.
     pub fn has_capacity(&self) -> bool {
         has_capacity(self.worker, self.held_gpus.len())
@@ -128,7 +134,7 @@ fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn wrong_target(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn wrong_target<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let is_wrong = match spec.target {
         JobTarget::Auto => false,
         JobTarget::Worker => candidate.worker.local,
@@ -137,30 +143,29 @@ fn wrong_target(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     is_wrong.then_some(Blocker::WrongTarget { wanted: spec.target })
 }
 
-fn label_mismatch(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn label_mismatch<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     spec.demand.labels.0.iter().find_map(|(key, wanted)| {
-        let found = candidate.worker.label(key, candidate.use_reported_labels);
+        let found = candidate.label(key);
         let matches = found.is_some_and(|value| glob::matches(wanted, value));
-        let label = || Blocker::Label { key: key.clone(), wanted: wanted.clone(), found: found.map(str::to_owned) };
-        (!matches).then(label)
+        (!matches).then_some(Blocker::Label { key, wanted, found })
     })
 }
 
-fn never_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn never_connected<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     matches!(candidate.worker.connection, ConnectionState::NeverConnected).then_some(Blocker::NeverConnected)
 }
 
-fn wrong_accelerator(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let (wanted, found) = (spec.demand.accelerator.as_ref()?, &candidate.worker.capability()?.accelerator);
-    (wanted != found).then(|| Blocker::Accelerator { wanted: wanted.clone(), found: found.clone() })
+fn wrong_accelerator<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
+    let (wanted, found) = (spec.demand.accelerator.as_deref()?, candidate.worker.capability()?.accelerator.as_str());
+    (wanted != found).then_some(Blocker::Accelerator { wanted, found })
 }
 
-fn too_few_gpus(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn too_few_gpus<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let (wanted, found) = (spec.demand.required_gpus()?, to_u32(candidate.worker.capability()?.gpus.len()));
     (found < wanted).then_some(Blocker::Gpus { wanted, found })
 }
 
-fn too_little_vram(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn too_little_vram<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let (wanted_gb, gpus) = (spec.demand.min_vram_gb?, spec.demand.required_gpus()?);
     let capability = candidate.worker.capability()?;
     let enough = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count() >= gpus as usize;
@@ -174,30 +179,30 @@ fn too_little_vram(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker>
     Some(Blocker::Vram { wanted_gb, gpus, found_gb })
 }
 
-fn weak_sandbox(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn weak_sandbox<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let wanted = spec.demand.sandbox;
     // Older agents have no sandbox.
     let sandbox = candidate.worker.capability()?.sandbox.as_ref();
     let found = sandbox.map(|sandbox| sandbox.most).unwrap_or_default();
-    let reason = || sandbox.and_then(|sandbox| sandbox.why_not_more.clone());
-    (found < wanted).then(|| Blocker::Sandbox { wanted, found, why: reason() })
+    let why = sandbox.and_then(|sandbox| sandbox.why_not_more.as_deref());
+    (found < wanted).then_some(Blocker::Sandbox { wanted, found, why })
 }
 
-fn retired(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn retired<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     candidate.worker.retired_at.is_some().then_some(Blocker::Retired)
 }
 
-fn cannot_self_stop(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn cannot_self_stop<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     (spec.exclusive && candidate.worker.has_older_agent()).then_some(Blocker::CannotSelfStop)
 }
 
-fn lacks_files(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn lacks_files<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let lacks_any = candidate.worker.has_older_agent() && !spec.files.is_empty();
-    lacks_any.then(|| Blocker::LacksFiles { files: spec.files.clone() })
+    lacks_any.then_some(Blocker::LacksFiles { files: &spec.files })
 }
 
 /// An agent that does not report its directories may have any, except an older agent, which has none.
-fn lacks_paths(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn lacks_paths<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     if spec.paths.is_empty() {
         return None;
     }
@@ -207,11 +212,12 @@ fn lacks_paths(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
         None if capability.is_older_agent() => &[],
         None => return None,
     };
-    let names: Vec<String> = spec.paths.iter().filter(|name| !provided.contains(name)).cloned().collect();
+    let missing = spec.paths.iter().filter(|name| !provided.contains(name));
+    let names: Vec<&str> = missing.map(String::as_str).collect();
     (!names.is_empty()).then_some(Blocker::LacksPaths { names })
 }
 
-fn draining(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn draining<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     candidate.worker.drain.is_some().then_some(Blocker::Draining)
 }
 
@@ -224,11 +230,11 @@ fn connected_capability<'w>(candidate: &Candidate<'w>) -> Option<&'w Capability>
     }
 }
 
-fn host_unhealthy(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    connected_capability(candidate)?.unhealthy_reason.clone().map(|why| Blocker::HostUnhealthy { why })
+fn host_unhealthy<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
+    connected_capability(candidate)?.unhealthy_reason.as_deref().map(|why| Blocker::HostUnhealthy { why })
 }
 
-fn gpus_unavailable(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn gpus_unavailable<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let capability = connected_capability(candidate)?;
     let wanted = granted_gpu_count(&spec.demand, capability);
     let suitable = || capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
@@ -237,11 +243,11 @@ fn gpus_unavailable(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker
     if left >= wanted || suitable().count() < wanted {
         return None;
     }
-    let why = suitable().filter_map(|gpu| Some((gpu.index, gpu.unavailable.clone()?))).collect();
+    let why = suitable().filter_map(|gpu| Some((gpu.index, gpu.unavailable.as_ref()?))).collect();
     Some(Blocker::GpusUnavailable { wanted: to_u32(wanted), left: to_u32(left), why })
 }
 
-fn not_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn not_connected<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     match candidate.worker.connection {
         ConnectionState::Offline { .. } => Some(Blocker::Offline),
         ConnectionState::Connecting { .. } => Some(Blocker::Connecting),
@@ -250,15 +256,15 @@ fn not_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     }
 }
 
-fn unassigned_run(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    candidate.worker.unassigned_run.clone().map(|job| Blocker::UnassignedRun { job })
+fn unassigned_run<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
+    candidate.worker.unassigned_run.as_ref().map(|job| Blocker::UnassignedRun { job })
 }
 
-fn finishing(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn finishing<'a>(_: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     candidate.worker.finishing_since.map(|_| Blocker::Finishing)
 }
 
-fn no_capacity(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn no_capacity<'a>(spec: &'a JobSpec, candidate: &Candidate<'a>) -> Option<Blocker<'a>> {
     let capability = candidate.worker.capability()?;
     if to_u32(candidate.held_gpus.len()) >= capability.max_jobs {
         return Some(Blocker::AtCapacity { max_jobs: capability.max_jobs });

@@ -9,8 +9,12 @@ use crate::domain::fixtures::{
 use crate::domain::sandbox::{Sandbox, SandboxLevel};
 use crate::domain::worker::OfflineCause;
 
-fn found_blockers(demand: Demand, worker: &Worker) -> Vec<Blocker> {
-    blockers(&spec(demand), &idle_candidate(worker)).collect()
+fn found_blockers<'a>(spec: &'a JobSpec, worker: &'a Worker) -> Vec<Blocker<'a>> {
+    blockers_when_leased(spec, worker, &[])
+}
+
+fn blockers_when_leased<'a>(spec: &'a JobSpec, worker: &'a Worker, held: &[&[&'a str]]) -> Vec<Blocker<'a>> {
+    blockers(spec, &leased_candidate(worker, held)).collect()
 }
 
 fn idle_candidate(worker: &Worker) -> Candidate<'_> {
@@ -37,13 +41,10 @@ fn requirements_table() {
     let rows = [
         (Demand::default(), vec![]),
         (team("n*"), vec![]),
-        (
-            team("vision"),
-            vec![Blocker::Label { key: "team".to_owned(), wanted: "vision".to_owned(), found: Some("nlp".to_owned()) }],
-        ),
+        (team("vision"), vec![Blocker::Label { key: "team", wanted: "vision", found: Some("nlp") }]),
         (
             Demand { labels: label("rack", "*"), ..Demand::default() },
-            vec![Blocker::Label { key: "rack".to_owned(), wanted: "*".to_owned(), found: None }],
+            vec![Blocker::Label { key: "rack", wanted: "*", found: None }],
         ),
         (gpu_demand(3), vec![]),
         (gpu_demand(4), vec![Blocker::Gpus { wanted: 4, found: 3 }]),
@@ -54,13 +55,10 @@ fn requirements_table() {
         (Demand { gpu_count: Some(3), ..vram_demand(40.0) }, vram(40.0, 3, None)),
         (Demand { gpu_count: Some(4), ..vram_demand(40.0) }, vec![Blocker::Gpus { wanted: 4, found: 3 }]),
         (accelerator_demand("cuda"), vec![]),
-        (
-            accelerator_demand("rocm"),
-            vec![Blocker::Accelerator { wanted: "rocm".to_owned(), found: "cuda".to_owned() }],
-        ),
+        (accelerator_demand("rocm"), vec![Blocker::Accelerator { wanted: "rocm", found: "cuda" }]),
     ];
     for (demand, expected) in rows {
-        assert_eq!(found_blockers(demand.clone(), &idle), expected, "{demand:?}");
+        assert_eq!(found_blockers(&spec(demand.clone()), &idle), expected, "{demand:?}");
     }
 }
 
@@ -81,10 +79,10 @@ fn sandbox_level_must_be_supported() {
     };
     for wanted in SandboxLevel::ALL {
         for (supported, found_level) in [(None, Not), (Some(Not), Not), (Some(Files), Files), (Some(Full), Full)] {
-            let why = supported.map(|_| "no namespaces".to_owned());
+            let why = supported.map(|_| "no namespaces");
             let blockers = (wanted > found_level).then_some(Blocker::Sandbox { wanted, found: found_level, why });
             assert_eq!(
-                found_blockers(with_level(wanted), &host_with(supported)),
+                found_blockers(&spec(with_level(wanted)), &host_with(supported)),
                 Vec::from_iter(blockers),
                 "{wanted:?} of {supported:?}"
             );
@@ -95,33 +93,33 @@ fn sandbox_level_must_be_supported() {
 #[test]
 fn host_without_gpus_has_one_slot() {
     let host = worker(1, &[], 1);
-    assert_eq!(found_blockers(Demand::default(), &host), []);
-    assert_eq!(found_blockers(accelerator_demand("cpu"), &host), []);
-    assert_eq!(found_blockers(gpu_demand(1), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
-    assert_eq!(found_blockers(vram_demand(1.0), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
+    assert_eq!(found_blockers(&spec(Demand::default()), &host), []);
+    assert_eq!(found_blockers(&spec(accelerator_demand("cpu")), &host), []);
+    assert_eq!(found_blockers(&spec(gpu_demand(1)), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
+    assert_eq!(found_blockers(&spec(vram_demand(1.0)), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
     assert_eq!(grant_gpus(&Demand::default(), &idle_candidate(&host)), Some(vec![]));
 }
 
 #[test]
 fn worker_state_table() {
-    let idle = || worker(1, &[80], 1);
+    let (idle, run) = (|| worker(1, &[80], 1), job_id(1));
     let rows = [
         (idle().drained(NOW, None, None), vec![Blocker::Draining]),
         (Worker { retired_at: Some(NOW), ..idle() }, vec![Blocker::Retired]),
         (idle().stream_closed(NOW, "s"), vec![Blocker::Connecting]),
         (idle().went_offline(NOW, OfflineCause::HeartbeatTimeout), vec![Blocker::Offline]),
-        (Worker { unassigned_run: Some(job_id(1)), ..idle() }, vec![Blocker::UnassignedRun { job: job_id(1) }]),
+        (Worker { unassigned_run: Some(job_id(1)), ..idle() }, vec![Blocker::UnassignedRun { job: &run }]),
         (Worker { finishing_since: Some(NOW), ..idle() }, vec![Blocker::Finishing]),
         (unseen_worker(1), vec![Blocker::NeverConnected]),
         (unseen_worker(1).drained(NOW, None, None), vec![Blocker::NeverConnected, Blocker::Draining]),
     ];
     for (worker, expected) in rows {
-        assert_eq!(found_blockers(Demand::default(), &worker), expected, "{worker:?}");
+        assert_eq!(found_blockers(&spec(Demand::default()), &worker), expected, "{worker:?}");
     }
     // The capability of a worker that never connected is not known,
     assert_eq!(
         found_blockers(
-            Demand { gpu_count: Some(8), accelerator: Some("cuda".to_owned()), ..vram_demand(80.0) },
+            &spec(Demand { gpu_count: Some(8), accelerator: Some("cuda".to_owned()), ..vram_demand(80.0) }),
             &unseen_worker(1)
         ),
         [Blocker::NeverConnected]
@@ -129,8 +127,8 @@ fn worker_state_table() {
     // except for the labels that an admin set.
     let vision = Worker { labels: label("team", "vision"), ..unseen_worker(1) };
     let demand = Demand { labels: label("team", "nlp"), ..gpu_demand(8) };
-    let other = Blocker::Label { key: "team".to_owned(), wanted: "nlp".to_owned(), found: Some("vision".to_owned()) };
-    assert_eq!(found_blockers(demand, &vision), [other, Blocker::NeverConnected]);
+    let other = Blocker::Label { key: "team", wanted: "nlp", found: Some("vision") };
+    assert_eq!(found_blockers(&spec(demand), &vision), [other, Blocker::NeverConnected]);
 }
 
 #[test]
@@ -138,10 +136,13 @@ fn unhealthy_host_gets_no_jobs() {
     let reason = "the disk is full";
     for host in [worker(1, &[80], 2), worker(1, &[], 2)] {
         let unhealthy = host.clone().host_health_reported(Some(reason.to_owned()));
-        assert_eq!(found_blockers(Demand::default(), &unhealthy), [Blocker::HostUnhealthy { why: reason.to_owned() }]);
+        assert_eq!(found_blockers(&spec(Demand::default()), &unhealthy), [Blocker::HostUnhealthy { why: reason }]);
         assert!(!has_capacity(&unhealthy, 0) && has_capacity(&host, 0));
         assert_eq!(
-            found_blockers(Demand::default(), &unhealthy.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout)),
+            found_blockers(
+                &spec(Demand::default()),
+                &unhealthy.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout)
+            ),
             [Blocker::Offline]
         );
         assert_eq!(unhealthy.host_health_reported(None), host);
@@ -151,29 +152,35 @@ fn unhealthy_host_gets_no_jobs() {
 #[test]
 fn busy_slots_and_gpus_block() {
     let two_jobs = worker(1, &[80, 80, 40], 2);
-    let blocked = |demand: Demand, held: &[&[&str]]| blockers(&spec(demand), &leased_candidate(&two_jobs, held)).next();
-    assert_eq!(blocked(gpu_demand(2), &[&["GPU-1-0"]]), None);
-    assert_eq!(blocked(gpu_demand(3), &[&["GPU-1-0"]]), Some(Blocker::GpusBusy { wanted: 3, free: 2 }));
-    assert_eq!(blocked(vram_demand(80.0), &[&["GPU-1-0", "GPU-1-1"]]), Some(Blocker::GpusBusy { wanted: 1, free: 0 }));
+    let default = spec(Demand::default());
+    assert_eq!(blockers_when_leased(&spec(gpu_demand(2)), &two_jobs, &[&["GPU-1-0"]]), []);
     assert_eq!(
-        blocked(Demand::default(), &[&["GPU-1-0", "GPU-1-1", "GPU-1-2"]]),
-        Some(Blocker::GpusBusy { wanted: 1, free: 0 })
+        blockers_when_leased(&spec(gpu_demand(3)), &two_jobs, &[&["GPU-1-0"]]),
+        [Blocker::GpusBusy { wanted: 3, free: 2 }]
     );
-    assert_eq!(blocked(gpu_demand(1), &[&["GPU-1-0"], &["GPU-1-1"]]), Some(Blocker::AtCapacity { max_jobs: 2 }));
-    let one_job = worker(2, &[80], 1);
     assert_eq!(
-        blockers(&spec(Demand::default()), &leased_candidate(&one_job, &[&[]])).next(),
-        Some(Blocker::AtCapacity { max_jobs: 1 })
+        blockers_when_leased(&spec(vram_demand(80.0)), &two_jobs, &[&["GPU-1-0", "GPU-1-1"]]),
+        [Blocker::GpusBusy { wanted: 1, free: 0 }]
     );
+    assert_eq!(
+        blockers_when_leased(&default, &two_jobs, &[&["GPU-1-0", "GPU-1-1", "GPU-1-2"]]),
+        [Blocker::GpusBusy { wanted: 1, free: 0 }]
+    );
+    assert_eq!(
+        blockers_when_leased(&spec(gpu_demand(1)), &two_jobs, &[&["GPU-1-0"], &["GPU-1-1"]]),
+        [Blocker::AtCapacity { max_jobs: 2 }]
+    );
+    assert_eq!(blockers_when_leased(&default, &worker(2, &[80], 1), &[&[]]), [Blocker::AtCapacity { max_jobs: 1 }]);
 }
 
 #[test]
 fn unavailable_gpus_block() {
     let host = |max_jobs, numbers: &[u32]| with_unavailable_gpus(worker(1, &[80, 80, 40], max_jobs), numbers);
+    let reason = unavailable("XID 79");
     let blocker = |wanted, left, numbers: &[u32]| Blocker::GpusUnavailable {
         wanted,
         left,
-        why: numbers.iter().map(|number| (*number, unavailable("XID 79"))).collect(),
+        why: numbers.iter().map(|number| (*number, &reason)).collect(),
     };
     let rows = [
         (host(3, &[0]), gpu_demand(2), vec![]),
@@ -196,16 +203,21 @@ fn unavailable_gpus_block() {
         (host(3, &[0, 1, 2]).went_offline(NOW, OfflineCause::HeartbeatTimeout), gpu_demand(1), vec![Blocker::Offline]),
     ];
     for (n, (worker, demand, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(found_blockers(demand, &worker), expected, "row {n}");
+        assert_eq!(found_blockers(&spec(demand), &worker), expected, "row {n}");
     }
     // GPUs of other jobs become free by waiting; unavailable GPUs do not.
     let with_unavailable = host(3, &[0]);
-    let found = |demand: Demand, held: &[&[&str]]| {
-        blockers(&spec(demand), &leased_candidate(&with_unavailable, held)).collect::<Vec<_>>()
-    };
-    assert_eq!(found(gpu_demand(2), &[&["GPU-1-1"]]), [Blocker::GpusBusy { wanted: 2, free: 1 }]);
-    assert_eq!(found(gpu_demand(3), &[&["GPU-1-1"]]), [blocker(3, 2, &[0])]);
-    assert_eq!(found(gpu_demand(2), &[&["GPU-1-0"]]), [], "a job keeps its GPUs and gets no others");
+    let (two, three) = (spec(gpu_demand(2)), spec(gpu_demand(3)));
+    assert_eq!(
+        blockers_when_leased(&two, &with_unavailable, &[&["GPU-1-1"]]),
+        [Blocker::GpusBusy { wanted: 2, free: 1 }]
+    );
+    assert_eq!(blockers_when_leased(&three, &with_unavailable, &[&["GPU-1-1"]]), [blocker(3, 2, &[0])]);
+    assert_eq!(
+        blockers_when_leased(&two, &with_unavailable, &[&["GPU-1-0"]]),
+        [],
+        "a job keeps its GPUs and gets no others"
+    );
 }
 
 #[test]
@@ -255,23 +267,21 @@ fn configuration_requirements_on_a_host() {
         }
         host
     };
-    let found = |spec: &JobSpec, host: &Worker| -> Vec<Blocker> { blockers(spec, &idle_candidate(host)).collect() };
-    let lacks_paths =
-        |names: &[&str]| Blocker::LacksPaths { names: names.iter().map(|name| (*name).to_owned()).collect() };
+    let lacks_paths = |names: &[&'static str]| Blocker::LacksPaths { names: names.to_vec() };
     let needs_paths = spec_with(&[], &["cache", "data_root"]);
-    assert_eq!(found(&needs_paths, &agent(Some(1), Some(&["cache", "data_root"]))), []);
-    assert_eq!(found(&needs_paths, &agent(Some(1), Some(&["cache"]))), [lacks_paths(&["data_root"])]);
-    assert_eq!(found(&needs_paths, &agent(Some(1), None)), [], "it does not report directories");
+    assert_eq!(found_blockers(&needs_paths, &agent(Some(1), Some(&["cache", "data_root"]))), []);
+    assert_eq!(found_blockers(&needs_paths, &agent(Some(1), Some(&["cache"]))), [lacks_paths(&["data_root"])]);
+    assert_eq!(found_blockers(&needs_paths, &agent(Some(1), None)), [], "it does not report directories");
     assert_eq!(
-        found(&needs_paths, &agent(None, None)),
+        found_blockers(&needs_paths, &agent(None, None)),
         [lacks_paths(&["cache", "data_root"])],
         "an older agent has none"
     );
     let needs_files = spec_with(&["lycoris.json"], &[]);
-    assert_eq!(found(&needs_files, &agent(Some(1), None)), []);
+    assert_eq!(found_blockers(&needs_files, &agent(Some(1), None)), []);
     assert_eq!(
-        found(&needs_files, &agent(None, None)),
-        [Blocker::LacksFiles { files: vec!["lycoris.json".to_owned()] }]
+        found_blockers(&needs_files, &agent(None, None)),
+        [Blocker::LacksFiles { files: &["lycoris.json".to_owned()] }]
     );
 }
 
@@ -287,23 +297,24 @@ fn targets() {
 
 #[test]
 fn remedies_of_blockers() {
+    let other = job_id(1);
     let rows = [
         (Blocker::Connecting, Remedy::Wait),
-        (Blocker::UnassignedRun { job: job_id(1) }, Remedy::Wait),
+        (Blocker::UnassignedRun { job: &other }, Remedy::Wait),
         (Blocker::Finishing, Remedy::Wait),
         (Blocker::AtCapacity { max_jobs: 1 }, Remedy::Wait),
         (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Wait),
-        (Blocker::Reserved { job: job_id(1) }, Remedy::Wait),
+        (Blocker::Reserved { job: &other }, Remedy::Wait),
         (Blocker::Draining, Remedy::FixWorker),
         (Blocker::GpusUnavailable { wanted: 1, left: 0, why: vec![] }, Remedy::FixWorker),
-        (Blocker::LacksFiles { files: vec![] }, Remedy::FixWorker),
+        (Blocker::LacksFiles { files: &[] }, Remedy::FixWorker),
         (Blocker::LacksPaths { names: vec![] }, Remedy::FixWorker),
         (Blocker::Offline, Remedy::FixWorker),
         (Blocker::NeverConnected, Remedy::FixWorker),
         (Blocker::Retired, Remedy::ChangeJob),
         (Blocker::WrongTarget { wanted: JobTarget::Local }, Remedy::ChangeJob),
-        (Blocker::Label { key: String::new(), wanted: String::new(), found: None }, Remedy::ChangeJob),
-        (Blocker::Accelerator { wanted: String::new(), found: String::new() }, Remedy::ChangeJob),
+        (Blocker::Label { key: "", wanted: "", found: None }, Remedy::ChangeJob),
+        (Blocker::Accelerator { wanted: "", found: "" }, Remedy::ChangeJob),
         (Blocker::Gpus { wanted: 1, found: 0 }, Remedy::ChangeJob),
         (Blocker::Vram { wanted_gb: 1.0, gpus: 1, found_gb: None }, Remedy::ChangeJob),
     ];
@@ -318,7 +329,7 @@ fn offline_or_busy_worker_matches_and_unknown_does_not() {
     let matching = [Blocker::Draining, Blocker::Offline, Blocker::Finishing, Blocker::AtCapacity { max_jobs: 1 }];
     assert!(!matching.iter().any(Blocker::is_mismatch));
     let mismatches =
-        [Blocker::NeverConnected, Blocker::CannotSelfStop, Blocker::LacksFiles { files: vec![] }, Blocker::Retired];
+        [Blocker::NeverConnected, Blocker::CannotSelfStop, Blocker::LacksFiles { files: &[] }, Blocker::Retired];
     assert!(mismatches.iter().all(Blocker::is_mismatch));
 }
 

@@ -112,7 +112,10 @@ impl<'w> PlannerFleet<'w> {
             held.entry(&lease.worker).or_default().push(lease.gpu_uuids());
             *running_by_user.entry(&job.submitted_by).or_default() += 1;
         }
-        let candidate = |worker: &'w Worker| Candidate::new(worker, held.remove(&worker.id).unwrap_or_default());
+        let candidate = |worker: &'w Worker| {
+            let held = if held.is_empty() { None } else { held.remove(&worker.id) };
+            Candidate::new(worker, held.unwrap_or_default())
+        };
         let mut candidates: Vec<_> = workers.into_iter().map(candidate).collect();
         candidates.sort_by_cached_key(|candidate| worker_sort_key(candidate.worker, candidate.held_gpus.len()));
         let with_capacity = candidates.iter().filter(|candidate| candidate.has_capacity()).count();
@@ -166,9 +169,9 @@ impl<'w> PlannerFleet<'w> {
 
     /// Returns the limit that prevents another job of this user.
     pub fn reached_limit(&self, user: &str) -> Option<ReachedLimit> {
-        let running_of_user = self.running_by_user.get(user).copied().unwrap_or(0);
+        let running_of_user = || self.running_by_user.get(user).copied().unwrap_or(0);
         let total_limit = self.limits.jobs.filter(|limit| self.running >= *limit).map(ReachedLimit::Total);
-        total_limit.or(self.limits.jobs_per_user.filter(|limit| running_of_user >= *limit).map(ReachedLimit::PerUser))
+        total_limit.or(self.limits.jobs_per_user.filter(|limit| running_of_user() >= *limit).map(ReachedLimit::PerUser))
     }
 
     /// Counts another active lease of this user.
@@ -179,14 +182,20 @@ impl<'w> PlannerFleet<'w> {
 
     /// Returns the worker at a position; none after the last one.
     pub fn nth(&mut self, position: usize) -> Option<&mut Candidate<'w>> {
-        let missing = (position + 1).saturating_sub(self.order.len());
-        self.load(missing);
-        self.candidates.get_mut(*self.order.get(position)?)
+        let index = self.nth_index(position)?;
+        self.candidates.get_mut(index)
     }
 
-    /// Returns the changed worker at a position; none after the last one.
-    pub fn nth_changed(&mut self, position: usize) -> Option<&mut Candidate<'w>> {
-        self.candidates[..self.changed.len()].get_mut(position)
+    /// Returns the index of the worker at a position; none after the last one.
+    pub(super) fn nth_index(&mut self, position: usize) -> Option<usize> {
+        let missing = (position + 1).saturating_sub(self.order.len());
+        self.load(missing);
+        self.order.get(position).copied()
+    }
+
+    /// Returns the index of the changed worker at a position; none after the last one.
+    pub(super) fn nth_changed_index(&self, position: usize) -> Option<usize> {
+        (position < self.changed.len()).then_some(position)
     }
 
     /// Loads all workers.

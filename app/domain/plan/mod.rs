@@ -1,6 +1,7 @@
 //! Assigns queued jobs to workers.
 
 mod fleet;
+mod label_values;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, UnmatchedKinds, worker_sort_key};
+use self::label_values::{LabelValues, RequiredLabel};
 pub use self::queue::{DemandKey, JobKind, JobQueue, QueuedJob, demand_key, job_kind, job_sort_key, urgency};
 use super::ids::{JobId, WorkerId};
 use super::job::Job;
@@ -35,7 +37,7 @@ pub struct AssignmentPlan<'w> {
     /// The offers to make, in order.
     pub assignments: Vec<Assignment>,
     /// Reserved workers, and the job that each is reserved for.
-    pub reserved: BTreeMap<WorkerId, JobId>,
+    pub reserved: BTreeMap<&'w WorkerId, &'w JobId>,
     /// The fleet after the offers.
     pub fleet: PlannerFleet<'w>,
     /// The kinds of jobs that match no worker now: for the next round.
@@ -65,7 +67,8 @@ fn is_due(job: &Job, now: Timestamp) -> bool {
 
 /// How far the search has advanced for jobs with the same requirements. During a round, workers only get fuller: a
 /// worker that did not match will not match the next job with the same requirements, so no worker is checked twice.
-struct Search {
+struct Search<'w> {
+    labels: Vec<RequiredLabel<'w>>,
     /// Whether only workers that have changed since the last round can match.
     only_changed: bool,
     next: usize,
@@ -96,8 +99,11 @@ struct PlanningRound<'w> {
     kinds: Vec<KindState>,
     /// Number of kinds that are neither closed nor limited; without any, the round is over.
     open_kinds: usize,
-    searches: Vec<Search>,
+    searches: Vec<Search<'w>>,
     search_by_demand: HashMap<DemandKey<'w>, usize>,
+    label_values: LabelValues<'w>,
+    /// By index of the candidate, as far as any are: whether it has got so many jobs that it has no capacity left.
+    full: Vec<bool>,
 }
 
 impl<'w> PlanningRound<'w> {
@@ -114,6 +120,8 @@ impl<'w> PlanningRound<'w> {
             open_kinds: kinds,
             searches: Vec::new(),
             search_by_demand: HashMap::new(),
+            label_values: LabelValues::default(),
+            full: Vec::new(),
         }
     }
 
@@ -152,6 +160,7 @@ impl<'w> PlanningRound<'w> {
         let only_changed = self.plan.fleet.unmatched.contains(queued.kind);
         let search = *self.search_by_demand.entry(demand_key(&queued.job.spec)).or_insert_with(|| {
             self.searches.push(Search {
+                labels: self.label_values.require(&queued.job.spec.demand.labels),
                 only_changed,
                 next: 0,
                 has_ended: false,
@@ -169,22 +178,30 @@ impl<'w> PlanningRound<'w> {
         let search = &mut self.searches[search];
         let AssignmentPlan { assignments, reserved, fleet, .. } = &mut self.plan;
         loop {
-            let candidate = if search.only_changed {
-                fleet.nth_changed(search.next)
+            let index = if search.only_changed {
+                fleet.nth_changed_index(search.next)
             } else if search.next < fleet.with_capacity {
-                fleet.nth(search.next)
+                fleet.nth_index(search.next)
             } else {
                 None
             };
-            let Some(candidate) = candidate else { break };
-            if reserved.contains_key(&candidate.worker.id) {
+            let Some(index) = index else { break };
+            let candidate = &mut fleet.candidates[index];
+            let is_full = self.full.get(index) == Some(&true);
+            let may_match = !is_full && !self.label_values.differ(&mut search.labels, index, candidate);
+            if may_match && reserved.contains_key(&candidate.worker.id) {
                 search.passed_reserved = true;
-            } else if fits(&job.spec, candidate)
+            } else if may_match
+                && fits(&job.spec, candidate)
                 && let Some(gpus) = grant_gpus(&job.spec.demand, candidate)
             {
                 let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
                 candidate.held_gpus.push(gpus);
-                self.open_workers -= usize::from(!candidate.has_capacity());
+                if !candidate.has_capacity() {
+                    self.open_workers -= 1;
+                    self.full.resize(self.full.len().max(index + 1), false);
+                    self.full[index] = true;
+                }
                 assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
                 fleet.add_running(&job.submitted_by);
                 return true;
@@ -196,14 +213,14 @@ impl<'w> PlanningRound<'w> {
     }
 
     /// Reserves the next worker that a job could use later; returns whether there is one.
-    fn reserve(&mut self, job: &Job, search: usize) -> bool {
+    fn reserve(&mut self, job: &'w Job, search: usize) -> bool {
         let search = &mut self.searches[search];
         let AssignmentPlan { reserved, fleet, .. } = &mut self.plan;
         while let Some(candidate) = fleet.nth(search.next_reservable) {
             let id = &candidate.worker.id;
             search.next_reservable += 1;
             if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Wait) {
-                reserved.insert(id.clone(), job.id.clone());
+                reserved.insert(id, &job.id);
                 return true;
             }
         }
@@ -228,11 +245,11 @@ impl<'w> PlanningRound<'w> {
     }
 }
 
-impl AssignmentPlan<'_> {
+impl<'w> AssignmentPlan<'w> {
     /// Returns all blockers of a job on a worker after this round.
-    pub fn blockers(&self, job: &Job, candidate: &Candidate<'_>) -> Vec<Blocker> {
-        let reserved = self.reserved.get(&candidate.worker.id).filter(|reserved_for| **reserved_for != job.id);
-        let reserved = reserved.map(|reserved_for| Blocker::Reserved { job: reserved_for.clone() });
-        blockers(&job.spec, candidate).chain(reserved).collect()
+    pub fn blockers(&self, job: &'w Job, candidate: &Candidate<'w>) -> impl Iterator<Item = Blocker<'w>> {
+        let reserved = self.reserved.get(&candidate.worker.id).filter(|reserved_for| **reserved_for != &job.id);
+        let reserved = reserved.map(|reserved_for| Blocker::Reserved { job: reserved_for });
+        blockers(&job.spec, candidate).chain(reserved)
     }
 }

@@ -74,7 +74,7 @@ impl<'w> JobQueue<'w> {
             *numbers.entry(job_kind(job)).or_insert(next)
         };
         let mut jobs: Vec<QueuedJob<'w>> = jobs.into_iter().map(|job| QueuedJob { job, kind: number(job) }).collect();
-        jobs.sort_by_key(|queued| job_sort_key(queued.job));
+        jobs.sort_by_cached_key(|queued| job_sort_key(queued.job));
         Self { jobs: Box::new(jobs.into_iter()), kinds: numbers.len() }
     }
 

@@ -75,6 +75,18 @@ fn gpu_hosts_and_small_hosts_first_and_local_last() {
 }
 
 #[test]
+fn each_of_many_labels_finds_its_worker() {
+    let numbers = 1..=600;
+    let own_label = |n| label(&format!("key{}", n % 2 * (n % 100)), &format!("value{n}"));
+    let workers: Vec<Worker> =
+        numbers.clone().map(|n| Worker { labels: own_label(n), ..worker(n, &[80], 1) }).collect();
+    let jobs: Vec<Job> =
+        numbers.clone().map(|n| job(n, Demand { labels: own_label(n), ..Demand::default() })).collect();
+    let expected: Vec<_> = numbers.map(|n| assignment(n, n)).collect();
+    assert_eq!(assigned_pairs(&jobs, &workers), expected);
+}
+
+#[test]
 fn longest_idle_worker_is_used() {
     let longest_idle =
         worker(2, &[80], 1).stream_closed(Timestamp(1), "s").stream_opened(Timestamp(1), "s").expect("registered");
@@ -149,19 +161,17 @@ fn starving_job_reserves_a_worker() {
     let leased = [running(9, 1, &["GPU-1-0"])];
     let large = |waited: i64| Job { submitted_at: Timestamp(NOW.0 - waited), ..job(1, gpu_demand(2)) };
     let small = any_gpu_job(2);
-    let round = |waited| {
-        let jobs = [large(waited), small.clone()];
-        let mut plan =
-            plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
-        plan.fleet.load_all();
-        let small_blockers = plan.blockers(&small, &plan.fleet.candidates[0]);
-        (plan.assignments.len(), plan.reserved.clone(), small_blockers)
-    };
-    let (assigned, reserved, _) = round(STARVATION_AFTER.0 - 1);
-    assert_eq!((assigned, reserved), (1, BTreeMap::new()));
-    let (assigned, reserved, small_blockers) = round(STARVATION_AFTER.0);
-    assert_eq!((assigned, reserved), (0, [(worker_id(1), job_id(1))].into()));
-    assert_eq!(small_blockers, [Blocker::Reserved { job: job_id(1) }]);
+    let young = [large(STARVATION_AFTER.0 - 1), small.clone()];
+    let starving = [large(STARVATION_AFTER.0), small];
+    let round =
+        |jobs| plan(JobQueue::new(jobs), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+    let before = round(&young);
+    assert_eq!((before.assignments.len(), before.reserved), (1, BTreeMap::new()));
+    let mut after = round(&starving);
+    after.fleet.load_all();
+    let small_blockers: Vec<_> = after.blockers(&starving[1], &after.fleet.candidates[0]).collect();
+    assert_eq!(small_blockers, [Blocker::Reserved { job: &job_id(1) }]);
+    assert_eq!((after.assignments.len(), after.reserved), (0, [(&worker_id(1), &job_id(1))].into()));
 }
 
 #[test]
@@ -194,7 +204,8 @@ fn each_starving_job_reserves_its_own_worker() {
         |n| Job { submitted_at: Timestamp(NOW.0 - 2 * STARVATION_AFTER.0 + i64::from(n)), ..job(n, gpu_demand(2)) };
     let jobs = [old(1), old(2), old(3), any_gpu_job(4)];
     let plan = plan(JobQueue::new(&jobs), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
-    assert_eq!(plan.reserved, [(worker_id(1), job_id(1)), (worker_id(2), job_id(2))].into());
+    let ids = [1, 2].map(|n| (worker_id(n), job_id(n)));
+    assert_eq!(plan.reserved, ids.iter().map(|(worker, job)| (worker, job)).collect());
     assert_eq!(plan.assignments, []);
 }
 
@@ -255,7 +266,7 @@ proptest! {
                 prop_assert!(assignment.gpus.len() >= gpu_count as usize);
             }
             if assignment.is_none() {
-                let has_match = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
+                let has_match = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).next().is_none());
                 let is_limited = plan.fleet.reached_limit(&job.submitted_by).is_some();
                 prop_assert!(!has_match || is_limited, "no matching job stays queued (I4)");
             }

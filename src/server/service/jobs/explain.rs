@@ -1,5 +1,7 @@
 //! Views of explanations: codes with parameters. Their sentences are in the client's language (`http/jobs/explain.rs`).
 
+use std::fmt::Display;
+
 use app::domain::explain::{self, ExplainVerdict, Explanation, UnlistedWorkers, WorkerExplanation};
 use app::domain::gpu::{Unavailable, UnavailableReason};
 use app::domain::ids::JobId;
@@ -25,8 +27,7 @@ impl JobService {
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, ServiceError> {
         let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        let explanation = tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?;
-        Ok(explanation_view(explanation))
+        Ok(tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?)
     }
 
     /// Validates and explains a submit without submitting.
@@ -37,23 +38,19 @@ impl JobService {
     ) -> Result<SubmitPreviewResponse, ServiceError> {
         let job = self.draft_job(principal, submit).await?;
         let mut tx = self.context.read().await?;
-        let explanation = explanation_view(tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?);
+        let explanation = tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?;
         let allocated_worker_id = explanation.worker_id.clone();
         let queue_position = if allocated_worker_id.is_none() { Some(tx.queue_position(&job).await?) } else { None };
         Ok(SubmitPreviewResponse { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
     }
 
-    fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> Explanation {
-        explain::explain(
-            job,
-            fleet_state.queued_jobs(),
-            self.context.policy.planner_fleet(fleet_state),
-            self.context.now(),
-        )
+    fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> ExplanationView {
+        let fleet = self.context.policy.planner_fleet(fleet_state);
+        explanation_view(explain::explain(job, fleet_state.queued_jobs(), fleet, self.context.now()))
     }
 }
 
-fn explanation_view(explanation: Explanation) -> ExplanationView {
+fn explanation_view(explanation: Explanation<'_>) -> ExplanationView {
     let summary = explanation.summary.as_ref().map(match_summary::fit_summary_view);
     let limit = match &explanation.verdict {
         ExplainVerdict::LimitReached(ReachedLimit::Total(jobs)) => {
@@ -81,17 +78,17 @@ fn explanation_view(explanation: Explanation) -> ExplanationView {
     ExplanationView { verdict, text: String::new(), worker_id, until, limit, summary, workers, unlisted }
 }
 
-fn worker_view(explanation: WorkerExplanation) -> WorkerExplanationView {
+fn worker_view(explanation: WorkerExplanation<'_>) -> WorkerExplanationView {
     WorkerExplanationView {
-        worker_id: explanation.worker,
-        name: explanation.name,
+        worker_id: explanation.worker.clone(),
+        name: explanation.name.to_owned(),
         fits: explanation.blockers.is_empty(),
         matches: !explanation.blockers.iter().any(Blocker::is_mismatch),
         blockers: explanation.blockers.iter().map(view_of_blocker).collect(),
     }
 }
 
-fn unlisted_view(UnlistedWorkers { blocker, workers }: &UnlistedWorkers) -> UnlistedWorkersView {
+fn unlisted_view(UnlistedWorkers { blocker, workers }: &UnlistedWorkers<'_>) -> UnlistedWorkersView {
     let code = blocker.as_ref().map(|blocker| view_of_blocker(blocker).code);
     UnlistedWorkersView { code, workers: *workers as u64 }
 }
@@ -103,7 +100,7 @@ fn blocker_view(code: BlockerCode) -> BlockerView {
 }
 
 /// A blocker's code and parameters.
-fn view_of_blocker(blocker: &Blocker) -> BlockerView {
+fn view_of_blocker(blocker: &Blocker<'_>) -> BlockerView {
     let found = |found: String, code| BlockerView { found: Some(found), ..blocker_view(code) };
     let differs = |wanted: String, actual: String, code| BlockerView { wanted: Some(wanted), ..found(actual, code) };
     match blocker {
@@ -111,12 +108,14 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
             BlockerView { wanted: Some(wanted.as_str().to_owned()), ..blocker_view(BlockerCode::WrongTarget) }
         }
         Blocker::Label { key, wanted, found } => BlockerView {
-            key: Some(key.clone()),
-            wanted: Some(wanted.clone()),
-            found: found.clone(),
+            key: Some((*key).to_owned()),
+            wanted: Some((*wanted).to_owned()),
+            found: found.map(str::to_owned),
             ..blocker_view(BlockerCode::Label)
         },
-        Blocker::Accelerator { wanted, found } => differs(wanted.clone(), found.clone(), BlockerCode::Accelerator),
+        Blocker::Accelerator { wanted, found } => {
+            differs((*wanted).to_owned(), (*found).to_owned(), BlockerCode::Accelerator)
+        }
         Blocker::Gpus { wanted, found } => differs(wanted.to_string(), found.to_string(), BlockerCode::GpuCount),
         Blocker::Vram { wanted_gb, gpus, found_gb } => BlockerView {
             wanted: Some(wanted_gb.to_string()),
@@ -125,11 +124,11 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
             ..blocker_view(BlockerCode::Vram)
         },
         Blocker::GpusUnavailable { wanted, left, why } => BlockerView {
-            unavailable: why.iter().map(unavailable_gpu).collect(),
+            unavailable: why.iter().map(|(index, unavailable)| unavailable_gpu(*index, unavailable)).collect(),
             ..differs(wanted.to_string(), left.to_string(), BlockerCode::GpusUnavailable)
         },
         Blocker::Sandbox { wanted, found, why } => BlockerView {
-            why: why.clone(),
+            why: why.map(str::to_owned),
             ..differs(wanted.as_str().to_owned(), found.as_str().to_owned(), BlockerCode::Sandbox)
         },
         Blocker::Retired => blocker_view(BlockerCode::Retired),
@@ -137,7 +136,7 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
         Blocker::LacksFiles { files } => found(files.join(", "), BlockerCode::LacksFiles),
         Blocker::LacksPaths { names } => found(format_paths(names), BlockerCode::LacksPaths),
         Blocker::Draining => blocker_view(BlockerCode::Draining),
-        Blocker::HostUnhealthy { why } => found(why.clone(), BlockerCode::HostUnhealthy),
+        Blocker::HostUnhealthy { why } => found((*why).to_owned(), BlockerCode::HostUnhealthy),
         Blocker::NeverConnected => blocker_view(BlockerCode::NeverConnected),
         Blocker::Offline => blocker_view(BlockerCode::Offline),
         Blocker::Connecting => blocker_view(BlockerCode::Connecting),
@@ -149,15 +148,15 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
     }
 }
 
-fn unavailable_gpu((index, unavailable): &(u32, Unavailable)) -> UnavailableGpuView {
+fn unavailable_gpu(index: u32, unavailable: &Unavailable) -> UnavailableGpuView {
     let reason = match unavailable.reason {
         UnavailableReason::Quarantined => gpu::UnavailableReason::Quarantined,
         UnavailableReason::InUse => gpu::UnavailableReason::InUse,
     };
-    UnavailableGpuView { index: *index, why: gpu::Unavailable { reason, detail: unavailable.detail.clone() } }
+    UnavailableGpuView { index, why: gpu::Unavailable { reason, detail: unavailable.detail.clone() } }
 }
 
 /// Formats names of directories as configurations write them.
-pub(in crate::service) fn format_paths(names: &[String]) -> String {
+pub(in crate::service) fn format_paths(names: &[impl Display]) -> String {
     names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
 }

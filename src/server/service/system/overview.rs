@@ -84,12 +84,14 @@ impl SystemService {
         visible_owner: Option<&str>,
     ) -> FleetSurvey {
         let now = self.context.now();
-        let failing: HashMap<WorkerId, FailingWorker> =
-            failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
-        let lost_jobs = lost_jobs_that_wait(fleet_state);
+        let findings = WorkerFindings {
+            failing: failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect(),
+            lost_jobs: lost_jobs_that_wait(fleet_state),
+            rejections,
+        };
         let (mut workers, mut gpus, mut entries) = (WorkerCounts::default(), GpuCounts::default(), Vec::new());
-        let (mut ranked, mut gpus_measured) = (Vec::new(), 0);
-        for row in fleet_state.workers() {
+        let mut gpus_measured = 0;
+        let ranked = fleet_state.workers().map(|row| {
             let worker = row.worker();
             workers.add(worker_status(row.state));
             let before = gpus.connected();
@@ -98,24 +100,12 @@ impl SystemService {
             if connected > 0 {
                 gpus_measured += self.readings.measured_count(&worker.id).min(connected);
             }
-            let worker_context = WorkerContext {
-                worker,
-                credential: &row.stored.credential,
-                job: row.jobs.first().map(|job| &job.id),
-                waiting_jobs: lost_jobs.get(&worker.id).map(Vec::as_slice).unwrap_or_default(),
-                rejection: rejections.newest_for(worker),
-            };
-            let mut own_alerts = alerts::worker_alerts(worker_context, env!("CARGO_PKG_VERSION"), now);
-            own_alerts.extend(failing.get(&worker.id).map(|failing| Alert {
-                kind: AlertKind::FastFailures { attempts: failing.attempts },
-                subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
-                since: Some(failing.since),
-            }));
+            let mut own_alerts = findings.alerts(row, now);
             let worst = own_alerts.iter().map(|entry| entry.kind.severity()).min();
-            ranked.push(((worst.is_none(), worst, status_priority(row.state), &worker.name), row));
             entries.append(&mut own_alerts);
-        }
-        let first = ranked.into_iter().k_smallest_by(MAX_FLEET_WORKERS, |(left, _), (right, _)| left.cmp(right));
+            ((worst.is_none(), worst, status_priority(row.state), &worker.name), row)
+        });
+        let first = ranked.k_smallest_by(MAX_FLEET_WORKERS, |(left, _), (right, _)| left.cmp(right));
         let fleet = first.map(|(_, row)| row.clone()).collect();
         entries.extend(self.stuck_jobs(fleet_state, visible_owner));
         let full_since = self.context.disk_space.full_since();
@@ -148,6 +138,39 @@ impl SystemService {
             &mut feasibility_cache,
             self.context.now(),
         )
+    }
+}
+
+/// What alerts depend on besides the state of the worker.
+struct WorkerFindings<'a> {
+    failing: HashMap<WorkerId, FailingWorker>,
+    lost_jobs: HashMap<WorkerId, Vec<JobId>>,
+    rejections: &'a RecentRejections,
+}
+
+impl WorkerFindings<'_> {
+    fn alerts(&self, row: &FleetWorker, now: Timestamp) -> Vec<Alert> {
+        let worker = row.worker();
+        let (failing, lost_jobs) = (self.failing.get(&worker.id), self.lost_jobs.get(&worker.id));
+        let rejection = self.rejections.newest_for(worker);
+        // Without access to the worker itself, because a large fleet exceeds the processor's caches.
+        if now < row.no_alert_before && failing.is_none() && lost_jobs.is_none() && rejection.is_none() {
+            return Vec::new();
+        }
+        let worker_context = WorkerContext {
+            worker,
+            credential: &row.stored.credential,
+            job: row.jobs.first().map(|job| &job.id),
+            waiting_jobs: lost_jobs.map(Vec::as_slice).unwrap_or_default(),
+            rejection,
+        };
+        let own_alerts = alerts::worker_alerts(worker_context, env!("CARGO_PKG_VERSION"), now);
+        let fast_failures = failing.map(|failing| Alert {
+            kind: AlertKind::FastFailures { attempts: failing.attempts },
+            subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
+            since: Some(failing.since),
+        });
+        own_alerts.into_iter().chain(fast_failures).collect()
     }
 }
 

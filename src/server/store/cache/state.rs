@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use app::domain::alerts;
 use app::domain::gpu::GpuTally;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Lease};
@@ -54,6 +55,8 @@ pub struct FleetWorker {
     pub jobs: Vec<Arc<Job>>,
     pub state: WorkerState,
     pub gpus: GpuTally,
+    /// See [`alerts::no_alert_before`].
+    pub no_alert_before: Timestamp,
 }
 
 impl FleetWorker {
@@ -62,7 +65,7 @@ impl FleetWorker {
         let is_leased = |uuid: &str| jobs.iter().any(|job| job.holds_gpu(uuid));
         let (state, gpus) =
             (worker.state(jobs.len()), worker.gpu_availability(is_leased).map(|(_, gpu)| gpu).collect());
-        Self { stored, jobs, state, gpus }
+        Self { no_alert_before: no_alert_before(&stored), stored, jobs, state, gpus }
     }
 
     pub fn worker(&self) -> &Worker {
@@ -83,6 +86,10 @@ impl FleetWorker {
         let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(self.worker(), self.jobs.len());
         ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), self.worker().id.clone())
     }
+}
+
+fn no_alert_before(stored: &StoredWorker) -> Timestamp {
+    alerts::no_alert_before(&stored.worker, &stored.credential, env!("CARGO_PKG_VERSION"))
 }
 
 /// The order in which planning tries workers; see [`plan::worker_sort_key`].
@@ -138,15 +145,18 @@ impl FleetState {
                 self.put_worker(StoredWorker { worker: *worker, credential, last_seen });
             }
             StateChange::Credential(id, credential) => {
-                if let Some(stored) = self.stored_mut(&id) {
+                if let Some(worker) = self.fleet_worker_mut(&id) {
+                    let stored = Arc::make_mut(&mut worker.stored);
                     let old = std::mem::replace(&mut stored.credential, Arc::new(credential));
-                    let stored = stored.clone();
+                    worker.no_alert_before = no_alert_before(stored);
+                    let stored = Arc::clone(&worker.stored);
                     self.unindex_tokens(&old);
                     self.index_tokens(&stored);
                 }
             }
             StateChange::Contact(id, contact) => {
-                if let Some(stored) = self.stored_mut(&id) {
+                if let Some(worker) = self.fleet_worker_mut(&id) {
+                    let stored = Arc::make_mut(&mut worker.stored);
                     stored.last_seen = stored.last_seen.max(Some(contact));
                 }
             }
@@ -169,9 +179,9 @@ impl FleetState {
         }
     }
 
-    /// The part of a worker that no index depends on, except its credential.
-    fn stored_mut(&mut self, id: &WorkerId) -> Option<&mut StoredWorker> {
-        Some(Arc::make_mut(&mut self.workers[*self.worker_slots.get(id)?].stored))
+    /// For changes of what no index depends on, except the credential.
+    fn fleet_worker_mut(&mut self, id: &WorkerId) -> Option<&mut FleetWorker> {
+        self.workers.get_mut(*self.worker_slots.get(id)?)
     }
 
     fn put_worker(&mut self, stored: StoredWorker) {

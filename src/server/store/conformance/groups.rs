@@ -237,7 +237,7 @@ pub(super) async fn change_every_cached_row(store: &TestStore) {
             tx.update_job(&job(1), &offer_job(&job(1))).await?;
             tx.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await?;
             tx.insert_worker(&worker(4), &WorkerCredential::new("four")).await?;
-            tx.put_credential(&worker(2).id, &WorkerCredential::new("none")).await?;
+            tx.put_credential(&worker(2).id, &WorkerCredential::issued("none", NOW, "ada")).await?;
             tx.delete_worker(&worker(3).id).await?;
             let contact = |at| LastContact { at: Timestamp(at), from: None };
             tx.flush_last_seen(&[(worker(1).id, contact(9)), (worker(2).id, contact(8))]).await?;
