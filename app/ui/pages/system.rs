@@ -168,7 +168,9 @@ fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
         let marks = [server.this.then_some(words.this_server), server.leads.then_some(words.leads)];
         let marks =
             marks.into_iter().flatten().map(|mark| view! { " "<span class="chip">{mark}</span> }).collect_view();
-        let version = server.version.map(|version| view! { <span class="row-sub">{words.version}" "{escape(&version).into_owned()}</span> });
+        let version = server
+            .version
+            .map(|version| view! { <span class="row-sub">{words.version}" "{escape(&version).into_owned()}</span> });
         let last_seen = server.seen_at.map(|at| view! { <span class="row-sub"><RelativeTime at=at/></span> });
         view! { <li><code class="wrap-anywhere">{escape(&server.id).into_owned()}</code>{marks}{version}{last_seen}</li> }
     };

@@ -2,6 +2,7 @@
 
 mod audit;
 mod banner;
+mod client_socket;
 pub mod config_import;
 pub mod connections;
 mod http2;

@@ -19,15 +19,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
+use super::client_socket::{ClientSocket, ReadTimeouts, StreamMark};
 use super::connections::ConnectionLimiter;
 use super::http2::{self, OpenRequests};
 use crate::http::edge::request::Peer;
@@ -41,10 +41,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 /// connections (reqwest 90 s, Firefox 115 s), so that the server does not close one while they send.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Without an acknowledgement for this long the connection is closed, so that a dead host does not count as connected.
-/// Pings make sure that there is data to acknowledge.
-const TCP_USER_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// Maximum size of a request head in bytes. A larger head gets 431, a longer URL 414.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
@@ -57,11 +53,18 @@ pub struct ConnectionTimeouts {
     pub first_request: Duration,
     /// The time without a request after which an HTTP/2 connection is closed.
     pub idle: Duration,
+    /// The time without an acknowledgement after which the connection is closed.
+    pub read: ReadTimeouts,
 }
 
 impl Default for ConnectionTimeouts {
     fn default() -> Self {
-        Self { handshake: Duration::from_secs(10), first_request: Duration::from_secs(30), idle: IDLE_TIMEOUT }
+        Self {
+            handshake: Duration::from_secs(10),
+            first_request: Duration::from_secs(30),
+            idle: IDLE_TIMEOUT,
+            read: ReadTimeouts::default(),
+        }
     }
 }
 
@@ -100,14 +103,13 @@ pub async fn serve_with_timeouts(
     while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
         // Connections over the limit are closed without a response, which would cost more.
         let Some(permit) = limiter.try_acquire(peer.ip()) else { continue };
-        if let Err(error) = set_socket_options(&socket) {
-            tracing::debug!(%error, "failed to set socket options");
-        }
+        let mark = StreamMark::default();
+        let socket = ClientSocket::new(socket, timeouts.read, mark.clone());
         let (peer, router, shutdown) = (Peer(peer.ip()), router.clone(), shutdown.clone());
         // Separate tasks, so that a plain connection does not reserve the memory of TLS.
         match tls.clone() {
             None => connections.spawn(async move {
-                serve_connection(HttpVersion::Http1, socket, peer, router, timeouts, shutdown).await;
+                serve_connection(HttpVersion::Http1, socket, mark, peer, router, timeouts, shutdown).await;
                 drop(permit);
             }),
             Some(tls) => connections.spawn(async move {
@@ -116,7 +118,7 @@ pub async fn serve_with_timeouts(
                 match shutdown.run_until_cancelled(handshake).await {
                     Some(Ok(Ok(stream))) => {
                         let version = HttpVersion::from_stream(&stream);
-                        serve_connection(version, stream, peer, router, timeouts, shutdown).await;
+                        serve_connection(version, stream, mark, peer, router, timeouts, shutdown).await;
                     }
                     Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "TLS handshake failed"),
                     Some(Err(_)) => tracing::debug!(host = %peer.0, "TLS handshake timed out"),
@@ -133,7 +135,7 @@ pub async fn serve_with_timeouts(
 }
 
 /// Performs the handshake. Plain HTTP gets an error response.
-async fn tls_handshake(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+async fn tls_handshake(tls: &TlsAcceptor, mut socket: ClientSocket) -> std::io::Result<TlsStream<ClientSocket>> {
     let mut first = [TLS_HELLO];
     socket.peek(&mut first).await?;
     if first != [TLS_HELLO] {
@@ -155,7 +157,7 @@ enum HttpVersion {
 
 impl HttpVersion {
     /// The version that client and server agreed on in the handshake.
-    fn from_stream(stream: &TlsStream<TcpStream>) -> Self {
+    fn from_stream(stream: &TlsStream<ClientSocket>) -> Self {
         if stream.get_ref().1.alpn_protocol() == Some(http2::ALPN) { Self::Http2 } else { Self::Http1 }
     }
 }
@@ -163,6 +165,7 @@ impl HttpVersion {
 async fn serve_connection<S>(
     version: HttpVersion,
     socket: S,
+    mark: StreamMark,
     peer: Peer,
     router: Router,
     timeouts: ConnectionTimeouts,
@@ -179,11 +182,13 @@ async fn serve_connection<S>(
             http2::add_host(&mut request);
             request.extensions_mut().insert(peer);
             let response = (!is_long).then(|| router.clone().call(request));
+            let mark = mark.clone();
             async move {
                 let response = match response {
                     Some(response) => response.await?,
                     None => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response(),
                 };
+                mark.set_for(&response);
                 Ok::<_, Infallible>(match version {
                     HttpVersion::Http1 => response,
                     HttpVersion::Http2 => open.until_sent(response),
@@ -273,17 +278,14 @@ fn head_length(request: &Request<Incoming>) -> usize {
             .sum::<usize>()
 }
 
-fn set_socket_options(socket: &TcpStream) -> std::io::Result<()> {
-    // Events are small and must not be delayed.
-    socket.set_nodelay(true)?;
-    SockRef::from(socket).set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))
-}
-
 #[cfg(test)]
 mod tests {
     use axum::Extension;
+    use axum::body::Body;
+    use axum::http::header::CONTENT_TYPE;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
     use tokio::sync::Notify;
 
     use super::*;
@@ -324,17 +326,55 @@ mod tests {
         let (socket, _) = tokio::io::duplex(1);
         let (peer, timeouts) = (Peer([127, 0, 0, 1].into()), ConnectionTimeouts::default());
         let shutdown = CancellationToken::new();
-        let connection = serve_connection(HttpVersion::Http1, socket, peer, Router::new(), timeouts, shutdown);
+        let mark = StreamMark::default();
+        let connection = serve_connection(HttpVersion::Http1, socket, mark, peer, Router::new(), timeouts, shutdown);
         let bytes = size_of_val(&connection);
         assert!(bytes < 2_560, "{bytes} bytes: how much is it for each of ten thousand streams?");
     }
 
+    /// Signals when it is dropped.
+    struct OnDrop(Arc<Notify>);
+
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+
     #[tokio::test]
-    async fn sockets_have_nodelay_and_user_timeout() {
+    async fn download_may_be_paused_for_longer_than_a_stream() {
+        const FILE_BYTES: usize = 64 << 20; // more than the kernel buffers
+        let stream_ended = Arc::new(Notify::new());
+        let on_drop = Arc::clone(&stream_ended);
+        let events = async move || {
+            let ended = OnDrop(Arc::clone(&on_drop));
+            let events = futures_util::stream::repeat_with(move || {
+                let _until_dropped = &ended;
+                Ok::<_, Infallible>(vec![b'\n'; 64 << 10])
+            });
+            ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(events))
+        };
+        let router = Router::new().route("/file", get(async || vec![0; FILE_BYTES])).route("/events", get(events));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let socket = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("connected");
-        set_socket_options(&socket).expect("options that this system knows");
-        assert!(socket.nodelay().expect("an option"));
-        assert_eq!(SockRef::from(&socket).tcp_user_timeout().expect("an option"), Some(TCP_USER_TIMEOUT));
+        let address = listener.local_addr().expect("an address");
+        let read = ReadTimeouts { stream: Duration::from_secs(1), ..ReadTimeouts::default() };
+        let timeouts = ConnectionTimeouts { read, ..ConnectionTimeouts::default() };
+        let limiter = Arc::new(ConnectionLimiter::new(9, 9, Vec::new()));
+        tokio::spawn(async move {
+            serve_with_timeouts(timeouts, listener, router, None, &limiter, &CancellationToken::new()).await;
+        });
+
+        let request = async |path: &str| {
+            let mut client = TcpStream::connect(address).await.expect("connected");
+            let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+            client.write_all(head.as_bytes()).await.expect("sent");
+            client
+        };
+        let (mut download, _stream) = (request("/file").await, request("/events").await);
+        // Neither client reads.
+        stream_ended.notified().await;
+        let mut response = Vec::new();
+        download.read_to_end(&mut response).await.expect("the whole response");
+        assert!(response.len() > FILE_BYTES, "{} bytes", response.len());
     }
 }

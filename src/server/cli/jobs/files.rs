@@ -23,8 +23,8 @@ use crate::exit::ExitError;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
 
-/// A download without data for this long is aborted.
-const STALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// A download without data for this long is aborted. A laptop may have slept, or a connection may have failed over.
+const STALL_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// `simpletuner jobs download`
 #[derive(Debug, Clone, Args)]
@@ -182,7 +182,7 @@ async fn receive(mut response: Response, path: &Path) -> Result<String, ExitErro
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Ok(hex(&digest.finalize())),
             Ok(Err(error)) => return Err(interrupted(&root_cause(&error))),
-            Err(_) => return Err(interrupted("no data for a minute")),
+            Err(_) => return Err(interrupted("no data for ten minutes")),
         };
         digest.update(&bytes);
         file.write_all(&bytes).map_err(|error| unwritable(path, &error))?;

@@ -167,7 +167,12 @@ async fn unfinished_handshakes_do_not_block_others() {
     let paths = self_signed_certificate(directory.path());
     let tls = Tls::open(paths.clone(), &SystemClock).expect("a certificate");
     let server = TestServer::start_with_tls(tls.clone()).await;
-    let timeouts = ConnectionTimeouts { handshake: LONG_TIMEOUT, first_request: LONG_TIMEOUT, idle: LONG_TIMEOUT };
+    let timeouts = ConnectionTimeouts {
+        handshake: LONG_TIMEOUT,
+        first_request: LONG_TIMEOUT,
+        idle: LONG_TIMEOUT,
+        ..ConnectionTimeouts::default()
+    };
     let endpoint = serve(&server, Some(&tls), timeouts).await;
     // A few start TLS, most send nothing.
     let unfinished = flood(&endpoint, 500, b"\x16\x03\x01").await;
