@@ -73,12 +73,12 @@ fn explanation_view(explanation: Explanation<'_>) -> ExplanationView {
         ExplainVerdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
         ExplainVerdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
-    let workers = explanation.workers.into_iter().map(worker_view).collect();
+    let workers = explanation.workers.iter().map(worker_view).collect();
     let unlisted = explanation.unlisted.iter().map(unlisted_view).collect();
     ExplanationView { verdict, text: String::new(), worker_id, until, limit, summary, workers, unlisted }
 }
 
-fn worker_view(explanation: WorkerExplanation<'_>) -> WorkerExplanationView {
+fn worker_view(explanation: &WorkerExplanation<'_>) -> WorkerExplanationView {
     WorkerExplanationView {
         worker_id: explanation.worker.clone(),
         name: explanation.name.to_owned(),
