@@ -1,11 +1,9 @@
-// Draws docs/throughput.svg from the lines of the load generator:
-//
-//   load postgres servers | node scripts/bench/throughput.mjs
+// Draws docs/throughput.svg from the lines of the load generator (scripts/bench/throughput).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 320, 56, 56, 48];
+const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 340, 56, 80, 48];
 const COLORS = { 1: '#1d4ed8', 2: '#0891b2', 4: '#7c3aed' };
 const LINE = /^complete jobs, (\d+) workers, (\d+) server\(s\): (\d+) jobs\/s/;
 
