@@ -102,7 +102,7 @@ struct PlanningRound<'w> {
     searches: Vec<Search<'w>>,
     search_by_demand: HashMap<DemandKey<'w>, usize>,
     label_values: LabelValues<'w>,
-    /// By index of the candidate, as far as any are: whether it has got so many jobs that it has no capacity left.
+    /// By index of the candidate: whether this round has filled it. None after the last element is full.
     full: Vec<bool>,
 }
 

@@ -48,9 +48,9 @@ impl StreamMark {
 /// The socket of a connection.
 pub struct ClientSocket {
     socket: TcpStream,
-    stream_timeout: Duration,
     mark: StreamMark,
-    is_stream: bool,
+    /// Until it is set.
+    stream_timeout: Option<Duration>,
 }
 
 impl ClientSocket {
@@ -60,7 +60,7 @@ impl ClientSocket {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "failed to set TCP_NODELAY");
         }
-        let socket = Self { socket, stream_timeout: timeouts.stream, mark, is_stream: false };
+        let socket = Self { socket, mark, stream_timeout: Some(timeouts.stream) };
         socket.set_timeout(timeouts.transfer);
         socket
     }
@@ -78,9 +78,10 @@ impl ClientSocket {
 
     /// Before the head of a stream is written.
     fn socket_to_write(&mut self) -> Pin<&mut TcpStream> {
-        if !self.is_stream && self.mark.0.load(Ordering::Relaxed) {
-            self.is_stream = true;
-            self.set_timeout(self.stream_timeout);
+        if self.mark.0.load(Ordering::Relaxed)
+            && let Some(timeout) = self.stream_timeout.take()
+        {
+            self.set_timeout(timeout);
         }
         Pin::new(&mut self.socket)
     }

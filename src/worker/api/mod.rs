@@ -32,8 +32,6 @@ use crate::secret::{Secret, agent_secrets};
 
 /// Idle connections that are kept for the next requests: as many as jobs that start or end at the same time need.
 const MAX_IDLE_CONNECTIONS: usize = 16;
-/// For how long. The orchestrator and proxies in front of it wait longer.
-const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout of a short request and its response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the server may hold a long poll, in seconds.
@@ -53,7 +51,6 @@ pub fn http_client_builder(trust: &ServerTrust, url: &Url) -> Result<ClientBuild
         .tcp_keepalive(Duration::from_secs(30))
         .tcp_user_timeout(Duration::from_mins(1))
         .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-        .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
         .http1_only();
     let builder = trust.configure_client(builder, url.scheme() == "https")?;
     // Otherwise reqwest uses the proxy variables.

@@ -23,15 +23,13 @@ pub struct LaunchOptions<'a> {
     pub port: u16,
 }
 
-/// Whether this number of processes of the trainer is started with `accelerate launch`.
-pub fn needs_accelerate(trainer: &[String], processes: u32) -> bool {
-    processes > 1 && module_position(trainer).is_some()
+/// The trainer's command before and from its module on, if this number of processes is started with `accelerate launch`.
+pub fn split_for_accelerate(trainer: &[String], processes: u32) -> Option<(&[String], &[String])> {
+    module_position(trainer).filter(|_| processes > 1).map(|module_at| trainer.split_at(module_at))
 }
 
-/// The trainer's command with `accelerate launch`; `None` if the command is to be used unchanged.
-pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<Vec<String>> {
-    let module_at = module_position(trainer).filter(|_| needs_accelerate(trainer, launch.processes))?;
-    let (python, rest) = trainer.split_at(module_at);
+/// The trainer's command with `accelerate launch`.
+pub fn accelerate_command((python, rest): (&[String], &[String]), launch: &LaunchOptions) -> Vec<String> {
     let mut command = python.to_vec();
     let mut add = |arguments: &[&str]| command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     add(&["-m", "accelerate.commands.launch", "--num_processes", &launch.processes.to_string(), "--num_machines", "1"]);
@@ -44,7 +42,7 @@ pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<
     }
     add(&["--main_process_port", &launch.port.to_string()]);
     command.extend_from_slice(rest);
-    Some(command)
+    command
 }
 
 /// The position of `-m simpletuner.train` in a Python command.
@@ -77,7 +75,7 @@ mod tests {
     fn command_for(trainer: &str, processes: u32, accelerator: &str, mixed_precision: Option<&str>) -> Option<String> {
         let trainer: Vec<_> = trainer.split(' ').map(str::to_owned).collect();
         let launch = LaunchOptions { processes, accelerator, mixed_precision, port: 77 };
-        accelerate_command(&trainer, &launch).map(|words| words.join(" "))
+        split_for_accelerate(&trainer, processes).map(|parts| accelerate_command(parts, &launch).join(" "))
     }
 
     #[test]

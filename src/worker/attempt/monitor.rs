@@ -157,6 +157,7 @@ impl AttemptRunner {
         if tokio::time::timeout(FLUSH_DELAY, done.wait_for(|done| *done)).await.is_ok() {
             return;
         }
+        // Saves what has changed in memory.
         self.update(false, |_| {}).await;
         let dir = self.dir.clone();
         if let Err(error) = run_blocking(move || dir.flush()).await {

@@ -266,9 +266,7 @@ fn launch_command(
     processes: u32,
     accelerator: &str,
 ) -> io::Result<Vec<String>> {
-    if !launch::needs_accelerate(&trainer, processes) {
-        return Ok(trainer);
-    }
+    let Some(parts) = launch::split_for_accelerate(&trainer, processes) else { return Ok(trainer) };
     let config = std::fs::read(dir.bundle_dir().join(bundle::CONFIG_FILE))?;
     // The code that rewrites the configuration reports its errors.
     let config = serde_json::from_slice(&config).unwrap_or_default();
@@ -278,7 +276,7 @@ fn launch_command(
         mixed_precision: launch::mixed_precision(&config),
         port: launch::free_port()?,
     };
-    Ok(launch::accelerate_command(&trainer, &launch).unwrap_or(trainer))
+    Ok(launch::accelerate_command(parts, &launch))
 }
 
 fn exit_now() -> AttemptExit {

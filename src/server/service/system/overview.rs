@@ -153,7 +153,7 @@ impl WorkerFindings<'_> {
         let worker = row.worker();
         let (failing, lost_jobs) = (self.failing.get(&worker.id), self.lost_jobs.get(&worker.id));
         let rejection = self.rejections.newest_for(worker);
-        // Without access to the worker itself, because a large fleet exceeds the processor's caches.
+        // Most workers. Their state is not read, because a large fleet exceeds the processor's caches.
         if now < row.no_alert_before && failing.is_none() && lost_jobs.is_none() && rejection.is_none() {
             return Vec::new();
         }
