@@ -12,6 +12,17 @@ die() {
     exit 1
 }
 
+python_packages() { # NAME PIP_ARGUMENT...: installs packages once, into an environment in the cache, and sets VENV to it
+    VENV=$CACHE/$1
+    shift
+    [ ! -e "$VENV/complete" ] || return 0
+    say "installing ${VENV##*/}" >&2
+    rm -rf "$VENV"
+    python3 -m venv "$VENV"
+    timeout 600 "$VENV/bin/pip" install --quiet "$@" >&2
+    touch "$VENV/complete"
+}
+
 # Claims the shared target directory for this checkout until the calling script ends.
 #
 # Cargo names the artifacts of our own package identically in every checkout and compares file times, so after a build

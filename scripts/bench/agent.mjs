@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, millis, quantile } from './figure.mjs';
-import { startAgent, startServer, until } from './fleet.mjs';
+import { runJobs, startAgent, startServer, until } from './fleet.mjs';
 
 /** Returns the CPU time of a process: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 per second. */
 function cpuSeconds(pid) {
@@ -23,11 +23,10 @@ async function host(trainer, flags = []) {
   mkdirSync(home);
   writeFileSync(join(home, 'trainer.py'), trainer);
   const agent = await startAgent(server, 'host', { flags, home, trainer: `python3 ${join(home, 'trainer.py')}` });
-  const isIdle = async () => (await server.api('GET', `/api/admin/workers/${agent.worker}`)).status === 'idle';
-  await until('the agent to be idle', isIdle);
+  await agent.untilIdle();
   const submit = async () => (await server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })).job_id;
   const status = async (job) => (await server.api('GET', `/api/queue/${job}`)).status;
-  return { server, home, agent, submit, status, isIdle };
+  return { server, home, agent, submit, status };
 }
 
 async function idle() {
@@ -84,7 +83,7 @@ with open(os.path.join(os.environ["HOME"], "duration"), "w") as duration:
 
 /** Measures the duration of a trainer that only computes, alternately alone and under the agent. */
 async function overhead() {
-  const { server, home, submit, isIdle } = await host(CALCULATOR);
+  const { server, home, agent, submit } = await host(CALCULATOR);
   const resultFile = join(home, 'duration');
   const alone = () => new Promise((done, failed) => {
     spawn('python3', [join(home, 'trainer.py')], { env: { HOME: home, PATH: process.env.PATH } }).on('exit', done).on('error', failed);
@@ -92,7 +91,7 @@ async function overhead() {
   const supervised = async () => {
     await submit();
     await until('the trainer to have computed', () => existsSync(resultFile), 20, 120_000);
-    await until('the agent to be idle', isIdle);
+    await agent.untilIdle();
   };
   const times = { alone: [], supervised: [] };
   for (let n = 0; n < 7; n += 1) {
@@ -144,17 +143,10 @@ export async function jobs() {
   const count = 1_000;
   const server = await startServer({ configs: true });
   const agent = await startAgent(server, 'host', { flags: ['--max-jobs', '16'], trainer: '/bin/true' });
-  const completed = async () => (await server.api('GET', '/api/queue?status=completed&limit=1')).total;
-  const submit = () => server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' });
-  const run = async (number, before) => {
-    for (let n = 0; n < number; n += 20) await Promise.all(Array.from({ length: 20 }, submit));
-    await until('the jobs to be completed', async () => await completed() === before + number, 10, 120_000);
-  };
-  await run(100, 0); // the first runs warm up
+  await runJobs(server, 100); // the first runs warm up
   const cpu = () => [cpuSeconds(server.pid), cpuSeconds(agent.pid)];
-  const [startedAt, before] = [performance.now(), cpu()];
-  await run(count, 100);
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const before = cpu();
+  const seconds = await runJobs(server, count);
   const perJob = cpu().map((used, index) => ((used - before[index]) * 1_000) / count);
   const rate = (value) => `${value.toFixed(0)}/s`;
   figure('whole jobs with a process, 16 places', [['', count / seconds, rate, 500, 'least'], ['CPU per job, server', perJob[0], millis], ['agent', perJob[1], millis]], `${count} jobs, submitted 20 at a time; the trainer is /bin/true`);
@@ -175,20 +167,19 @@ export async function sandbox() {
   const hosts = {};
   for (const level of levels) {
     const agent = await startAgent(server, level, { trainer, sandbox: level });
-    const isIdle = async () => (await server.api('GET', `/api/admin/workers/${agent.worker}`)).status === 'idle';
-    await until(`the agent at ${level} to be idle`, isIdle);
-    hosts[level] = { ...agent, isIdle, times: [] };
+    await agent.untilIdle();
+    hosts[level] = { ...agent, times: [] };
   }
   for (let n = 0; n < 105; n += 1) {
     for (const level of levels) {
-      const { workDir, isIdle, times } = hosts[level];
+      const { workDir, untilIdle, times } = hosts[level];
       const submittedAt = performance.timeOrigin + performance.now();
       const job = { config_name: 'digits', target: 'worker', worker_labels: { name: level } };
       const { job_id: id } = await server.api('POST', '/api/queue/submit', job);
       const startFile = join(workDir, 'jobs', id, '1', 'work', 'began');
       await until('the trainer to begin', () => existsSync(startFile), 2, 30_000);
       if (n >= 5) times.push(Number(readFileSync(startFile, 'utf8')) / 1e6 - submittedAt); // the first runs warm up
-      await until(`the agent at ${level} to be idle`, isIdle);
+      await untilIdle();
     }
   }
   const [p50, p99] = [0.5, 0.99].map((fraction) => (level) => quantile(hosts[level].times, fraction));

@@ -98,5 +98,17 @@ export async function startAgent(server, name, { flags = [], home = server.dir, 
     agent = start();
     return { lastLines: () => agent.lastLines() };
   };
-  return { pid: agent.child.pid, worker, workDir, kill, restart };
+  const untilIdle = () => until(`the agent ${name} to be idle`, async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
+  return { pid: agent.child.pid, worker, workDir, untilIdle, kill, restart };
+}
+
+/** Runs this number of jobs, submitted 20 at a time, until all are completed; returns the seconds. */
+export async function runJobs(server, count, options = {}) {
+  const completed = async () => (await server.api('GET', '/api/queue?status=completed&limit=1')).total;
+  const submit = () => server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker', ...options });
+  const before = await completed();
+  const startedAt = performance.now();
+  for (let n = 0; n < count; n += 20) await Promise.all(Array.from({ length: 20 }, submit));
+  await until('the jobs to be completed', async () => await completed() >= before + count, 10, 120_000);
+  return (performance.now() - startedAt) / 1_000;
 }

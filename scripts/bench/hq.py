@@ -1,4 +1,4 @@
-"""Measures HyperQueue, a task scheduler without a database: its server and one worker, on this machine.
+"""Measures HyperQueue, a task scheduler without a database: its server and one worker with as many places as the argument says.
 
 Each line of standard input is a command, and each has one line of output:
 
@@ -13,9 +13,6 @@ from pathlib import Path
 
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
-
-PLACES = 16
-
 
 def rate(client, count: int) -> str:
     """The library looks for the end of a job once a second, so the last task writes the time."""
@@ -40,7 +37,7 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the library prints what it has started
     with LocalCluster() as cluster:
-        cluster.start_worker(WorkerConfig(cores=PLACES))
+        cluster.start_worker(WorkerConfig(cores=int(sys.argv[1])))
         client = cluster.client()
         for line in sys.stdin:
             command, argument = line.split()

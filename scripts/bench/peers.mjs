@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { ADMIN, HOME, ROOT, startAgent, startServer, until } from './fleet.mjs';
+import { ADMIN, HOME, ROOT, runJobs, startAgent, startServer, until } from './fleet.mjs';
 import { figure, millis, quantile } from './figure.mjs';
 
 const PLACES = 16;
@@ -13,7 +13,8 @@ const STARTS_PER_TURN = 10;
 const JOBS_PER_TURN = 300;
 
 const median = (values) => quantile(values, 0.5);
-const nanoseconds = (file) => Number(readFileSync(file, 'utf8')) / 1e6;
+/** Reads a time in nanoseconds; returns it in milliseconds. */
+const readTime = (file) => Number(readFileSync(file, 'utf8')) / 1e6;
 const now = () => performance.timeOrigin + performance.now();
 
 /** HyperQueue's server with one worker; see hq.py. */
@@ -23,7 +24,7 @@ class HyperQueue {
 
   constructor() {
     const python = execFileSync(join(ROOT, 'scripts/bench/hq-setup'), { encoding: 'utf8' }).trim();
-    this.child = spawn(python, [join(ROOT, 'scripts/bench/hq.py')], { cwd: this.#dir, stdio: ['pipe', 'pipe', 'ignore'] });
+    this.child = spawn(python, [join(ROOT, 'scripts/bench/hq.py'), `${PLACES}`], { cwd: this.#dir, stdio: ['pipe', 'pipe', 'ignore'] });
     this.lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
   }
 
@@ -42,7 +43,7 @@ class HyperQueue {
     const file = join(this.#dir, `began-${this.#starts += 1}`);
     const submittedAt = await this.#ask(`start ${file}`) / 1e6;
     await until('the task to begin', () => existsSync(file), 2);
-    return nanoseconds(file) - submittedAt;
+    return readTime(file) - submittedAt;
   }
 
   close() {
@@ -60,31 +61,21 @@ class Ours {
       nothing: await startAgent(self.server, 'nothing', { flags, trainer: '/bin/true' }),
       times: await startAgent(self.server, 'times', { flags, trainer: "sh -c 'date +%s%N >began.new; mv began.new began; date +%s%N >ended'" }),
     };
-    for (const { worker } of Object.values(self.agents)) {
-      await until('the agent to be idle', async () => (await self.server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
-    }
+    for (const agent of Object.values(self.agents)) await agent.untilIdle();
     return self;
   }
 
-  submit = (agent) => this.server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker', worker_labels: { name: agent } });
-
-  completed = async () => (await this.server.api('GET', '/api/queue?status=completed&limit=1')).total;
-
-  async rate(count) {
-    const before = await this.completed();
-    const startedAt = performance.now();
-    for (let n = 0; n < count; n += 20) await Promise.all(Array.from({ length: 20 }, () => this.submit('nothing')));
-    await until('the jobs to be completed', async () => await this.completed() >= before + count, 10, 120_000);
-    return count / (performance.now() - startedAt) * 1_000;
-  }
+  /** Runs this number of jobs; returns how many end per second. */
+  rate = async (count) => count / await runJobs(this.server, count, { worker_labels: { name: 'nothing' } });
 
   /** Returns the times from a submit to the first instruction, and from the last one to the end of the followed log, in ms. */
   async start() {
     const submittedAt = now();
-    const { job_id: id } = await this.submit('times');
+    const job = { config_name: 'digits', target: 'worker', worker_labels: { name: 'times' } };
+    const { job_id: id } = await this.server.api('POST', '/api/queue/submit', job);
     const endSeenAt = await this.#follow(id);
     const file = (name) => join(this.agents.times.workDir, 'jobs', id, '1', 'work', name);
-    return { start: nanoseconds(file('began')) - submittedAt, end: endSeenAt - nanoseconds(file('ended')) };
+    return { start: readTime(file('began')) - submittedAt, end: endSeenAt - readTime(file('ended')) };
   }
 
   /** Follows a log until its job has ended; returns when. */

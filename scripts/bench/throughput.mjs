@@ -1,4 +1,4 @@
-// Draws docs/throughput.svg from the lines of the load generator (scripts/bench/throughput).
+// Draws docs/throughput.svg from the lines of the load generator (scripts/bench/run throughput).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
