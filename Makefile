@@ -52,7 +52,7 @@ soak: ## run the fleet tests on both databases, 20 rounds
 fuzz: ## run each fuzz target for ten minutes (SECONDS=600)
 	@scripts/fuzz $(SECONDS)
 
-prove: ## check the protocol's model and crash the programs at every write (15 minutes)
+prove: ## check the protocol's model, simulate fleets with faults, and crash the programs at their writes (15 minutes)
 	@scripts/prove
 
 schemathesis: setup ## test the API with requests generated from its description

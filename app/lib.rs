@@ -4,6 +4,8 @@
 //! * [`protocol`]: the types that cross a process boundary.
 //! * `command_line` (`native`): shared by the command lines of both programs.
 //! * `logging` (`native`): the log format of both programs.
+//! * `simulation`: time and randomness of a simulation (`simulation`).
+//! * `threads` (`native`): work that other threads do for a task.
 //! * `remote`: how a client verifies its orchestrator (`worker`, `cli`).
 //! * `ui`: the dashboard, rendered on the server (`ssr`) and hydrated in the browser (`hydrate`).
 
@@ -16,6 +18,10 @@ pub mod domain;
 #[cfg(feature = "native")]
 pub mod logging;
 pub mod protocol;
+#[cfg(feature = "simulation")]
+pub mod simulation;
+#[cfg(feature = "native")]
+pub mod threads;
 mod words;
 
 #[cfg(feature = "remote")]

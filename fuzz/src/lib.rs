@@ -9,33 +9,9 @@ pub mod checks;
 
 pub use app::{domain, protocol};
 
-// Modules of the agent, under the paths by which they import each other.
-mod args;
-#[path = "../../src/worker/artifacts/mod.rs"]
-mod artifacts;
-#[path = "../../src/worker/bundle/mod.rs"]
-mod bundle;
-#[path = "../../src/worker/clock.rs"]
-mod clock;
-mod config;
-#[path = "../../src/worker/doctor/certificate.rs"]
-mod doctor_certificate;
-#[path = "../../src/worker/session/event_size.rs"]
-mod event_size;
-#[path = "../../src/worker/files/mod.rs"]
-mod files;
-#[path = "../../src/worker/job_config.rs"]
-mod job_config;
-#[path = "../../src/worker/config/labels.rs"]
-mod labels;
-#[path = "../../src/worker/process.rs"]
-mod process;
-#[path = "../../src/worker/progress.rs"]
-mod progress;
-#[path = "../../src/worker/secret/mod.rs"]
-mod secret;
-mod supervisor;
+mod worker;
 
+// Modules of the server.
 mod http;
 mod http_edge;
 mod http_guards;

@@ -17,19 +17,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, ReconnectSignal, retry_until_answered};
-use crate::attempt::{AdoptOutcome, AttemptRunner};
-use crate::config::AgentConfig;
-use crate::context::{AgentContext, SharedStatus};
-use crate::disk_space::DiskSpaceMonitor;
-use crate::exit::FatalError;
-use crate::files::{self, AttemptKey, write_atomic};
-use crate::host_health::HostHealth;
-use crate::sandbox::users;
-use crate::session::AgentSession;
-use crate::state::{self, AgentAction, AgentInput, AgentPolicy, ProcessExit};
-use crate::supervisor_pool::SupervisorPool;
-use crate::{clock, daemon, gpu, limits, sandbox, spot};
+use crate::worker::api::{Api, ReconnectSignal, retry_until_answered};
+use crate::worker::attempt::{AdoptOutcome, AttemptRunner};
+use crate::worker::config::AgentConfig;
+use crate::worker::context::{AgentContext, SharedStatus};
+use crate::worker::disk_space::DiskSpaceMonitor;
+use crate::worker::exit::FatalError;
+use crate::worker::files::{self, AttemptKey, write_atomic};
+use crate::worker::host_health::HostHealth;
+use crate::worker::sandbox::users;
+use crate::worker::session::AgentSession;
+use crate::worker::state::{self, AgentAction, AgentInput, AgentPolicy, ProcessExit};
+use crate::worker::supervisor_pool::SupervisorPool;
+use crate::worker::{clock, daemon, gpu, limits, sandbox, spot};
 
 /// Reported for an attempt of which this host has no files.
 const UNKNOWN_ATTEMPT_ERROR: &str =
@@ -283,7 +283,7 @@ impl AgentLoop {
     fn shutdown_deadline(&self) -> Instant {
         let config = &self.context.config;
         let timeout = match config.on_stop {
-            crate::args::OnStop::Finish => Duration::from_hours(365 * 24),
+            crate::worker::args::OnStop::Finish => Duration::from_hours(365 * 24),
             _ => config.stop_grace + REPORT_TIMEOUT,
         };
         Instant::now() + timeout

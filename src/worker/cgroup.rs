@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::clock;
-use crate::files::JobCgroup;
+use crate::worker::clock;
+use crate::worker::files::JobCgroup;
 
 /// Prefix of the groups of attempts.
 pub const JOB_CGROUP_PREFIX: &str = "st-";

@@ -10,9 +10,9 @@ use app::command_line::ignore_empty_env_vars;
 use app::logging::background_writer;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{AgentArgs, DoctorArgs};
-use crate::exit::FatalError;
-use crate::{doctor, probe, run_as, sandbox, supervisor};
+use crate::worker::args::{AgentArgs, DoctorArgs};
+use crate::worker::exit::FatalError;
+use crate::worker::{doctor, probe, run_as, sandbox, supervisor};
 
 /// Run training jobs for an orchestrator on this machine.
 #[derive(Debug, Parser)]

@@ -18,14 +18,14 @@ use reqwest::Url;
 
 pub use self::notice_source::NoticeSource;
 pub use self::ops::ShutdownConfig;
-use crate::args::input_limits::InputLimits;
-use crate::args::jobs::MaxJobs;
-use crate::args::limits::RequestedLimits;
-use crate::args::{AgentArgs, OnStop, is_on_command_line};
-use crate::exit::FatalError;
-use crate::files::AttemptLimits;
-use crate::filesystem::read_disk_space;
-use crate::secret::{Secret, agent_secrets};
+use crate::worker::args::input_limits::InputLimits;
+use crate::worker::args::jobs::MaxJobs;
+use crate::worker::args::limits::RequestedLimits;
+use crate::worker::args::{AgentArgs, OnStop, is_on_command_line};
+use crate::worker::exit::FatalError;
+use crate::worker::files::AttemptLimits;
+use crate::worker::filesystem::read_disk_space;
+use crate::worker::secret::{Secret, agent_secrets};
 
 #[derive(Debug, Clone)]
 pub struct AgentConfig {

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use crate::clock;
-use crate::config::AgentConfig;
-use crate::filesystem::{format_gib, read_disk_space};
-use crate::retention::{self, RetentionPolicy};
+use crate::worker::clock;
+use crate::worker::config::AgentConfig;
+use crate::worker::filesystem::{format_gib, read_disk_space};
+use crate::worker::retention::{self, RetentionPolicy};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How often files that only get old are pruned.
@@ -70,6 +70,12 @@ impl DiskSpaceMonitor {
             tracing::error!("cannot start the disk space monitor: {error}");
         }
         Self { status, requests: sender }
+    }
+
+    /// A disk that always has space.
+    #[cfg(feature = "simulation")]
+    pub fn always_free() -> Self {
+        Self { status: Arc::default(), requests: channel().0 }
     }
 
     /// Requests that old files are pruned, without waiting.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use app::domain::trace_context::TraceContext;
 
-use crate::secret::Secret;
+use crate::worker::secret::Secret;
 
 const ALLOWED_NAMES: &[&str] = &[
     "PATH",

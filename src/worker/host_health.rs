@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use app::domain::host_failure_guard::{AttemptEvidence, HostFailureGuard};
 use app::domain::time::Timestamp;
+use app::threads;
 use tokio::sync::{Notify, mpsc};
 
-use crate::clock;
-use crate::state::AgentInput;
-use crate::trainer_program::{MissingTrainer, find_missing};
+use crate::worker::clock;
+use crate::worker::state::AgentInput;
+use crate::worker::trainer_program::{MissingTrainer, find_missing};
 
 /// How often a missing trainer is searched.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -39,9 +40,14 @@ impl HealthState {
 impl HostHealth {
     /// Checks the trainer once, which takes as long as its Python takes to start.
     pub async fn examine(trainer: &[String]) -> Self {
-        let host_health = Self { trainer: trainer.to_vec(), state: Mutex::default(), changed: Notify::new() };
+        let host_health = Self::unchecked(trainer);
         host_health.recheck().await;
         host_health
+    }
+
+    /// For a trainer that is assumed to start.
+    pub fn unchecked(trainer: &[String]) -> Self {
+        Self { trainer: trainer.to_vec(), state: Mutex::default(), changed: Notify::new() }
     }
 
     /// Checks the trainer periodically while it is missing. Once it is found, the agent must restart, because the
@@ -65,7 +71,7 @@ impl HostHealth {
     async fn find_missing(&self) -> Option<MissingTrainer> {
         let trainer = self.trainer.clone();
         // If the check cannot run, the result is unknown.
-        tokio::task::spawn_blocking(move || find_missing(&trainer)).await.unwrap_or_default()
+        threads::run_blocking(move || find_missing(&trainer)).await.unwrap_or_default()
     }
 
     /// Records the end of an attempt.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use app::domain::config_files::{is_file_name, resolve, resolve_data_loader};
 use serde_json::{Map, Value, json};
 
-use crate::bundle::is_safe_relative_path;
+use crate::worker::bundle::is_safe_relative_path;
 
 /// Values that only this host knows.
 #[derive(Debug, Clone)]

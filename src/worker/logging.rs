@@ -6,7 +6,7 @@ use app::domain::trace_context::TraceContext;
 use app::logging::{LogFormatter, LogLineFormat};
 use tracing_subscriber::prelude::*;
 
-use crate::terminal;
+use crate::worker::terminal;
 
 tokio::task_local! {
     /// The current job and its trace, for log lines.

@@ -4,8 +4,8 @@ use app::domain::exit_diagnosis::{CauseKind, ExitCause, ExitOutcome, diagnose, t
 use app::domain::log_text::{plain_text, visible_range};
 use app::protocol::agents::StatusReport;
 
-use crate::files::{AttemptExit, AttemptKey, DiskAtExit, EX_TEMPFAIL, StopCause};
-use crate::filesystem::{LOW_DISK_BYTES, format_gib};
+use crate::worker::files::{AttemptExit, AttemptKey, DiskAtExit, EX_TEMPFAIL, StopCause};
+use crate::worker::filesystem::{LOW_DISK_BYTES, format_gib};
 
 const SIGKILL: i32 = 9;
 /// Max characters of the log's last lines in a report.

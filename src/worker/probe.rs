@@ -2,10 +2,10 @@
 
 use app::protocol::agents::ProbeReport;
 
-use crate::config::GpuOverrides;
-use crate::exit::FatalError;
-use crate::gpu;
-use crate::trainer_program::can_start;
+use crate::worker::config::GpuOverrides;
+use crate::worker::exit::FatalError;
+use crate::worker::gpu;
+use crate::worker::trainer_program::can_start;
 
 /// Prints a [`ProbeReport`] as JSON.
 ///

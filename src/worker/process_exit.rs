@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::process::ProcId;
+use crate::worker::process::ProcId;
 
 impl ProcId {
     /// Waits until it has exited.

@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::config::disk::MinFreeSpace;
-use crate::files::{AttemptDir, AttemptState, list_attempts, remove_tree};
-use crate::filesystem::FilesystemSpace;
-use crate::sandbox::users::HomeDir;
+use crate::worker::config::disk::MinFreeSpace;
+use crate::worker::files::{AttemptDir, AttemptState, list_attempts, remove_tree};
+use crate::worker::filesystem::FilesystemSpace;
+use crate::worker::sandbox::users::HomeDir;
 
 /// How many finished attempts are kept for inspection and for later attempts to resume from.
 const MAX_FINISHED_ATTEMPTS: usize = 10;

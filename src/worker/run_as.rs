@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 
-use crate::exit::FatalError;
+use crate::worker::exit::FatalError;
 
 /// The user of this process. Child processes inherit the variable, and are that user already.
 const RUN_AS_ENV: &str = "SIMPLETUNER_RUN_AS";

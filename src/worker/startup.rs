@@ -7,10 +7,10 @@ use std::os::unix::process::CommandExt;
 
 use app::logging::{LogLineFormat, background_writer};
 
-use crate::args::WORKER_TOKEN_ENV;
-use crate::args::ops::LogFormat;
-use crate::exit::FatalError;
-use crate::{logging, terminal};
+use crate::worker::args::WORKER_TOKEN_ENV;
+use crate::worker::args::ops::LogFormat;
+use crate::worker::exit::FatalError;
+use crate::worker::{logging, terminal};
 
 /// Initializes the process before anything else. Returns the log format.
 pub fn initialize(verbose: bool, format: LogFormat) -> LogLineFormat {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use app::protocol::agents::dispatch::JobOffer;
 use app::protocol::agents::{DesiredState, RunningAttempt, StopReason};
 
-use crate::args::OnStop;
-use crate::exit;
-use crate::files::{AttemptKey, StopCause};
+use crate::worker::args::OnStop;
+use crate::worker::exit;
+use crate::worker::files::{AttemptKey, StopCause};
 
 /// How many ended attempts are remembered, for messages that arrive late.
 const MAX_ENDED_ATTEMPTS: usize = 256;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
-use crate::supervisor::agent_pipe::{Assignment, SupervisorEvent, SupervisorOrder};
+use crate::worker::supervisor::agent_pipe::{Assignment, SupervisorEvent, SupervisorOrder};
 
 /// How often its files are looked at once it can report nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use app::logging::background_writer;
 
-use crate::secret::agent_secrets;
+use crate::worker::secret::agent_secrets;
 
 /// The text shown; unset without a terminal.
 static STATUS_LINE: OnceLock<Mutex<String>> = OnceLock::new();

@@ -12,7 +12,7 @@ const PARTS: [(&str, &str); 11] = [
     ("src/server/http", "crate::http"),
     ("src/server/service", "crate::service"),
     ("src/server/store", "crate::store"),
-    ("src/worker", "crate"),
+    ("src/worker", "crate::worker"),
     ("app/domain", "crate::domain"),
     ("app/protocol", "crate::protocol"),
     ("app/ui", "crate::ui"),

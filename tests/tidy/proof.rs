@@ -10,10 +10,11 @@ const PAGE: &str = "docs/PROOF.md";
 type Definitions = fn(&str) -> Vec<String>;
 
 /// How the names of each column appear in the sources below a folder.
-const COLUMNS: [(&str, Definitions); 5] = [
+const COLUMNS: [(&str, Definitions); 6] = [
     ("app and src", |name| vec![format!("pub struct {name} {{"), format!("pub struct {name}<")]),
     ("app/domain", |name| vec![format!("fn {name}(")]),
     ("prove/model", |name| vec![format!("\"{name}\"")]),
+    ("src/simulation", |name| vec![format!("\"{name}\"")]),
     ("prove/crash_points", |name| vec![format!("\"{name}\"")]),
     ("tests/fleet", |name| vec![format!("fn {name}(")]),
 ];
@@ -61,18 +62,22 @@ fn names_of_the_proof_exist() {
             broken.push(format!("{PAGE}: nothing checks {invariant}"));
         }
     }
-    // The properties of the model are all listed.
-    let properties = read("prove/model/src/properties.rs");
-    let names = properties.split('"').skip(1).step_by(2).filter(|name| name.starts_with('I'));
-    broken.extend(
-        names.filter(|name| !page.contains(&format!("`{name}`"))).map(|name| format!("{PAGE} does not list {name}")),
-    );
+    // The properties of the model and of the simulation are all listed.
+    for file in ["prove/model/src/properties.rs", "src/simulation/property.rs"] {
+        let text = read(file);
+        let names = text.split('"').skip(1).step_by(2).filter(|name| name.starts_with('I'));
+        broken.extend(
+            names
+                .filter(|name| !page.contains(&format!("`{name}`")))
+                .map(|name| format!("{PAGE} does not list {name} of {file}")),
+        );
+    }
     report(&broken);
 }
 
 #[test]
 fn missing_name_is_found() {
-    let row = "| I1 | `Lease`: one | – | `a`, `b` | – | `c` |";
+    let row = "| I1 | `Lease`: one | – | `a`, `b` | – | – | `c` |";
     let (missing, count) = check_row(row, |_, name| name != "b");
     assert_eq!((missing, count), (vec![format!("{PAGE}: there is no b in prove/model")], 4));
 }

@@ -8,7 +8,7 @@ use app::domain::audit::{AuditAction, AuditEvent, AuditRecord};
 use app::domain::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::clock::encode_hex;
+use crate::worker::clock::encode_hex;
 
 /// An entry as it is stored in a database.
 #[derive(Clone, PartialEq)]

@@ -10,9 +10,9 @@ use app::protocol::configs::ConfigBundle;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::bundle::{CONFIG_FILE, parse, unpack};
-use crate::clock::encode_hex;
-use crate::job_config::{HostContext, rewrite};
+use crate::worker::bundle::{CONFIG_FILE, parse, unpack};
+use crate::worker::clock::encode_hex;
+use crate::worker::job_config::{HostContext, rewrite};
 
 /// See the module.
 pub fn check(data: &[u8]) {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::doctor_certificate::CertificateInfo;
+use crate::worker::doctor_certificate::CertificateInfo;
 use crate::tls::certificate::{CertificateFiles, parse};
 
 /// A time in 2026.

@@ -9,9 +9,9 @@ use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressReport;
 use serde_json::Value;
 
-use crate::files::AttemptDir;
-use crate::progress::ProgressReader;
-use crate::supervisor::events::EventRecorder;
+use crate::worker::files::AttemptDir;
+use crate::worker::progress::ProgressReader;
+use crate::worker::supervisor::events::EventRecorder;
 
 /// The deepest nesting that can be read after writing: a line has one level more than its event.
 const MAX_DEPTH: usize = 100;

@@ -1,7 +1,7 @@
 //! Secrets in a log: the first line has the secrets, separated by tabs, the second the cuts, the rest is the log. For
 //! all cuts, the complete log is sent with stars in place of each secret, and is otherwise unchanged.
 
-use crate::secret::mask::{Mask, TailState};
+use crate::worker::secret::mask::{Mask, TailState};
 
 /// The size limit of one piece, in bytes.
 const LIMIT: usize = 16;

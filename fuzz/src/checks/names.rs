@@ -86,21 +86,21 @@ fn words(text: &str) {
 /// One pair per line, as on an agent's command line.
 fn labels(text: &str) {
     let pairs: Vec<String> = text.split('\n').map(str::to_owned).collect();
-    let Ok(labels) = crate::labels::parse(&pairs) else { return };
+    let Ok(labels) = crate::worker::labels::parse(&pairs) else { return };
     let usable = |text: &String| text.chars().count() <= MAX_LABEL_CHARS && !text.chars().any(char::is_control);
     assert!(labels.0.len() <= MAX_LABELS.min(pairs.len()));
     assert!(labels.0.iter().all(|(key, value)| !key.is_empty() && usable(key) && usable(value)));
     let printed: Vec<String> = labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    assert_eq!(crate::labels::parse(&printed).as_ref(), Ok(&labels));
+    assert_eq!(crate::worker::labels::parse(&printed).as_ref(), Ok(&labels));
     assert_eq!(labels.with_fallback(&labels), labels);
 }
 
 /// A path that the server accepts is accepted by the agent, too, and leads into the directory.
 fn path(text: &str) {
     if is_plain_path(text) {
-        assert!(crate::bundle::is_safe_relative_path(text), "the agent would reject {text:?}");
+        assert!(crate::worker::bundle::is_safe_relative_path(text), "the agent would reject {text:?}");
     }
-    if crate::bundle::is_safe_relative_path(text) {
+    if crate::worker::bundle::is_safe_relative_path(text) {
         let joined = std::path::Path::new("/a/b").join(text);
         assert!(joined.starts_with("/a/b") && joined.components().all(|part| part.as_os_str() != ".."));
         assert_eq!(joined.to_str(), Some(format!("/a/b/{text}").as_str()));

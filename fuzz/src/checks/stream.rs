@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
 use sse_stream::{Sse, SseStream};
 
-use crate::event_size::EventSizeLimit;
+use crate::worker::event_size::EventSizeLimit;
 
 /// The longest event here, in bytes.
 const LIMIT: usize = 64;

@@ -259,7 +259,7 @@ async fn open_configured_services(args: &ServerArgs, data: &Path) -> Result<Arc<
 }
 
 /// Prepares the database for requests; returns a setup code if there is no user yet.
-async fn prepare_services(
+pub async fn prepare_services(
     args: &ServerArgs,
     services: &Arc<Services>,
     data: &Path,

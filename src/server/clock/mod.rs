@@ -8,6 +8,8 @@ use std::time::Duration;
 use app::domain::time::{Millis, Timestamp};
 
 pub use clock_offset::estimate_offset;
+#[cfg(feature = "simulation")]
+pub use slewed::ClockReadings;
 pub use slewed::{MAX_SLEW, SlewedClock};
 
 /// A source of time; tests control theirs.

@@ -28,6 +28,8 @@ const MIN_SLEEP_MS: i64 = 1_000;
 
 #[derive(Debug)]
 pub struct SlewedClock {
+    /// Reads the machine's clocks.
+    read: fn() -> ClockReadings,
     /// This clock minus the machine's uptime.
     offset: AtomicI64,
     /// The followed clock minus the machine's uptime.
@@ -44,13 +46,13 @@ pub struct SlewedClock {
 
 /// Readings of the machine's clocks, in ms.
 #[derive(Debug, Clone, Copy)]
-struct ClockReadings {
+pub struct ClockReadings {
     /// Since 1970; it may be set.
-    wall: i64,
+    pub wall: i64,
     /// Since the machine was started.
-    uptime: i64,
+    pub uptime: i64,
     /// Uptime without sleep.
-    awake: i64,
+    pub awake: i64,
 }
 
 impl ClockReadings {
@@ -68,11 +70,17 @@ fn millis(duration: Duration) -> i64 {
 impl SlewedClock {
     /// Starts with the machine's clock.
     pub fn new() -> Self {
-        Self::from_readings(ClockReadings::read())
+        Self::with_source(ClockReadings::read)
+    }
+
+    /// Starts with the clocks that a function reads.
+    pub fn with_source(read: fn() -> ClockReadings) -> Self {
+        Self { read, ..Self::from_readings(read()) }
     }
 
     fn from_readings(clocks: ClockReadings) -> Self {
         Self {
+            read: ClockReadings::read,
             offset: AtomicI64::new(clocks.wall - clocks.uptime),
             reference_offset: AtomicI64::new(NO_REFERENCE),
             polled_at: AtomicI64::new(clocks.uptime),
@@ -131,7 +139,7 @@ impl SlewedClock {
 
 impl Clock for SlewedClock {
     fn now(&self) -> Timestamp {
-        self.time_at(ClockReadings::read())
+        self.time_at((self.read)())
     }
 
     fn continuous_since(&self) -> Timestamp {
@@ -139,7 +147,7 @@ impl Clock for SlewedClock {
     }
 
     fn follow(&self, ahead: Millis) -> bool {
-        self.follow_at(ClockReadings::read(), ahead)
+        self.follow_at((self.read)(), ahead)
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::threads;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -269,7 +270,7 @@ fn file_data_ranges(path: &Path) -> io::Result<Vec<(u64, u64)>> {
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    threads::run_blocking(work).await.map_err(io::Error::other)?
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{Api, OrchestratorError, REQUEST_TIMEOUT};
-use crate::clock;
-use crate::files::AttemptKey;
-use crate::secret::Secret;
+use crate::worker::clock;
+use crate::worker::files::AttemptKey;
+use crate::worker::secret::Secret;
 
 const JOB_TOKEN_HEADER: &str = "X-Upload-Token";
 const TRACEPARENT_HEADER: &str = "traceparent";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
-use crate::files::{LeaseRecord, VERSION};
+use crate::worker::files::{LeaseRecord, VERSION};
 
 /// Tracks the lease.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod error;
 mod job;
 mod lease;
 mod retry;
+mod transport;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,15 +21,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::body::BodyError;
+use self::transport::Network;
 pub use error::OrchestratorError;
 pub use job::{ChunkAck, FileUpload, JobApi};
 pub use lease::LeaseTimer;
 pub use retry::{ReconnectSignal, retry_until_answered};
+pub use transport::Transport;
 
-use crate::args::input_limits::InputLimits;
-use crate::config::{AgentConfig, is_local};
-use crate::exit::FatalError;
-use crate::secret::{Secret, agent_secrets};
+use crate::worker::args::input_limits::InputLimits;
+use crate::worker::config::{AgentConfig, is_local};
+use crate::worker::exit::FatalError;
+use crate::worker::secret::{Secret, agent_secrets};
 
 /// Idle connections that are kept for the next requests: as many as jobs that start or end at the same time need.
 const MAX_IDLE_CONNECTIONS: usize = 16;
@@ -59,7 +62,9 @@ pub fn http_client_builder(trust: &ServerTrust, url: &Url) -> Result<ClientBuild
 
 #[derive(Debug, Clone)]
 pub struct Api {
+    /// Builds requests.
     http: Client,
+    transport: Arc<dyn Transport>,
     base: Url,
     token: Secret,
     limits: InputLimits,
@@ -78,14 +83,26 @@ impl Api {
         let http = http_client_builder(&config.trust, &config.url)?
             .build()
             .map_err(|error| FatalError::config(format!("cannot set up TLS: {}", root_cause(&error))))?;
-        Ok(Self {
+        let transport = Network { http: http.clone(), base: config.url.clone() };
+        Ok(Self::with_transport(config, http, Arc::new(transport)))
+    }
+
+    fn with_transport(config: &AgentConfig, http: Client, transport: Arc<dyn Transport>) -> Self {
+        Self {
             http,
+            transport,
             base: config.url.clone(),
             token: config.token.clone(),
             limits: config.input_limits,
             session: Arc::default(),
             lease: Arc::default(),
-        })
+        }
+    }
+
+    /// A client whose requests reach the orchestrator of a simulation.
+    #[cfg(feature = "simulation")]
+    pub fn simulated(config: &AgentConfig, transport: Arc<dyn Transport>) -> Self {
+        Self::with_transport(config, Client::new(), transport)
     }
 
     /// Resolves a path that the server named. It must be on the server itself.
@@ -96,7 +113,8 @@ impl Api {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, OrchestratorError> {
-        let response = request.send().await.map_err(|error| OrchestratorError::unreachable(&error, &self.base))?;
+        let request = request.build().map_err(|error| OrchestratorError::unreachable(&error, &self.base))?;
+        let response = self.transport.send(request).await?;
         if response.status().is_success() {
             Ok(response)
         } else {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::OrchestratorError;
-use crate::backoff::Backoff;
-use crate::clock;
+use crate::worker::backoff::Backoff;
+use crate::worker::clock;
 
 /// A proxy may reject a token by mistake, so a rejection is retried this often.
 const MAX_UNAUTHORIZED_TRIES: u32 = 5;

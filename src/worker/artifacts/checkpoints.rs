@@ -6,8 +6,8 @@ use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::artifacts::checkpoints::{ROLLING_SUFFIX, checkpoint_step};
 
 use super::Artifact;
-use crate::files::AttemptExit;
-use crate::files::EX_TEMPFAIL;
+use crate::worker::files::AttemptExit;
+use crate::worker::files::EX_TEMPFAIL;
 
 /// A checkpoint without changes for this long is complete, in ms: trainers write its files one by one.
 const STABLE_AFTER_MS: i64 = 5_000;
@@ -120,8 +120,8 @@ pub fn pending_uploads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifacts::classify;
-    use crate::files::UploadedFile;
+    use crate::worker::artifacts::classify;
+    use crate::worker::files::UploadedFile;
 
     fn files(list: &[(&str, i64)]) -> CheckpointsByStep {
         let file = |(path, modified_ms): &(&str, i64)| Artifact {

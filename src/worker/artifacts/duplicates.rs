@@ -106,7 +106,7 @@ fn same_bytes(output: &Path, first: &str, second: &str) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifacts::list;
+    use crate::worker::artifacts::list;
 
     /// The header of a picture, which contains its size.
     fn png(width: u32, height: u32, salt: u8) -> Vec<u8> {

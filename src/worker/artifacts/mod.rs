@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use app::protocol::artifacts::checkpoints::is_checkpoint_path;
 use app::protocol::status::ArtifactKind;
 
-use crate::files::UploadedFile;
+use crate::worker::files::UploadedFile;
 
 const MEDIA_EXTENSIONS: &[&str] = &["png", "jpg", "jpeg", "webp", "gif", "mp4", "webm", "wav", "mp3", "flac", "ogg"];
 /// Where media from events are stored, and the prefix of their names.

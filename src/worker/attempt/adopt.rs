@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 
 use super::{AttemptRunner, remove_secrets};
-use crate::context::AgentContext;
-use crate::files::{AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, VERSION, remove_tree};
+use crate::worker::context::AgentContext;
+use crate::worker::files::{AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, VERSION, remove_tree};
 
 /// The state of a directory below `jobs/`.
 pub enum AdoptOutcome {

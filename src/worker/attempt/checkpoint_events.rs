@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::metrics::read_complete_lines;
 use super::{AttemptRunner, run_blocking};
-use crate::artifacts::checkpoints::ReportedCheckpoints;
-use crate::files::AttemptDir;
-use crate::progress::{ProgressReader, event_type};
+use crate::worker::artifacts::checkpoints::ReportedCheckpoints;
+use crate::worker::files::AttemptDir;
+use crate::worker::progress::{ProgressReader, event_type};
 
 #[derive(Debug, Default)]
 pub struct CheckpointEventReader {

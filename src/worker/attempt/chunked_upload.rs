@@ -13,10 +13,10 @@ use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
 use super::{AttemptRunner, run_blocking};
-use crate::api::{ChunkAck, FileUpload, OrchestratorError, retry_until_answered};
-use crate::artifacts::{Artifact, nofollow};
-use crate::clock;
-use crate::files::UploadedFile;
+use crate::worker::api::{ChunkAck, FileUpload, OrchestratorError, retry_until_answered};
+use crate::worker::artifacts::{Artifact, nofollow};
+use crate::worker::clock;
+use crate::worker::files::UploadedFile;
 
 /// Size of a chunk, and of the largest file that is sent in one request, in bytes.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use super::AttemptRunner;
 use super::prepare::host_fault_exit;
-use crate::files::AttemptExit;
+use crate::worker::files::AttemptExit;
 
 impl AttemptRunner {
     /// # Errors

@@ -9,10 +9,10 @@ use app::domain::text::split_headline;
 use app::protocol::agents::StatusReport;
 
 use super::{AttemptRunner, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::files::{AttemptDir, StopCause};
-use crate::outcome;
-use crate::secret::mask::Mask;
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::files::{AttemptDir, StopCause};
+use crate::worker::outcome;
+use crate::worker::secret::mask::Mask;
 
 /// Bytes at the end of the log that are searched for the error: launchers print pages after it.
 const LOG_TAIL_BYTES: u64 = 256 * 1024;
@@ -158,7 +158,10 @@ mod tests {
         assert!(tail.text.ends_with("step of ***********\n"), "its secrets are masked");
         dir.write_json(
             "log.json",
-            &crate::files::TruncationOffsets { log: 4_096, ..crate::files::TruncationOffsets::default() },
+            &crate::worker::files::TruncationOffsets {
+                log: 4_096,
+                ..crate::worker::files::TruncationOffsets::default()
+            },
         )?;
         assert_eq!(LogTail::read(&dir, &mask)?.lines_before, None, "the number of lines in a gap is unknown");
         Ok(())

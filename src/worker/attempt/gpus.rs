@@ -2,8 +2,8 @@
 
 use super::AttemptRunner;
 use super::prepare::host_fault_exit;
-use crate::files::AttemptExit;
-use crate::process;
+use crate::worker::files::AttemptExit;
+use crate::worker::process;
 
 impl AttemptRunner {
     /// # Errors

@@ -6,7 +6,7 @@ use app::protocol::agents::StatusReport;
 
 use super::AttemptRunner;
 use super::prepare::host_fault_exit;
-use crate::files::AttemptExit;
+use crate::worker::files::AttemptExit;
 
 impl AttemptRunner {
     /// # Errors

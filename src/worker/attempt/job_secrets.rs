@@ -6,10 +6,10 @@ use std::sync::Arc;
 use app::domain::secret::variable_name;
 
 use super::{AttemptRunner, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::files::AttemptSecrets;
-use crate::secret::Secret;
-use crate::secret::mask::Mask;
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::files::AttemptSecrets;
+use crate::worker::secret::Secret;
+use crate::worker::secret::mask::Mask;
 
 /// Stored while the attempt lives, so that a restarted agent still masks them; readable only by the owner.
 pub const FILE: &str = "given.json";

@@ -1,7 +1,7 @@
 //! Writes the lease of an exclusive job for its supervisor, which enforces it without the agent.
 
 use super::{AttemptRunner, run_blocking};
-use crate::files::LeaseRecord;
+use crate::worker::files::LeaseRecord;
 
 impl AttemptRunner {
     /// Waits until there is a lease. Before that, the trainer of an exclusive job must not start.

@@ -3,7 +3,7 @@
 use app::protocol::agents::StatusReport;
 
 use super::AttemptRunner;
-use crate::outcome::strip_terminal_codes;
+use crate::worker::outcome::strip_terminal_codes;
 
 /// Maximum number of lines.
 const MAX_TAIL_LINES: usize = 40;

@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{AttemptRunner, file_size, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::files::AttemptDir;
-use crate::secret::mask::{Mask, TailState};
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::files::AttemptDir;
+use crate::worker::secret::mask::{Mask, TailState};
 
 /// Maximum size of a request.
 const MAX_CHUNK_BYTES: usize = 256 * 1024;
@@ -187,7 +187,7 @@ fn read_chunk(path: &Path, offset: u64, mask: &Mask, tail: TailState) -> std::io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::TruncationOffsets;
+    use crate::worker::files::TruncationOffsets;
 
     #[test]
     fn dropped_part_is_skipped_with_the_secret_it_cuts() -> std::io::Result<()> {

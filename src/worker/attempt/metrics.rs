@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{AttemptRunner, file_size, run_blocking};
-use crate::api::retry_until_answered;
-use crate::files::AttemptDir;
-use crate::progress::ProgressReader;
-use crate::secret::mask::Mask;
+use crate::worker::api::retry_until_answered;
+use crate::worker::files::AttemptDir;
+use crate::worker::progress::ProgressReader;
+use crate::worker::secret::mask::Mask;
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum points per report.
@@ -135,7 +135,7 @@ fn read_lines_at(file: &File, offset: u64) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::TruncationOffsets;
+    use crate::worker::files::TruncationOffsets;
 
     #[test]
     fn incomplete_line_is_not_read() -> std::io::Result<()> {

@@ -32,24 +32,25 @@ use std::sync::{Arc, Mutex, OnceLock};
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
 use app::protocol::agents::dispatch::{BundleRef, JobOffer};
+use app::threads;
 use tokio::sync::watch;
 
 pub use adopt::AdoptOutcome;
 
 use self::job_secrets::AttemptJobSecrets;
 use self::persisted_state::PersistedState;
-use crate::api::{JobApi, OrchestratorError};
-use crate::clock;
-use crate::context::AgentContext;
-use crate::files::{
+use crate::worker::api::{JobApi, OrchestratorError};
+use crate::worker::clock;
+use crate::worker::context::AgentContext;
+use crate::worker::files::{
     AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, JobDiskLimit, StopCause, StopOrder, VERSION,
     remove_tree,
 };
-use crate::gpu::GpuReservation;
-use crate::logging::CURRENT_JOB;
-use crate::sandbox::users;
-use crate::secret::Secret;
-use crate::supervisor_pool::SupervisorProcess;
+use crate::worker::gpu::GpuReservation;
+use crate::worker::logging::CURRENT_JOB;
+use crate::worker::sandbox::users;
+use crate::worker::secret::Secret;
+use crate::worker::supervisor_pool::SupervisorProcess;
 
 /// Grace period of a superseded attempt, in seconds.
 const SUPERSEDED_GRACE: u64 = 5;
@@ -100,7 +101,7 @@ impl AttemptRunner {
             dataloader: None,
             ..offer.clone()
         };
-        let host_boot = crate::process::host_boot_id().to_owned();
+        let host_boot = crate::worker::process::host_boot_id().to_owned();
         let trainer = context.config.trainer.clone();
         let cwd = context.config.trainer_cwd.as_ref().map(|dir| dir.path.clone());
         let (limits, cgroup) = (context.config.attempt_limits(), context.limits.job_cgroup().cloned());
@@ -268,5 +269,5 @@ async fn file_size(path: PathBuf) -> u64 {
 
 /// Runs file I/O outside the event loop: a hung disk must not block heartbeats and other jobs.
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    threads::run_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }

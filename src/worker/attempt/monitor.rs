@@ -9,12 +9,12 @@ use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::{AttemptRunner, run_blocking};
-use crate::api::retry_until_answered;
-use crate::cgroup::Cgroup;
-use crate::clock;
-use crate::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
-use crate::process::{self, ProcId};
-use crate::supervisor_pool::SupervisorProcess;
+use crate::worker::api::retry_until_answered;
+use crate::worker::cgroup::Cgroup;
+use crate::worker::clock;
+use crate::worker::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
+use crate::worker::process::{self, ProcId};
+use crate::worker::supervisor_pool::SupervisorProcess;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// After this time files are flushed. A shorter job would only wait for the disk: its end is flushed anyway.

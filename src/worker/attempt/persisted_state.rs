@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::run_blocking;
-use crate::files::{AttemptDir, AttemptState, UploadedFile, UploadedFiles};
+use crate::worker::files::{AttemptDir, AttemptState, UploadedFile, UploadedFiles};
 
 #[derive(Debug)]
 pub struct PersistedState {

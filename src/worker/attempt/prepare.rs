@@ -11,12 +11,12 @@ use app::domain::path_placeholders::JOB_PLACEHOLDERS;
 use tokio::time::Instant;
 
 use super::{AttemptRunner, launch, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::bundle::placeholders::{self, PlaceholderError, Placeholders};
-use crate::files::{AttemptDir, AttemptExit, StopCause, VERSION};
-use crate::supervisor::agent_pipe::Assignment;
-use crate::supervisor_pool::SupervisorProcess;
-use crate::{bundle, clock, environment};
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::bundle::placeholders::{self, PlaceholderError, Placeholders};
+use crate::worker::files::{AttemptDir, AttemptExit, StopCause, VERSION};
+use crate::worker::supervisor::agent_pipe::Assignment;
+use crate::worker::supervisor_pool::SupervisorProcess;
+use crate::worker::{bundle, clock, environment};
 
 /// How often a damaged bundle is fetched.
 const MAX_BUNDLE_TRIES: u32 = 3;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use super::checkpoint_events::CheckpointEventReader;
-use crate::artifacts;
-use crate::artifacts::checkpoints::{self, LocalCheckpoint, TrainerState};
-use crate::files::{AttemptDir, AttemptExit, AttemptKey, AttemptState};
+use crate::worker::artifacts;
+use crate::worker::artifacts::checkpoints::{self, LocalCheckpoint, TrainerState};
+use crate::worker::files::{AttemptDir, AttemptExit, AttemptKey, AttemptState};
 
 /// Complete checkpoints of an earlier attempt.
 #[derive(Debug)]

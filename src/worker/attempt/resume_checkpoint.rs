@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use super::chunked_upload::digest;
 use super::previous_checkpoint::{self, PreviousCheckpoint};
 use super::{AttemptRunner, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::bundle::is_safe_relative_path;
-use crate::filesystem::format_gib;
-use crate::filesystem::read_disk_space;
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::bundle::is_safe_relative_path;
+use crate::worker::filesystem::format_gib;
+use crate::worker::filesystem::read_disk_space;
 
 /// Where files are stored until all of them have arrived.
 const INCOMING_DIR: &str = "incoming";

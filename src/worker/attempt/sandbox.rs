@@ -8,11 +8,11 @@ use app::domain::sandbox::SandboxLevel;
 
 use super::prepare::host_fault_exit;
 use super::{AttemptRunner, run_blocking};
-use crate::config::paths::HostDirectory;
-use crate::files::AttemptExit;
-use crate::sandbox::host::SandboxGrant;
-use crate::sandbox::plan::{FILE, SandboxJob};
-use crate::sandbox::{environment, users};
+use crate::worker::config::paths::HostDirectory;
+use crate::worker::files::AttemptExit;
+use crate::worker::sandbox::host::SandboxGrant;
+use crate::worker::sandbox::plan::{FILE, SandboxJob};
+use crate::worker::sandbox::{environment, users};
 
 impl AttemptRunner {
     /// The sandbox level: the host's minimum, or a higher one that the job requests.

@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use super::checkpoint_events::CheckpointEventReader;
 use super::chunked_upload::FileUploadError;
 use super::{AttemptRunner, run_blocking};
-use crate::api::{OrchestratorError, retry_until_answered};
-use crate::artifacts::checkpoints::{self, LocalCheckpoint, TrainerState};
-use crate::artifacts::{self, Artifact};
-use crate::clock;
-use crate::files::{AttemptExit, StopCause, UploadedFile};
+use crate::worker::api::{OrchestratorError, retry_until_answered};
+use crate::worker::artifacts::checkpoints::{self, LocalCheckpoint, TrainerState};
+use crate::worker::artifacts::{self, Artifact};
+use crate::worker::clock;
+use crate::worker::files::{AttemptExit, StopCause, UploadedFile};
 
 /// How often new files are searched.
 const SCAN_INTERVAL: Duration = Duration::from_secs(2);

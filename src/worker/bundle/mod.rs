@@ -9,7 +9,7 @@ use app::domain::executable_files::is_executable;
 use app::protocol::configs::ConfigBundle;
 use sha2::{Digest, Sha256};
 
-use crate::clock::encode_hex;
+use crate::worker::clock::encode_hex;
 
 /// The file that every configuration has.
 pub const CONFIG_FILE: &str = "config.json";

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::config::default_work_dir;
-use crate::exit::FatalError;
-use crate::gpu::command;
+use crate::worker::config::default_work_dir;
+use crate::worker::exit::FatalError;
+use crate::worker::gpu::command;
 
 #[derive(Debug, Args)]
 pub struct GpusArgs {

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use app::logging::{LogLineFormat, background_writer};
 use clap::ArgMatches;
 
-use crate::args::{AgentArgs, is_on_command_line};
-use crate::config::AgentConfig;
-use crate::daemon::container_init;
-use crate::exit::{self, FatalError};
-use crate::secret::agent_secrets;
-use crate::{agent, startup, terminal};
+use crate::worker::args::{AgentArgs, is_on_command_line};
+use crate::worker::config::AgentConfig;
+use crate::worker::daemon::container_init;
+use crate::worker::exit::{self, FatalError};
+use crate::worker::secret::agent_secrets;
+use crate::worker::{agent, startup, terminal};
 
 static LOG_FORMAT: OnceLock<LogLineFormat> = OnceLock::new();
 

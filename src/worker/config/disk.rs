@@ -2,7 +2,7 @@
 
 use app::domain::disk_watermark::{DiskFloor, is_full};
 
-use crate::filesystem::FilesystemSpace;
+use crate::worker::filesystem::FilesystemSpace;
 
 /// The default, in bytes: a few checkpoints of a small model.
 const DEFAULT_MIN_FREE_BYTES: u64 = 10 << 30;

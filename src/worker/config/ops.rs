@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 
 use super::NoticeSource;
-use crate::args::ops::ShutdownArgs;
+use crate::worker::args::ops::ShutdownArgs;
 use app::command_line::duration::parse_duration;
 
 #[derive(Debug, Clone, Default)]

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use app::domain::sandbox::Sandbox;
 
 pub use self::shared_status::{JobProgress, SharedStatus};
-use crate::api::{Api, ReconnectSignal};
-use crate::config::AgentConfig;
-use crate::disk_space::DiskSpaceMonitor;
-use crate::gpu::{GpuMonitor, Hardware};
-use crate::host_health::HostHealth;
-use crate::limits::HostLimits;
-use crate::sandbox::host::SandboxSupport;
-use crate::supervisor_pool::SupervisorPool;
+use crate::worker::api::{Api, ReconnectSignal};
+use crate::worker::config::AgentConfig;
+use crate::worker::disk_space::DiskSpaceMonitor;
+use crate::worker::gpu::{GpuMonitor, Hardware};
+use crate::worker::host_health::HostHealth;
+use crate::worker::limits::HostLimits;
+use crate::worker::sandbox::host::SandboxSupport;
+use crate::worker::supervisor_pool::SupervisorPool;
 
 #[derive(Debug)]
 pub struct AgentContext {
@@ -39,6 +39,36 @@ pub struct AgentContext {
 }
 
 impl AgentContext {
+    /// A host of a simulation, with these GPUs.
+    #[cfg(feature = "simulation")]
+    pub fn simulated(config: AgentConfig, api: Api, hardware: Hardware, boot_id: String, install_id: String) -> Self {
+        use app::domain::sandbox::SandboxLevel;
+
+        Self {
+            reconnect_signal: ReconnectSignal::default(),
+            gpus: GpuMonitor::unpolled(hardware.clone(), &config),
+            hardware,
+            disk_space: DiskSpaceMonitor::always_free(),
+            host_health: HostHealth::unchecked(&config.trainer),
+            sandbox: SandboxSupport {
+                min_level: SandboxLevel::None,
+                max_level: SandboxLevel::Full,
+                limit_reason: None,
+                isolates_users: true,
+                isolates_users_at_files: true,
+                program_files: Vec::new(),
+            },
+            limits: HostLimits::none(),
+            supervisors: SupervisorPool::new(0, config.work_dir.clone(), None),
+            api,
+            config,
+            boot_id,
+            install_id,
+            token_rejected: AtomicBool::new(false),
+            status: SharedStatus::default(),
+        }
+    }
+
     /// Why this host accepts no new jobs, if so.
     pub fn unhealthy_reason(&self) -> Option<String> {
         self.sandbox

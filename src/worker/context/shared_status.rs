@@ -7,8 +7,8 @@ use std::time::Duration;
 use app::protocol::agents::ProgressPoint;
 use tokio::time::Instant;
 
-use crate::files::AttemptKey;
-use crate::spot::HostTermination;
+use crate::worker::files::AttemptKey;
+use crate::worker::spot::HostTermination;
 
 #[derive(Debug, Default)]
 pub struct SharedStatus {

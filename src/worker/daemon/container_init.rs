@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::exit::FatalError;
+use crate::worker::exit::FatalError;
 
 /// The agent handles these.
 const FORWARDED_SIGNALS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
@@ -95,7 +95,10 @@ fn reap_children(agent: i32) -> Option<AgentExit> {
             Ok(_) | Err(_) => continue,
         };
         if pid.as_raw() == agent {
-            return Some(AgentExit { code: u8::try_from(code).unwrap_or(crate::exit::ERROR), was_killed: killed });
+            return Some(AgentExit {
+                code: u8::try_from(code).unwrap_or(crate::worker::exit::ERROR),
+                was_killed: killed,
+            });
         }
     }
 }

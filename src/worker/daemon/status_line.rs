@@ -2,8 +2,8 @@
 
 use app::domain::time::Timestamp;
 
-use crate::context::JobProgress;
-use crate::files::AttemptKey;
+use crate::worker::context::JobProgress;
+use crate::worker::files::AttemptKey;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusLine {

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::idle_timer::IdleTimer;
 use super::sd_notify::ServiceNotifier;
 use super::status_line::StatusLine;
-use crate::context::AgentContext;
-use crate::files::AttemptKey;
-use crate::session::OrchestratorReach;
-use crate::state::AgentInput;
-use crate::terminal;
+use crate::worker::context::AgentContext;
+use crate::worker::files::AttemptKey;
+use crate::worker::session::OrchestratorReach;
+use crate::worker::state::AgentInput;
+use crate::worker::terminal;
 
 /// Update interval in a terminal.
 const LIVE_INTERVAL: Duration = Duration::from_secs(1);

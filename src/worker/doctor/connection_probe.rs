@@ -12,11 +12,11 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 use super::certificate::CertificateInfo;
-use crate::api::{OrchestratorError, WORKER_TOKEN_HEADER, http_client_builder};
-use crate::clock;
-use crate::config::is_local;
-use crate::exit::FatalError;
-use crate::secret::Secret;
+use crate::worker::api::{OrchestratorError, WORKER_TOKEN_HEADER, http_client_builder};
+use crate::worker::clock;
+use crate::worker::config::is_local;
+use crate::worker::exit::FatalError;
+use crate::worker::secret::Secret;
 
 /// Timeout of each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use app::domain::sandbox::{JobLimits, SandboxLevel};
 
 use super::diagnostic::Diagnostic;
-use crate::filesystem::format_gib;
-use crate::gpu::Hardware;
-use crate::sandbox::host::SandboxSupport as Sandbox;
-use crate::trainer_program::MissingTrainer;
+use crate::worker::filesystem::format_gib;
+use crate::worker::gpu::Hardware;
+use crate::worker::sandbox::host::SandboxSupport as Sandbox;
+use crate::worker::trainer_program::MissingTrainer;
 
 const GIB: u64 = 1 << 30;
 /// Too little for a bundle and a log, in bytes.

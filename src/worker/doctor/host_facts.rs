@@ -11,12 +11,12 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 
 use super::host_checks::{CgroupFacts, DiskFacts, InheritedLimits, MemoryFacts, TrainerFacts};
-use crate::cgroup;
-use crate::config::AgentConfig;
-use crate::config::disk::MinFreeSpace;
-use crate::filesystem::read_disk_space;
-use crate::sandbox::host::SandboxSupport as Sandbox;
-use crate::trainer_program::{can_start, find_missing};
+use crate::worker::cgroup;
+use crate::worker::config::AgentConfig;
+use crate::worker::config::disk::MinFreeSpace;
+use crate::worker::filesystem::read_disk_space;
+use crate::worker::sandbox::host::SandboxSupport as Sandbox;
+use crate::worker::trainer_program::{can_start, find_missing};
 
 /// Size of the file that tests a disk, in bytes.
 const PROBE_FILE_BYTES: usize = 64 * 1024;

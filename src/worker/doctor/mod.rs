@@ -16,15 +16,15 @@ use app::remote::ServerTrust;
 use clap::ArgMatches;
 
 use self::diagnostic::{Diagnostic, DiagnosticLevel};
-use crate::args::ops::LogFormat;
-use crate::args::{DoctorArgs, is_on_command_line};
-use crate::config::disk::MinFreeSpace;
-use crate::config::{self, AgentConfig};
-use crate::exit::{self, FatalError};
-use crate::gpu::{self, Hardware};
-use crate::limits;
-use crate::secret::{Secret, agent_secrets};
-use crate::startup;
+use crate::worker::args::ops::LogFormat;
+use crate::worker::args::{DoctorArgs, is_on_command_line};
+use crate::worker::config::disk::MinFreeSpace;
+use crate::worker::config::{self, AgentConfig};
+use crate::worker::exit::{self, FatalError};
+use crate::worker::gpu::{self, Hardware};
+use crate::worker::limits;
+use crate::worker::secret::{Secret, agent_secrets};
+use crate::worker::startup;
 
 /// Prints the report. Returns 0 if nothing fails, otherwise 1.
 ///

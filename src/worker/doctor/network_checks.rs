@@ -7,7 +7,7 @@ use reqwest::Url;
 use super::certificate::CertificateInfo;
 use super::connection_probe::{ConnectionProbe, ProbeError, ProbeResponse};
 use super::diagnostic::Diagnostic;
-use crate::config::is_local;
+use crate::worker::config::is_local;
 
 /// A larger difference between the clocks is a warning.
 const MAX_CLOCK_SKEW: Millis = Millis::from_secs(30);

@@ -9,7 +9,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use super::{AttemptDir, VERSION};
-use crate::args::input_limits::WebhookLimits;
+use crate::worker::args::input_limits::WebhookLimits;
 
 /// Space reserved for recording the end when the disk is full, in bytes.
 const RESERVE_BYTES: i64 = 64 * 1024;

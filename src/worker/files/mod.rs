@@ -44,8 +44,8 @@ pub use private::{open_private, write_atomic, write_public};
 pub use tree::remove_tree;
 pub use uploaded_files::UploadedFiles;
 
-use crate::process::ProcId;
-use crate::secret::Secret;
+use crate::worker::process::ProcId;
+use crate::worker::secret::Secret;
 
 /// The layout that this build writes; newer ones are left alone.
 pub const VERSION: u32 = 1;

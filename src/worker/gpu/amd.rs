@@ -172,7 +172,7 @@ fn uncorrected_errors(ras: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::sysfs::unpack_recorded;
+    use crate::worker::gpu::sysfs::unpack_recorded;
 
     #[test]
     fn server_cards_and_their_processes_are_read() -> Result<(), Box<dyn std::error::Error>> {

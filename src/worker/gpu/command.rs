@@ -9,9 +9,9 @@ use app::protocol::gpu::Gpu;
 use super::health::{GpuHealth, mark_missing_as_lost};
 use super::quarantine::{Quarantine, QuarantineEntries};
 use super::{Hardware, is_placeholder, provider, visibility};
-use crate::exit::{self, FatalError};
-use crate::files::{self, AttemptSpec, AttemptState};
-use crate::process;
+use crate::worker::exit::{self, FatalError};
+use crate::worker::files::{self, AttemptSpec, AttemptState};
+use crate::worker::process;
 
 /// Prints every GPU with its state.
 ///
@@ -98,7 +98,7 @@ fn format_table(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::tests::two_gpus;
+    use crate::worker::gpu::tests::two_gpus;
 
     #[test]
     fn each_gpu_is_listed_on_one_line() {

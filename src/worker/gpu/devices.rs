@@ -74,7 +74,7 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::gpu::sysfs::unpack_recorded;
+    use crate::worker::gpu::sysfs::unpack_recorded;
 
     fn files_by_uuid(root: &Path, accelerator: &str, uuids: &[&str], granted: &[&str]) -> Vec<String> {
         let gpu = |uuid: &&str| Gpu { uuid: (*uuid).to_owned(), ..Gpu::default() };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use app::domain::time::Timestamp;
 use app::protocol::gpu::{Gpu, GpuReading, GpuTelemetry, Unavailable};
+use app::threads;
 use tokio::sync::{Notify, oneshot};
 
 use super::health::{GpuFailure, GpuHealth, GpuPoll, mark_missing_as_lost};
@@ -17,8 +18,8 @@ use super::provider::{self, GpuProcess, GpuProvider};
 use super::quarantine::Quarantine;
 use super::telemetry::{TelemetryBatch, TelemetryBuffer};
 use super::{Hardware, apply_restrictions, hardware_cache, is_placeholder, late_gpus};
-use crate::config::AgentConfig;
-use crate::{clock, process};
+use crate::worker::config::AgentConfig;
+use crate::worker::{clock, process};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// A poll that takes longer is considered hung.
@@ -107,6 +108,12 @@ impl GpuMonitor {
         (hardware.clone(), Self { shared: Arc::clone(shared), poll_requests: sender })
     }
 
+    /// A monitor of GPUs that no driver is asked about.
+    #[cfg(feature = "simulation")]
+    pub fn unpolled(hardware: Hardware, config: &AgentConfig) -> Self {
+        Self { shared: MonitorShared::new(hardware, config).1, poll_requests: channel().0 }
+    }
+
     /// The GPUs with their current availability.
     pub fn with_availability(&self, gpus: &[Gpu]) -> Vec<Gpu> {
         let state = self.shared.state();
@@ -169,7 +176,7 @@ impl GpuMonitor {
     pub(super) async fn quarantine(&self, failures: Vec<GpuFailure>) {
         let shared = Arc::clone(&self.shared);
         let write = move || shared.sync_quarantine(&failures, clock::now(), false);
-        if let Err(error) = tokio::task::spawn_blocking(write).await {
+        if let Err(error) = threads::run_blocking(write).await {
             tracing::error!("cannot record a quarantine: {error}");
         }
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use app::protocol::gpu::Gpu;
 
 use super::{Hardware, is_placeholder};
-use crate::config::AgentConfig;
-use crate::files::write_atomic;
+use crate::worker::config::AgentConfig;
+use crate::worker::files::write_atomic;
 
 const FILE: &str = "gpus.json";
 

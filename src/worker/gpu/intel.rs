@@ -133,7 +133,7 @@ fn read_gpu((uuid, card): &(String, DrmCard)) -> GpuReading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::sysfs::unpack_recorded;
+    use crate::worker::gpu::sysfs::unpack_recorded;
 
     #[test]
     fn only_discrete_cards_are_reported() -> Result<(), Box<dyn std::error::Error>> {

@@ -8,8 +8,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::health::GpuPoll;
 use super::{GpuMonitor, Hardware, apply_restrictions, provider};
-use crate::config::AgentConfig;
-use crate::state::AgentInput;
+use crate::worker::config::AgentConfig;
+use crate::worker::state::AgentInput;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 pub use gpu_monitor::{GpuMonitor, GpuReservation};
 pub use late_gpus::forward_added_gpus;
 
-use crate::config::GpuOverrides;
+use crate::worker::config::GpuOverrides;
 
 /// The hardware to report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,12 @@ impl Hardware {
     /// A host that computes on its CPU.
     pub fn cpu_only() -> Self {
         Self { accelerator: "cpu".to_owned(), ..Self::default() }
+    }
+
+    /// A host of a simulation with this many GPUs.
+    #[cfg(feature = "simulation")]
+    pub fn placeholders(count: u32, host: &str) -> Self {
+        apply_overrides(Self::cpu_only(), &GpuOverrides { count: Some(count), ..GpuOverrides::default() }, host)
     }
 
     /// The summary in the format of older agents.

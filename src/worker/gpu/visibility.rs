@@ -66,7 +66,7 @@ pub fn visibility_env(hardware: &Hardware, granted: &[String]) -> Vec<(&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::tests::{two_gpus, uuids};
+    use crate::worker::gpu::tests::{two_gpus, uuids};
 
     fn visible_gpus(accelerator: &str, set: &[(&str, &str)]) -> Hardware {
         let found = Hardware { accelerator: accelerator.to_owned(), ..two_gpus() };

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-use crate::cgroup::JOB_CGROUP_PREFIX;
+use crate::worker::cgroup::JOB_CGROUP_PREFIX;
 
 /// The leaf. The unit in deploy/ uses the same name.
 pub const AGENT_CGROUP: &str = "agent";

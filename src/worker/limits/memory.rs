@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::args::limits::JobMemoryLimit;
+use crate::worker::args::limits::JobMemoryLimit;
 
 /// Reserve for the agent and the system: a fraction of the memory, between these bounds in bytes; never more than half.
 const RESERVE_DIVISOR: u64 = 20;

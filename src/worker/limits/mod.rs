@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use app::domain::sandbox::JobLimits;
 
 use self::cgroups::{AvailableControllers, OwnedCgroup};
-use crate::args::limits::RequestedLimits;
-use crate::cgroup;
-use crate::files::{JobCgroup, SupervisorRecord, list_attempts};
-use crate::process::{ProcId, descendants};
+use crate::worker::args::limits::RequestedLimits;
+use crate::worker::cgroup;
+use crate::worker::files::{JobCgroup, SupervisorRecord, list_attempts};
+use crate::worker::process::{ProcId, descendants};
 
 /// The limits that this host can apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +39,12 @@ impl HostLimits {
             tracing::warn!(%reason, "memory or process limits of jobs are not available");
         }
         host
+    }
+
+    /// A host without limits.
+    #[cfg(feature = "simulation")]
+    pub fn none() -> Self {
+        Self { job_cgroup: None, unavailable_reason: None }
     }
 
     /// The same without changes.

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::files::{AttemptSpec, AttemptState, list_attempts};
-use crate::sandbox::users::{self, HomeDir};
+use crate::worker::files::{AttemptSpec, AttemptState, list_attempts};
+use crate::worker::sandbox::users::{self, HomeDir};
 
 /// All that are not in use; empty if that is unknown.
 pub fn unused_homes(work_dir: &Path) -> Vec<HomeDir> {

@@ -20,9 +20,9 @@ use super::plan::{self, SandboxJob, SandboxPlan};
 use super::proc_files::kernel_is_protected;
 use super::report::{self, LaunchFailure, SandboxReport, send};
 use super::{credentials, init, seccomp};
-use crate::exit::{self, FatalError};
-use crate::files::AttemptDir;
-use crate::trainer_program::{build_command, explain_spawn_error};
+use crate::worker::exit::{self, FatalError};
+use crate::worker::files::AttemptDir;
+use crate::worker::trainer_program::{build_command, explain_spawn_error};
 
 /// Devices that every program expects, and that give access to nothing.
 const DEVICE_FILES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];

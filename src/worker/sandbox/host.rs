@@ -16,11 +16,11 @@ use super::plan::{FILE, SandboxJob, SandboxPlan, SandboxUser};
 use super::proc_files::kernel_is_protected;
 use super::report::{SandboxReport, SandboxReportReader};
 use super::{landlock, system_paths, trainer_files, users};
-use crate::config::AgentConfig;
-use crate::config::paths::{HostDirectories, writable_ancestor};
-use crate::environment::{own_variables, passed_variables};
-use crate::files::AttemptDir;
-use crate::trainer_program::{check_command, is_python, succeeds};
+use crate::worker::config::AgentConfig;
+use crate::worker::config::paths::{HostDirectories, writable_ancestor};
+use crate::worker::environment::{own_variables, passed_variables};
+use crate::worker::files::AttemptDir;
+use crate::worker::trainer_program::{check_command, is_python, succeeds};
 
 /// Directory of the test, below the work directory.
 const TRIAL_DIR: &str = "sandbox-trial";

@@ -14,9 +14,9 @@ use super::landlock::{self, LandlockRules};
 use super::plan::{SandboxJob, SandboxPlan};
 use super::report::{self, LaunchFailure, SandboxReport, send};
 use super::{credentials, mounts, seccomp};
-use crate::exit;
-use crate::files::AttemptDir;
-use crate::trainer_program::{build_command, explain_spawn_error};
+use crate::worker::exit;
+use crate::worker::files::AttemptDir;
+use crate::worker::trainer_program::{build_command, explain_spawn_error};
 
 /// Where the mount tree is assembled; empty on the host.
 const ROOT_DIR: &str = "root";

@@ -33,7 +33,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use self::report::SandboxReportReader;
-use crate::files::AttemptDir;
+use crate::worker::files::AttemptDir;
 
 /// Starts the process that enters the sandbox and becomes the trainer, in a separate process group. The trainer's
 /// output goes to `log`.

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::trainer_program::is_python;
+use crate::worker::trainer_program::is_python;
 
 /// Prints where a Python finds its parts, one path per line: its installation, its packages (also editable ones), and
 /// the module to run.

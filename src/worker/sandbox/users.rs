@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::plan::SandboxUser;
-use crate::clock::encode_hex;
-use crate::files::{AttemptSpec, write_atomic};
+use crate::worker::clock::encode_hex;
+use crate::worker::files::{AttemptSpec, write_atomic};
 
 /// The first ID of the range. Nothing else allocates IDs there: those of regular users and containers are lower.
 pub const FIRST_USER: SandboxUser = SandboxUser { uid: 1_879_048_192, gid: 1_879_048_192 };

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::visible_text::VisibleText;
-use crate::clock;
+use crate::worker::clock;
 
 /// Characters that are not escaped in a URL: by the RFC, by `quote` of Python, by `encodeURIComponent` of JavaScript,
 /// and in an HTML form.

@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use super::stream::{self, StreamEnd};
 use super::{AgentSession, TokenRejected};
-use crate::api::OrchestratorError;
-use crate::backoff::Backoff;
-use crate::clock;
-use crate::state::AgentInput;
+use crate::worker::api::OrchestratorError;
+use crate::worker::backoff::Backoff;
+use crate::worker::clock;
+use crate::worker::state::AgentInput;
 
 /// A connection that lasted this long counts as stable.
 const STABLE_CONNECTION: Duration = Duration::from_secs(10);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use app::protocol::agents::HeartbeatRequest;
 
 use super::{AgentSession, TokenRejected, close};
-use crate::api::OrchestratorError;
-use crate::backoff::Backoff;
-use crate::clock;
-use crate::state::AgentInput;
+use crate::worker::api::OrchestratorError;
+use crate::worker::backoff::Backoff;
+use crate::worker::clock;
+use crate::worker::state::AgentInput;
 
 /// Sends heartbeats until the token is rejected.
 pub async fn run(session: &AgentSession) -> TokenRejected {

@@ -21,11 +21,11 @@ use app::remote::ServerTrust;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::OrchestratorError;
-use crate::clock;
-use crate::context::AgentContext;
-use crate::files::AttemptKey;
-use crate::state::AgentInput;
+use crate::worker::api::OrchestratorError;
+use crate::worker::clock;
+use crate::worker::context::AgentContext;
+use crate::worker::files::AttemptKey;
+use crate::worker::state::AgentInput;
 
 /// Why the token was rejected, and what to do: in the orchestrator's words, unless it sent only a code.
 fn token_rejected_message(detail: &str) -> String {

@@ -12,8 +12,8 @@ use sse_stream::SseStream;
 
 use super::AgentSession;
 use super::event_size::EventSizeLimit;
-use crate::api::OrchestratorError;
-use crate::api::body::format_size;
+use crate::worker::api::OrchestratorError;
+use crate::worker::api::body::format_size;
 
 /// Maximum of the server's `retry` delay.
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);

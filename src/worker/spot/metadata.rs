@@ -8,10 +8,10 @@ use reqwest::{Client, RequestBuilder, Url};
 use tokio::time::Instant;
 
 use super::{HostTermination, TerminationNotice, notices};
-use crate::api::{self, body};
-use crate::clock;
-use crate::config::{NoticeSource, ShutdownConfig};
-use crate::exit::FatalError;
+use crate::worker::api::{self, body};
+use crate::worker::clock;
+use crate::worker::config::{NoticeSource, ShutdownConfig};
+use crate::worker::exit::FatalError;
 
 /// Maximum that is read of a response, in bytes; responses have a few lines.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::TerminationNotice;
-use crate::clock;
+use crate::worker::clock;
 
 /// Google gives notice half a minute before, without a time.
 const GCP_NOTICE: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::files::{AttemptDir, JobDiskLimit};
-use crate::filesystem::format_gib;
+use crate::worker::files::{AttemptDir, JobDiskLimit};
+use crate::worker::filesystem::format_gib;
 
 const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A check takes at most this fraction of the time.

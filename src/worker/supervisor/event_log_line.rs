@@ -3,7 +3,7 @@
 use app::domain::exit_diagnosis::EVENT_PREFIX;
 use serde_json::Value;
 
-use crate::progress::event_type;
+use crate::worker::progress::event_type;
 
 /// Severities without a log line: trainers report many successes.
 const IGNORED_SEVERITIES: &[&str] = &["debug", "info", "success"];

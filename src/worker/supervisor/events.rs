@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{event_log_line, media};
-use crate::clock;
-use crate::files::AttemptDir;
-use crate::progress::event_step;
+use crate::worker::clock;
+use crate::worker::files::AttemptDir;
+use crate::worker::progress::event_step;
 
 /// Max files per request. They are written one by one, and nothing else is handled until all are written.
 const MAX_FILES_PER_REQUEST: usize = 1_000;

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::clock;
-use crate::files::{AttemptDir, AttemptSpec, LeaseRecord};
+use crate::worker::clock;
+use crate::worker::files::{AttemptDir, AttemptSpec, LeaseRecord};
 
 /// Everything is killed this long before the expiry, because processes need time to exit.
 const MARGIN_MS: u64 = 2_000;
@@ -99,7 +99,7 @@ fn poll_lease(dir: &AttemptDir, cached: &CachedLease, stopped: &Receiver<()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::VERSION;
+    use crate::worker::files::VERSION;
 
     const fn active(left_ms: u64) -> LeaseStatus {
         LeaseStatus::Active { left_ms }

@@ -12,8 +12,8 @@ use nix::sys::signal::Signal;
 
 use super::lease::{CachedLease, LeaseStatus, POLL_INTERVAL};
 use super::trainer_exit::ReportedExit;
-use crate::cgroup::Cgroup;
-use crate::process::{ProcId, descendants, signal_group};
+use crate::worker::cgroup::Cgroup;
+use crate::worker::process::{ProcId, descendants, signal_group};
 
 /// What to kill, once it has started.
 #[derive(Default)]

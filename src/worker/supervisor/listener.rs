@@ -21,8 +21,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::events::EventRecorder;
-use crate::args::input_limits::WebhookLimits;
-use crate::secret::Secret;
+use crate::worker::args::input_limits::WebhookLimits;
+use crate::worker::secret::Secret;
 
 /// How long an event that was sent just before the exit may take to arrive.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
-use crate::files::{AttemptDir, DiskAtExit, TruncationOffsets, free_bytes};
-use crate::filesystem::LOW_DISK_BYTES;
+use crate::worker::files::{AttemptDir, DiskAtExit, TruncationOffsets, free_bytes};
+use crate::worker::filesystem::LOW_DISK_BYTES;
 
 /// Max size of `events.jsonl` on disk, in bytes.
 const MAX_EVENTS_BYTES: u64 = 64 << 20;

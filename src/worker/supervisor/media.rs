@@ -9,8 +9,8 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::sample_name::{self, SampleName};
-use crate::artifacts::{EVENT_MEDIA_PREFIX, nofollow};
-use crate::progress::event_type;
+use crate::worker::artifacts::{EVENT_MEDIA_PREFIX, nofollow};
+use crate::worker::progress::event_type;
 
 const MEDIA_FIELDS: [&str; 3] = ["images", "videos", "audios"];
 /// The fields of an entry that may hold the content.

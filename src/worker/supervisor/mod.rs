@@ -11,7 +11,7 @@ pub mod agent_pipe;
 mod disk_usage;
 mod event_log_line;
 mod events;
-mod lease;
+pub mod lease;
 mod lease_enforcer;
 mod listener;
 pub mod log_spool;
@@ -37,14 +37,14 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cgroup::{self, Cgroup, EnteredCgroup};
-use crate::clock;
-use crate::exit::{self, FatalError};
-use crate::files::{
+use crate::worker::cgroup::{self, Cgroup, EnteredCgroup};
+use crate::worker::clock;
+use crate::worker::exit::{self, FatalError};
+use crate::worker::files::{
     AttemptDir, AttemptExit, AttemptSecrets, AttemptSpec, StopCause, SupervisorRecord, VERSION, open_private,
 };
-use crate::job_config::{self, HostContext};
-use crate::process::{self, ProcId};
+use crate::worker::job_config::{self, HostContext};
+use crate::worker::process::{self, ProcId};
 
 use agent_pipe::{AgentPipe, Assignment, SupervisorEvent, SupervisorOrder};
 use lease_enforcer::LeaseEnforcer;
@@ -71,7 +71,7 @@ const REMAINING_GRACE: Duration = Duration::from_secs(3);
 /// # Errors
 /// If it cannot be a supervisor, or cannot even record an attempt's exit.
 pub fn main(cgroup_parent: Option<&Path>) -> Result<u8, FatalError> {
-    crate::logging::init_logging(false, app::logging::LogLineFormat::Text);
+    crate::worker::logging::init_logging(false, app::logging::LogLineFormat::Text);
     // Leaves the agent's terminal and process group; fails if that is already so.
     let _ = nix::unistd::setsid();
     nix::sys::prctl::set_child_subreaper(true)
@@ -329,7 +329,7 @@ fn stopped_before_start() -> AttemptExit {
 
 fn write_config(dir: &AttemptDir, spec: &AttemptSpec, secrets: &AttemptSecrets, port: u16) -> Result<(), String> {
     let bundle = dir.bundle_dir();
-    let path = bundle.join(crate::bundle::CONFIG_FILE);
+    let path = bundle.join(crate::worker::bundle::CONFIG_FILE);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read config.json: {error}"))?;
     let local = HostContext {
         bundle: &bundle,
@@ -339,7 +339,7 @@ fn write_config(dir: &AttemptDir, spec: &AttemptSpec, secrets: &AttemptSecrets, 
         resume: spec.resume,
     };
     let text = job_config::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
-    crate::files::write_atomic(&path, text.as_bytes(), false)
+    crate::worker::files::write_atomic(&path, text.as_bytes(), false)
         .and_then(|()| chown_like_parent(&path))
         .map_err(|error| format!("cannot write config.json: {error}"))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cgroup::{Cgroup, own_cgroup, parse_counter};
+use crate::worker::cgroup::{Cgroup, own_cgroup, parse_counter};
 
 /// The counters before the trainer started.
 pub struct OomDetector {

@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::trainer_exit::{ReportedExit, TrainerExit};
-use crate::cgroup::Cgroup;
-use crate::process::{descendants, signal_group};
+use crate::worker::cgroup::Cgroup;
+use crate::worker::process::{descendants, signal_group};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 

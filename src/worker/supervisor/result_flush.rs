@@ -5,7 +5,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::files::{AttemptDir, AttemptExit, AttemptState, StopCause};
+use crate::worker::files::{AttemptDir, AttemptExit, AttemptState, StopCause};
 
 /// The result of an attempt that took less time is not flushed: after a crash of the host, it runs again.
 const MIN_FLUSHED_TIME: Duration = Duration::from_secs(1);

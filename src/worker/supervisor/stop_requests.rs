@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::disk_usage::DiskUsageMonitor;
 use super::lease::{self, LeaseStatus, LeaseWatcher};
 use super::lease_enforcer::LeaseEnforcer;
-use crate::files::{AttemptDir, AttemptSpec, StopCause, StopOrder};
+use crate::worker::files::{AttemptDir, AttemptSpec, StopCause, StopOrder};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -24,7 +24,7 @@ pub struct StopRequest {
 impl From<StopOrder> for StopRequest {
     fn from(order: StopOrder) -> Self {
         // Larger values exceed the clock, and mean forever.
-        let grace_seconds = order.grace_seconds.min(crate::args::MAX_STOP_GRACE_SECONDS);
+        let grace_seconds = order.grace_seconds.min(crate::worker::args::MAX_STOP_GRACE_SECONDS);
         Self { cause: order.cause, grace: Duration::from_secs(grace_seconds) }
     }
 }

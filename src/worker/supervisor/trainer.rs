@@ -8,11 +8,11 @@ use std::process::{Child, Stdio};
 
 use app::domain::time::Timestamp;
 
-use crate::clock;
-use crate::files::{AttemptDir, AttemptSpec, open_private};
-use crate::sandbox::report::{LaunchFailure, SandboxReportReader};
-use crate::sandbox::{self, plan};
-use crate::trainer_program::{build_command, explain_spawn_error};
+use crate::worker::clock;
+use crate::worker::files::{AttemptDir, AttemptSpec, open_private};
+use crate::worker::sandbox::report::{LaunchFailure, SandboxReportReader};
+use crate::worker::sandbox::{self, plan};
+use crate::worker::trainer_program::{build_command, explain_spawn_error};
 
 type Environment = BTreeMap<String, String>;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::unix::pipe::Receiver;
 
-use crate::sandbox::report::{self, SandboxReport, SandboxReportReader};
+use crate::worker::sandbox::report::{self, SandboxReport, SandboxReportReader};
 
 /// Exit code and signal.
 pub type TrainerExit = (Option<i32>, Option<i32>);
@@ -82,7 +82,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use super::*;
-    use crate::sandbox::report::send;
+    use crate::worker::sandbox::report::send;
 
     const END: Option<TrainerExit> = Some((Some(3), None));
 

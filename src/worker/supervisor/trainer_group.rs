@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::lease_enforcer::EnforcedGroup;
-use crate::cgroup::{Cgroup, EnteredCgroup};
+use crate::worker::cgroup::{Cgroup, EnteredCgroup};
 
 /// How long after the trainer's start this process leaves the group. It never needs to if the trainer ends sooner.
 const LEAVE_DELAY: Duration = Duration::from_millis(20);

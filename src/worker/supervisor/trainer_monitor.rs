@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::reaper::Reaper;
 use super::stop_requests::{StopRequest, StopRequests};
-use crate::clock;
-use crate::files::{AttemptDir, StopCause, write_public};
+use crate::worker::clock;
+use crate::worker::files::{AttemptDir, StopCause, write_public};
 
 const SIGTERM: i32 = nix::sys::signal::Signal::SIGTERM as i32;
 /// The conventional exit code of a clean exit on SIGTERM.

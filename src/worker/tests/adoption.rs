@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::files::{AttemptDir, AttemptExit, AttemptSpec, VERSION};
+use crate::worker::files::{AttemptDir, AttemptExit, AttemptSpec, VERSION};
 
 /// Prints a few lines, waits for a file beside the bundle, then prints a few more.
 const TWO_PARTS: &str = "for i in 1 2 3; do echo before $i; done\nwhile [ ! -e ../control/go ]; do sleep 0.02; done\nfor i in 1 2 3; do echo after $i; done";
@@ -56,7 +56,7 @@ async fn job_that_ended_without_an_agent_is_reported_once() -> io::Result<()> {
     assert_eq!(String::from_utf8_lossy(&fake.state().log), FULL_LOG);
     // A third agent knows that nothing is left to report, even if the orchestrator still expects the attempt.
     wait_until("the recorded exit", || {
-        dir.read_json::<crate::files::AttemptState>("state.json").ok()??.delivered.then_some(())
+        dir.read_json::<crate::worker::files::AttemptState>("state.json").ok()??.delivered.then_some(())
     })
     .await;
     agent.kill().await?;
@@ -96,7 +96,7 @@ async fn killed_supervisor_fails_the_attempt_and_leaves_no_process() -> io::Resu
     assert!(report["error"].as_str().is_some_and(|error| error.contains("supervisor")), "{report}");
     assert!(!record.trainer.is_alive());
     let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
-    assert_eq!(crate::process::find_by_environment(&marker), []);
+    assert_eq!(crate::worker::process::find_by_environment(&marker), []);
     agent.kill().await
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::TestHost;
-use crate::files::AttemptState;
+use crate::worker::files::AttemptState;
 
 /// Ten thousand chunks of a log.
 const BACKLOG: u64 = 10_000 * 256 * 1024;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, first_line, process_by_inner_pid, wait_until};
-use crate::cgroup;
+use crate::worker::cgroup;
 
 fn config() -> Value {
     json!({"config.json": "{}"})

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use super::*;
-use crate::process::ProcId;
+use crate::worker::process::ProcId;
 
 const HYBRID: &str = "\
 29 1 0:27 / /sys/fs/cgroup ro,nosuid shared:9 - tmpfs tmpfs ro,mode=755

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, binary, wait_until};
-use crate::process;
+use crate::worker::process;
 
 /// A container, as far as processes are concerned: its process 1 is the agent.
 fn container() -> Command {

@@ -2,9 +2,9 @@
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::input_limits;
-use crate::cli::Cli;
-use crate::exit;
+use crate::worker::args::input_limits;
+use crate::worker::cli::Cli;
+use crate::worker::exit;
 
 const GUIDE: &str = include_str!("../../../docs/WORKER.md");
 const UNIT: &str = include_str!("../../../deploy/systemd/simpletuner-worker.service");
@@ -103,7 +103,7 @@ fn systemd_unit_matches_the_program() {
     let permanent = format!("{} {}", exit::TOKEN_REJECTED, exit::CONFIG);
     assert_eq!(unit("RestartPreventExitStatus"), permanent);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
-    assert_eq!(unit("DelegateSubgroup"), crate::limits::cgroups::AGENT_CGROUP);
+    assert_eq!(unit("DelegateSubgroup"), crate::worker::limits::cgroups::AGENT_CGROUP);
     let mut command = unit("ExecStart").split_ascii_whitespace();
     assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
     let parsed = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));

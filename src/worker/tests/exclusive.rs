@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{AgentProcess, TestHost, wait_until};
-use crate::clock;
-use crate::files::LeaseRecord;
+use crate::worker::clock;
+use crate::worker::files::LeaseRecord;
 
 /// Records when it was last alive, in ms of the lease's clock; ignores SIGTERM.
 const BEATING: &str = "
@@ -160,8 +160,8 @@ async fn exclusive_job_does_not_start_without_a_lease() -> io::Result<()> {
             std::fs::copy(first.join("lease.json"), dir.join("lease.json"))?;
         }
         host.supervise(&dir).await?;
-        let exit: crate::files::AttemptExit = dir.read_json("exit.json")?.ok_or(io::ErrorKind::NotFound)?;
-        assert_eq!(exit.stopped, Some(crate::files::StopCause::Lease));
+        let exit: crate::worker::files::AttemptExit = dir.read_json("exit.json")?.ok_or(io::ErrorKind::NotFound)?;
+        assert_eq!(exit.stopped, Some(crate::worker::files::StopCause::Lease));
         assert!(!dir.join("supervisor.json").exists() && !dir.working_dir().join("beat").exists());
         std::fs::remove_dir_all(dir.path())?;
     }

@@ -139,7 +139,7 @@ async fn token_on_the_command_line_is_hidden_from_the_process_list() -> io::Resu
     assert_eq!(register["labels"], json!({"team": "nlp"}));
     let marker = format!("SIMPLETUNER_WORK_DIR={}", host.path().join("state").display());
     let line = wait_until("the process", || {
-        let process = crate::process::find_by_environment(&marker).into_iter().next()?;
+        let process = crate::worker::process::find_by_environment(&marker).into_iter().next()?;
         std::fs::read(format!("/proc/{}/cmdline", process.pid)).ok()
     })
     .await;

@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 
 use self::responses::{bytes_response, merge, ok_response, problem_response, with_date};
 use super::test_host::TEST_TIMEOUT;
-use crate::clock::encode_hex;
+use crate::worker::clock::encode_hex;
 
 pub const TOKEN: &str = "wt_test_token";
 pub const JOB_TOKEN: &str = "jt_test";

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::exclusive::start_exclusive_job;
 use super::fake_orchestrator::{FakeOrchestrator, FakeState};
 use super::test_host::{TestHost, process_by_inner_pid, wait_until};
-use crate::clock;
-use crate::files::{AttemptDir, AttemptExit, LeaseRecord, StopCause, SupervisorRecord};
-use crate::process::ProcId;
+use crate::worker::clock;
+use crate::worker::files::{AttemptDir, AttemptExit, LeaseRecord, StopCause, SupervisorRecord};
+use crate::worker::process::ProcId;
 
 /// Replaces a file by a pipe without a writer: its reader blocks.
 fn hang(dir: &AttemptDir, name: &str) -> io::Result<()> {

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::cgroup::{self, JOB_CGROUP_PREFIX};
-use crate::clock;
-use crate::limits::cgroups::AGENT_CGROUP;
+use crate::worker::cgroup::{self, JOB_CGROUP_PREFIX};
+use crate::worker::clock;
+use crate::worker::limits::cgroups::AGENT_CGROUP;
 
 /// A group as systemd creates it for the service, or why not.
 fn create_delegated_cgroup() -> Result<PathBuf, String> {

@@ -271,7 +271,7 @@ async fn remaining_processes_are_killed_before_the_report() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     fake.wait_for_status("completed").await;
     let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
-    let remaining: Vec<_> = crate::process::find_by_environment(&marker);
+    let remaining: Vec<_> = crate::worker::process::find_by_environment(&marker);
     assert_eq!(remaining, [], "alive after the end");
     agent.kill().await
 }

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::files::AttemptDir;
+use crate::worker::files::AttemptDir;
 
 fn short_limits() -> WebhookLimits {
     let (idle, body_time) = (Duration::from_millis(100), Duration::from_millis(300));

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, binary};
-use crate::clock::encode_hex;
+use crate::worker::clock::encode_hex;
 
 fn script(name: &str) -> Command {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy/start").join(name);

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::fake_orchestrator::{FakeOrchestrator, FakeState};
 use super::test_host::{AgentProcess, TestHost, wait_until};
-use crate::files::AttemptState;
-use crate::sandbox::proc_files::kernel_is_protected;
-use crate::sandbox::users;
+use crate::worker::files::AttemptState;
+use crate::worker::sandbox::proc_files::kernel_is_protected;
+use crate::worker::sandbox::users;
 
 mod control;
 mod devices;

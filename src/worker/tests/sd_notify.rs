@@ -11,7 +11,7 @@ use tokio::net::UnixDatagram;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::process;
+use crate::worker::process;
 
 /// A service manager that records notifications.
 struct FakeServiceManager {

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{AgentProcess, TestHost, wait_until};
-use crate::clock;
-use crate::files::SupervisorRecord;
-use crate::process::{self, ProcId};
+use crate::worker::clock;
+use crate::worker::files::SupervisorRecord;
+use crate::worker::process::{self, ProcId};
 
 /// A trainer that runs until the file `control/gate` exists.
 const WAITING: &str = "while [ ! -e ../control/gate ]; do sleep 0.02; done";
@@ -124,7 +124,7 @@ async fn attempt_whose_acceptance_is_rejected_starts_no_trainer() -> io::Result<
     fake.offer_inline("j_1", 1, &config());
     let dir = host.attempt("j_1", 1);
     wait_until("the end of the attempt", || {
-        let state: Option<crate::files::AttemptState> = dir.read_json("state.json").ok().flatten();
+        let state: Option<crate::worker::files::AttemptState> = dir.read_json("state.json").ok().flatten();
         state.is_some_and(|state| state.delivered).then_some(())
     })
     .await;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, first_line, process_by_inner_pid, wait_until};
-use crate::files::SupervisorRecord;
-use crate::process::{self, ProcId};
+use crate::worker::files::SupervisorRecord;
+use crate::worker::process::{self, ProcId};
 
 fn config() -> Value {
     json!({"config.json": "{}"})

@@ -15,10 +15,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::fake_orchestrator::{FakeOrchestrator, TOKEN};
-use crate::cgroup::Cgroup;
-use crate::files::{AttemptDir, SupervisorRecord};
-use crate::process::{self, ProcId};
-use crate::supervisor::agent_pipe::{Assignment, SupervisorOrder};
+use crate::worker::cgroup::Cgroup;
+use crate::worker::files::{AttemptDir, SupervisorRecord};
+use crate::worker::process::{self, ProcId};
+use crate::worker::supervisor::agent_pipe::{Assignment, SupervisorOrder};
 
 /// Longer than anything here takes, even on a busy machine.
 pub const TEST_TIMEOUT: Duration = Duration::from_mins(3);
@@ -230,7 +230,7 @@ fn is_own_process(process: ProcId) -> bool {
 /// Kills all processes of the test.
 impl Drop for TestHost {
     fn drop(&mut self) {
-        for dir in crate::files::list_attempts(&self.path().join("state")).unwrap_or_default() {
+        for dir in crate::worker::files::list_attempts(&self.path().join("state")).unwrap_or_default() {
             let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
             for process in process::find_by_environment(&marker) {
                 process.signal(Signal::SIGKILL);

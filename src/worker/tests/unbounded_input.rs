@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TEST_TIMEOUT, TestHost, peak_memory};
-use crate::files::SupervisorRecord;
-use crate::process::ProcId;
+use crate::worker::files::SupervisorRecord;
+use crate::worker::process::ProcId;
 
 /// An agent and a supervisor in a debug build use a few dozen MiB, plus one response of maximum size.
 const MAX_MEMORY_BYTES: u64 = 200 << 20;

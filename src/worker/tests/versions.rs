@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
-use crate::artifacts;
-use crate::files::{AttemptDir, AttemptState, UploadedFile, UploadedFiles};
-use crate::process::{self, ProcId};
+use crate::worker::artifacts;
+use crate::worker::files::{AttemptDir, AttemptState, UploadedFile, UploadedFiles};
+use crate::worker::process::{self, ProcId};
 
 /// The files of version 1 in the middle of a run; values that depend on the host are in capitals.
 const V1: [(&str, &str); 6] = [

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use app::domain::password::{PasswordWeakness, check_length};
+use app::threads;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use zxcvbn::{Score, zxcvbn};
@@ -88,9 +89,7 @@ impl AccessService {
             let _permit = permit;
             work()
         };
-        tokio::task::spawn_blocking(work)
-            .await
-            .unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
+        threads::run_blocking(work).await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A read transaction that begins with the first statement: a reader that finds everything in memory does not access
 //! the database.
 
+use app::threads::wait_for_thread;
 use sqlx::{Database, Pool, Transaction};
 
 use super::{DbConnection, store_error};
@@ -23,7 +24,8 @@ impl<D: Database> LazyReader<D> {
     /// The connection, inside the transaction.
     pub async fn connection(&mut self) -> Result<&mut D::Connection> {
         if self.transaction.is_none() {
-            self.transaction = Some(match self.pool.begin_with(self.begin_sql).await {
+            let begun = wait_for_thread(self.pool.begin_with(self.begin_sql)).await;
+            self.transaction = Some(match begun {
                 // The connection may have been dead for a while; the pool has noticed, and the next one is new.
                 Err(sqlx::Error::Io(_)) => self.pool.begin_with(self.begin_sql).await.map_err(store_error)?,
                 other => other.map_err(store_error)?,

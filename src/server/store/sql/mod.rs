@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use app::domain::audit::verify::EntryRef;
+use app::threads::wait_for_thread;
 use futures_util::TryStreamExt;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
@@ -162,8 +163,11 @@ impl<'c> SqlSession<'c> {
     async fn for_each_row(&mut self, statement: Statement, handle_row: impl FnMut(SqlRow) + Send) -> Result<()> {
         self.flush().await?;
         let result = match &mut self.db {
-            DbConnection::Sqlite(connection) => sqlite_rows(connection, statement, handle_row).await,
-            DbConnection::SqliteReader(reader) => sqlite_rows(reader.connection().await?, statement, handle_row).await,
+            DbConnection::Sqlite(connection) => wait_for_thread(sqlite_rows(connection, statement, handle_row)).await,
+            DbConnection::SqliteReader(reader) => {
+                let connection = reader.connection().await?;
+                wait_for_thread(sqlite_rows(connection, statement, handle_row)).await
+            }
             DbConnection::Postgres(connection) => postgres_rows(connection, statement, handle_row).await,
             DbConnection::PostgresReader(reader) => {
                 postgres_rows(reader.connection().await?, statement, handle_row).await
@@ -214,8 +218,11 @@ impl<'c> SqlSession<'c> {
     /// Runs a statement without flushing the batch.
     async fn execute_unflushed(&mut self, statement: Statement) -> Result<u64> {
         let result = match &mut self.db {
-            DbConnection::Sqlite(connection) => sqlite_execute(connection, statement).await,
-            DbConnection::SqliteReader(reader) => sqlite_execute(reader.connection().await?, statement).await,
+            DbConnection::Sqlite(connection) => wait_for_thread(sqlite_execute(connection, statement)).await,
+            DbConnection::SqliteReader(reader) => {
+                let connection = reader.connection().await?;
+                wait_for_thread(sqlite_execute(connection, statement)).await
+            }
             DbConnection::Postgres(connection) => postgres_execute(connection, statement).await,
             DbConnection::PostgresReader(reader) => postgres_execute(reader.connection().await?, statement).await,
         };

@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use app::domain::time::Millis;
+use app::threads::wait_for_thread;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
@@ -33,7 +34,8 @@ pub const LOCK_FILE: &str = "orchestrator.lock";
 /// The migrations of the schema.
 pub static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| with_shared_migrations(&sqlx::migrate!("src/server/store/sqlite/migrations")));
-const MAX_READERS: u32 = 4;
+// In a simulation, those that are dropped come back to the pool only when other tasks run.
+const MAX_READERS: u32 = if cfg!(feature = "simulation") { 1_000 } else { 4 };
 /// 32 MiB for the pages that the writer changes all the time, so that it does not read them again.
 const WRITER_CACHE_SIZE: &str = "-32768";
 /// The WAL is checkpointed every 32 MiB (in pages of 4 KiB), not every 4: a page that many commits change is written
@@ -125,11 +127,12 @@ struct SqliteEngine {
 impl WriteEngine for SqliteEngine {
     fn run_group<'a>(&'a mut self, group: WriteGroup<'a>) -> BoxFuture<'a, Result<GroupEnding>> {
         Box::pin(async move {
-            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(store_error)?;
+            let mut transaction =
+                wait_for_thread(self.connection.begin_with("BEGIN IMMEDIATE")).await.map_err(store_error)?;
             let ending = group.run(DbConnection::Sqlite(&mut transaction)).await?;
             let result = match &ending {
-                GroupEnding::Commit(_) => transaction.commit().await,
-                GroupEnding::RollBack(_) => transaction.rollback().await,
+                GroupEnding::Commit(_) => wait_for_thread(transaction.commit()).await,
+                GroupEnding::RollBack(_) => wait_for_thread(transaction.rollback()).await,
             };
             result.map_err(store_error).map(|()| ending)
         })

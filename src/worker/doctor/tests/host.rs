@@ -1,7 +1,7 @@
 use app::protocol::agents::Gpu;
 
 use super::*;
-use crate::doctor::diagnostic::DiagnosticLevel::{self, Fail, Ok as Well, Warn};
+use crate::worker::doctor::diagnostic::DiagnosticLevel::{self, Fail, Ok as Well, Warn};
 
 fn good_disk() -> DiskFacts {
     DiskFacts {

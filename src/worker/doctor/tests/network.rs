@@ -4,7 +4,7 @@ use app::protocol::system::fingerprint::Fingerprint;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::doctor::diagnostic::DiagnosticLevel;
+use crate::worker::doctor::diagnostic::DiagnosticLevel;
 
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
 const DAY: i64 = 86_400_000;

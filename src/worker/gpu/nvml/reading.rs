@@ -6,7 +6,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
 use super::NvmlDevice;
-use crate::gpu::provider::{GpuProcess, GpuSnapshot, bytes_to_gb};
+use crate::worker::gpu::provider::{GpuProcess, GpuSnapshot, bytes_to_gb};
 
 /// NVIDIA's own services, which do not compute.
 const NVIDIA_SERVICES: &[&str] = &["nvidia-cuda-mps", "nvidia-persiste"];

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::clock;
+use crate::worker::clock;
 
 /// What may interrupt two characters of a secret.
 const CUTS: [&str; 12] = [

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{ArtifactUpload, Body, FakeState, bytes_response, ok_response, problem_response};
-use crate::clock::encode_hex;
+use crate::worker::clock::encode_hex;
 
 /// The files of the orchestrator, in addition to the complete ones in [`FakeState`].
 #[derive(Debug, Default)]

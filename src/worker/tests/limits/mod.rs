@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::cgroups::{AGENT_CGROUP, AvailableControllers, OwnedCgroup};
 use super::memory::lowest_limit;
 use super::*;
-use crate::args::limits::{JobMemoryLimit, JobProcessLimit};
+use crate::worker::args::limits::{JobMemoryLimit, JobProcessLimit};
 
 const GIB: u64 = 1 << 30;
 

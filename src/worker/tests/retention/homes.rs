@@ -3,10 +3,10 @@
 use app::domain::disk_watermark::DiskFloor;
 
 use super::*;
-use crate::config::disk::MinFreeSpace;
-use crate::files::AttemptDir;
-use crate::filesystem::FilesystemSpace;
-use crate::retention::{RetentionPolicy, prune};
+use crate::worker::config::disk::MinFreeSpace;
+use crate::worker::files::AttemptDir;
+use crate::worker::filesystem::FilesystemSpace;
+use crate::worker::retention::{RetentionPolicy, prune};
 
 const DAY: u64 = 24 * 60 * 60;
 

@@ -5,8 +5,8 @@ use std::io;
 use serde_json::json;
 
 use super::{TOOLS, config, is_end, sandboxed_host};
-use crate::tests::fake_orchestrator::FakeOrchestrator;
-use crate::tests::test_host::{can_mount, wait_until};
+use crate::worker::tests::fake_orchestrator::FakeOrchestrator;
+use crate::worker::tests::test_host::{can_mount, wait_until};
 
 /// Gives the agent devices of two GPUs, and the driver's information about them.
 const HOST: &str = r#"

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{TOOLS, config, sandboxed_host, trials_with_result};
-use crate::tests::fake_orchestrator::FakeOrchestrator;
+use crate::worker::tests::fake_orchestrator::FakeOrchestrator;
 
 const WATCH: &str = r#"
 print("on", flush=True)

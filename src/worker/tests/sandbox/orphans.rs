@@ -6,8 +6,8 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::{config, sandboxed_host};
-use crate::tests::fake_orchestrator::FakeOrchestrator;
-use crate::tests::test_host::wait_until;
+use crate::worker::tests::fake_orchestrator::FakeOrchestrator;
+use crate::worker::tests::test_host::wait_until;
 
 const TRAINER: &str =
     "import subprocess, time\nsubprocess.Popen(['sleep', '1000'])\nprint('on', flush=True)\ntime.sleep(1000)\n";

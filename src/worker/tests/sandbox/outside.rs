@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::sandbox::users::FIRST_USER;
-use crate::tests::test_host::TestHost;
+use crate::worker::sandbox::users::FIRST_USER;
+use crate::worker::tests::test_host::TestHost;
 
 /// A user ID that no machine is expected to use.
 const OTHER_UID: u32 = 54_321;

@@ -8,16 +8,16 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{TOOLS, config, sandboxed_host};
-use crate::process;
-use crate::sandbox::users::FIRST_USER;
-use crate::tests::fake_orchestrator::FakeOrchestrator;
-use crate::tests::test_host::{TestHost, wait_until};
+use crate::worker::process;
+use crate::worker::sandbox::users::FIRST_USER;
+use crate::worker::tests::fake_orchestrator::FakeOrchestrator;
+use crate::worker::tests::test_host::{TestHost, wait_until};
 
 /// Starts a trainer, and waits until it prints `on`.
 async fn wait_until_running(
     host: &TestHost,
     fake: &FakeOrchestrator,
-) -> io::Result<crate::tests::test_host::AgentProcess> {
+) -> io::Result<crate::worker::tests::test_host::AgentProcess> {
     let agent = host.start(fake)?;
     fake.offer("j_1", 1, &config());
     fake.wait_until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;

@@ -1,33 +1,33 @@
-//! `simpletuner-worker`: the agent on a GPU host.
+//! The agent on a GPU host.
 //!
 //! It registers with an orchestrator, accepts offers, and runs each trainer under a supervisor: a small process that
 //! outlives the agent and keeps its state in a directory, from which a later agent adopts it.
 
 mod agent;
-mod api;
+pub mod api;
 mod args;
 mod artifacts;
 mod attempt;
 mod backoff;
 mod bundle;
 mod cgroup;
-mod cli;
-mod clock;
-mod config;
-mod context;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod context;
 mod daemon;
 mod disk_space;
 mod doctor;
 mod environment;
 mod exit;
-mod files;
+pub mod files;
 mod filesystem;
-mod gpu;
+pub mod gpu;
 mod host_health;
 mod job_config;
 mod limits;
 mod logging;
-mod outcome;
+pub mod outcome;
 mod probe;
 mod process;
 mod process_exit;
@@ -35,20 +35,14 @@ mod progress;
 mod retention;
 mod run_as;
 mod sandbox;
-mod secret;
-mod session;
+pub mod secret;
+pub mod session;
 mod spot;
 mod startup;
-mod state;
-mod supervisor;
+pub mod state;
+pub mod supervisor;
 mod supervisor_pool;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod trainer_program;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    cli::run()
-}

@@ -1,4 +1,4 @@
 //! Modules of the agent from `src/worker/config`.
 
-#[path = "../../src/worker/config/paths.rs"]
+#[path = "../../../src/worker/config/paths.rs"]
 pub mod paths;
