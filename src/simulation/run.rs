@@ -21,7 +21,7 @@ use super::user::Users;
 use super::{property, trace};
 
 /// How long server and hosts run in turns.
-const STEP: Duration = Duration::from_millis(50);
+pub const STEP: Duration = Duration::from_millis(50);
 /// Every job must have ended this long after the last fault.
 const MAX_SETTLING: Duration = Duration::from_hours(2);
 

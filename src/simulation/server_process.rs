@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use super::network::{IncomingRequest, Network, ResponseBody};
+use super::run::STEP;
 use crate::args::ServerArgs;
 use crate::boot;
 use crate::clock::{ClockReadings, SlewedClock};
@@ -146,7 +147,9 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Starts a server with this data directory, and connects it to the network.
     pub fn start(data: &Path, network: &Network, time: Duration, number: u64) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        // Tasks that another thread wakes come first at any time, whenever the pool's own happen to be woken.
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_time().start_paused(true).global_queue_interval(1).build()?;
         let shutdown = CancellationToken::new();
         let (sender, requests) = mpsc::unbounded_channel();
         runtime.block_on(async {
@@ -238,10 +241,16 @@ async fn serve(router: Router, mut requests: mpsc::UnboundedReceiver<IncomingReq
 
 /// Answers a request, unless its sender gives up before.
 async fn answer(router: Router, IncomingRequest { request, mut reply }: IncomingRequest) {
+    let handled = async {
+        // All that hosts have sent is there when the server runs. Spread over a step, a kill finds some half done.
+        let step_ms = u64::try_from(STEP.as_millis()).unwrap_or_default();
+        tokio::time::sleep(Duration::from_millis(simulation::random_u64() % step_ms)).await;
+        router.oneshot(request).await
+    };
     let response = tokio::select! {
         biased;
         () = reply.closed() => return,
-        Ok(response) = router.oneshot(request) => response,
+        Ok(response) = handled => response,
     };
     let (parts, body) = response.into_parts();
     let (sender, received): (_, ResponseBody) = mpsc::unbounded_channel();

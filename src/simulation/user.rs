@@ -237,6 +237,11 @@ impl Users {
                 self.checks.no_attempt_was_lost(&id, job.attempt, restarts > 0);
             }
         }
+        let submitted = self.jobs.borrow().len();
+        let all: Value = self.expect(Method::GET, "/api/queue", None, &json!({})).await;
+        if all["total"] != json!(submitted) {
+            SUBMIT_COUNTS_ONCE.violated(&format!("{submitted} submits have created {} jobs", all["total"]));
+        }
         let verified: Value = self.expect(Method::GET, "/api/audit/verify", None, &json!({})).await;
         if verified["intact"] != true {
             AUDIT_IS_INTACT.violated(&verified.to_string());
