@@ -1,7 +1,7 @@
 //! Rate limits: a burst, then a steady rate (generic cell rate algorithm).
 //!
-//! One number is stored for each key: the time at which its allowance is full again. Keys with a full allowance are
-//! removed.
+//! One time is stored for each key: when its allowance is full again. Keys with a full allowance are removed. Servers that
+//! share a limit tell each other how often each key was charged.
 
 use core::borrow::Borrow;
 use core::hash::Hash;
@@ -46,6 +46,17 @@ impl Quota {
     }
 }
 
+/// Other servers are told of charges of this part of the burst, or more.
+const SHARED_PART: i64 = 50;
+
+/// What is known of a key.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    full_at: i64,
+    /// Charges, less refunds, of which the other servers have not been told.
+    unshared: i64,
+}
+
 /// The time per request, rounded up, so that the rate is never exceeded.
 fn interval_for(span: i64, times: i64) -> i64 {
     (span + times - 1) / times
@@ -54,7 +65,7 @@ fn interval_for(span: i64, times: i64) -> i64 {
 /// A rate limiter with an allowance for each key.
 #[derive(Debug, Clone)]
 pub struct KeyedRateLimiter<K> {
-    full_at: HashMap<K, i64>,
+    allowances: HashMap<K, Allowance>,
     overflow_full_at: i64,
     swept_at: Timestamp,
     capacity: usize,
@@ -62,7 +73,12 @@ pub struct KeyedRateLimiter<K> {
 
 impl<K> Default for KeyedRateLimiter<K> {
     fn default() -> Self {
-        Self { full_at: HashMap::new(), overflow_full_at: i64::MIN, swept_at: Timestamp(i64::MIN), capacity: MAX_KEYS }
+        Self {
+            allowances: HashMap::new(),
+            overflow_full_at: i64::MIN,
+            swept_at: Timestamp(i64::MIN),
+            capacity: MAX_KEYS,
+        }
     }
 }
 
@@ -78,19 +94,54 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
         let micros = to_micros(now);
-        if let Some(full_at) = self.full_at.get_mut(key) {
-            return try_acquire_at(full_at, quota, micros);
-        }
-        if self.full_at.len() >= self.capacity {
-            self.sweep(now);
-        }
-        if self.full_at.len() >= self.capacity {
+        let Some(allowance) = self.allowance(key, now) else {
             return try_acquire_at(&mut self.overflow_full_at, quota, micros);
+        };
+        try_acquire_at(&mut allowance.full_at, quota, micros)?;
+        allowance.unshared += 1;
+        Ok(())
+    }
+
+    /// The allowance of a key; `None` if there are too many keys.
+    fn allowance<Q>(&mut self, key: &Q, now: Timestamp) -> Option<&mut Allowance>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
+    {
+        if !self.allowances.contains_key(key) {
+            if self.allowances.len() >= self.capacity {
+                self.sweep(now);
+            }
+            if self.allowances.len() >= self.capacity {
+                return None;
+            }
+            self.allowances.insert(key.to_owned(), Allowance { full_at: i64::MIN, unshared: 0 });
         }
-        let mut full_at = i64::MIN;
-        let acquired = try_acquire_at(&mut full_at, quota, micros);
-        self.full_at.insert(key.to_owned(), full_at);
-        acquired
+        self.allowances.get_mut(key)
+    }
+
+    /// Returns how often keys were charged since the last call, for those that were charged often enough to matter to
+    /// other servers.
+    pub fn take_unshared(&mut self, quota: Quota) -> Vec<(K, i64)>
+    where
+        K: Clone,
+    {
+        let min = (quota.burst / SHARED_PART).max(1);
+        let due = self.allowances.iter_mut().filter(|(_, allowance)| allowance.unshared.abs() >= min);
+        due.map(|(key, allowance)| (key.clone(), core::mem::take(&mut allowance.unshared))).collect()
+    }
+
+    /// Charges what another server has told: `times` requests, negative for refunds. The wait that follows is not longer
+    /// than after a whole burst.
+    pub fn charge_shared<Q>(&mut self, key: &Q, times: i64, quota: Quota, now: Timestamp)
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
+    {
+        let micros = to_micros(now);
+        let Some(allowance) = self.allowance(key, now) else { return };
+        let charged = allowance.full_at.max(micros).saturating_add(quota.interval.saturating_mul(times));
+        allowance.full_at = charged.min(micros.saturating_add(quota.burst * quota.interval));
     }
 
     /// Returns one request to the allowance, for a request that does not count.
@@ -99,7 +150,13 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let full_at = self.full_at.get_mut(key).unwrap_or(&mut self.overflow_full_at);
+        let full_at = match self.allowances.get_mut(key) {
+            Some(allowance) => {
+                allowance.unshared -= 1;
+                &mut allowance.full_at
+            }
+            None => &mut self.overflow_full_at,
+        };
         *full_at = full_at.saturating_sub(quota.interval);
     }
 
@@ -107,7 +164,7 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
     fn sweep(&mut self, now: Timestamp) {
         if now - self.swept_at >= SWEEP_INTERVAL {
             self.swept_at = now;
-            self.full_at.retain(|_, full_at| *full_at > to_micros(now));
+            self.allowances.retain(|_, allowance| allowance.full_at > to_micros(now));
         }
     }
 }
@@ -184,6 +241,41 @@ mod tests {
     }
 
     #[test]
+    fn charges_of_another_server_count_here() {
+        let (mut here, mut there) = (KeyedRateLimiter::<u8>::default(), KeyedRateLimiter::<u8>::default());
+        let quota = Quota::per_minute(60, 10);
+        let acquire = |limiter: &mut KeyedRateLimiter<u8>| limiter.try_acquire(&1, quota, second(0)).is_ok();
+        let share = |from: &mut KeyedRateLimiter<u8>, to: &mut KeyedRateLimiter<u8>| {
+            for (key, times) in from.take_unshared(quota) {
+                to.charge_shared(&key, times, quota, second(0));
+            }
+        };
+        assert!((0..6).all(|_| acquire(&mut there)));
+        share(&mut there, &mut here);
+        share(&mut there, &mut here);
+        assert_eq!((0..10).filter(|_| acquire(&mut here)).count(), 4, "each charge counts once");
+        for _ in 0..3 {
+            there.refund(&1, quota);
+        }
+        share(&mut there, &mut here);
+        assert_eq!((0..10).filter(|_| acquire(&mut here)).count(), 3, "and so does each refund");
+        here.charge_shared(&1, i64::MAX, quota, second(0));
+        assert_eq!(here.try_acquire(&1, quota, second(1)), Ok(()), "no wait is longer than after a burst");
+    }
+
+    #[test]
+    fn few_charges_of_a_large_quota_are_not_shared() {
+        let (mut limiter, quota) = (KeyedRateLimiter::<u8>::default(), Quota::per_second(100));
+        let charge = |limiter: &mut KeyedRateLimiter<u8>, times: usize| {
+            (0..times).for_each(|_| assert_eq!(limiter.try_acquire(&1, quota, second(0)), Ok(())));
+            limiter.take_unshared(quota)
+        };
+        assert_eq!(charge(&mut limiter, 19), []);
+        assert_eq!(charge(&mut limiter, 1), [(1, 20)]);
+        assert_eq!(charge(&mut limiter, 0), []);
+    }
+
+    #[test]
     fn memory_is_bounded_and_known_keys_are_kept() {
         let mut limiter = KeyedRateLimiter::<u64> { capacity: 10, ..KeyedRateLimiter::default() };
         let quota = Quota::per_minute(60, 2);
@@ -191,10 +283,10 @@ mod tests {
             assert_eq!(limiter.try_acquire(&key, quota, second(0)), Ok(()));
         }
         let acquired = (10..100).filter(|key| limiter.try_acquire(key, quota, second(0)).is_ok()).count();
-        assert_eq!((acquired, limiter.full_at.len()), (2, 10), "keys beyond the bound share one allowance");
+        assert_eq!((acquired, limiter.allowances.len()), (2, 10), "keys beyond the bound share one allowance");
         assert_eq!(limiter.try_acquire(&3, quota, second(0)), Ok(()), "and do not affect known keys");
         assert_eq!(limiter.try_acquire(&100, quota, second(1)), Ok(()), "keys with a full allowance are removed");
-        assert_eq!(limiter.full_at.len(), 2, "key 3, with two requests, and the new one");
+        assert_eq!(limiter.allowances.len(), 2, "key 3, with two requests, and the new one");
     }
 
     proptest! {

@@ -31,6 +31,8 @@ const HISTORY_INTERVAL: Duration = Duration::from_mins(5);
 /// Expired sessions.
 const SESSIONS_INTERVAL: Duration = Duration::from_hours(1);
 
+/// How soon other servers count what was charged to rate limits here.
+const RATES_INTERVAL: Duration = Duration::from_secs(1);
 /// Free disk space, often enough for a disk that fills at 1 GB/s.
 const DISK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -63,6 +65,7 @@ impl Loops<'_> {
         );
         self.every("clock", CLOCK_INTERVAL, |services| async move { services.system.sync_clock().await.map(drop) });
         self.every("presence", PRESENCE_INTERVAL, |services| async move { services.agents.flush_presence().await });
+        self.every("rates", RATES_INTERVAL, |services| async move { services.access.share_charges().await });
         self.every("disk", DISK_INTERVAL, |services| async move { services.context.refresh_disk_space() });
         self.every("used", LAST_USED_INTERVAL, |services| async move { services.access.flush_last_used().await });
         self.every("readings", READINGS_INTERVAL, |services| async move { services.gpus.prune_readings().await });

@@ -196,6 +196,7 @@ impl Services {
             system: Arc::new(SystemService {
                 logs,
                 readings,
+                access: Arc::clone(&access),
                 agents: Arc::clone(&agents),
                 jobs: Arc::clone(&jobs),
                 workers: Arc::clone(&workers),

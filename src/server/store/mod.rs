@@ -54,6 +54,16 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// Whether other servers may use the same database.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Sends a text of at most 7,000 bytes to the other servers on the same database. It may be lost.
+    fn send_message(&self, _text: String) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// The number of the newest migration that this program knows.
     fn newest_schema(&self) -> i64;
 
@@ -64,6 +74,8 @@ pub trait Store: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExternalChange {
     Topics(Vec<String>),
+    /// A message; nothing has changed.
+    Message(String),
     /// Unknown: anything may have changed.
     Unknown,
 }

@@ -13,6 +13,7 @@ pub mod rate_limits;
 mod revocation;
 mod sessions;
 mod setup;
+mod shared_rates;
 pub mod tokens;
 mod users;
 

@@ -51,15 +51,15 @@ fn charge(limiter: &Mutex<KeyedRateLimiter<String>>, key: &str, quota: Quota, no
 
 #[derive(Default)]
 pub struct RateLimits {
-    callers: Mutex<KeyedRateLimiter<String>>,
-    worker_changes: Mutex<KeyedRateLimiter<String>>,
-    unauthenticated: Mutex<KeyedRateLimiter<Network>>,
-    wrong_tokens: Mutex<KeyedRateLimiter<Network>>,
-    wrong_passwords: Mutex<KeyedRateLimiter<Network>>,
+    pub(super) callers: Mutex<KeyedRateLimiter<String>>,
+    pub(super) worker_changes: Mutex<KeyedRateLimiter<String>>,
+    pub(super) unauthenticated: Mutex<KeyedRateLimiter<Network>>,
+    pub(super) wrong_tokens: Mutex<KeyedRateLimiter<Network>>,
+    pub(super) wrong_passwords: Mutex<KeyedRateLimiter<Network>>,
     /// By name and network, or by the key of a known browser.
-    wrong_passwords_per_name: Mutex<KeyedRateLimiter<String>>,
-    wrong_passwords_global: Mutex<KeyedRateLimiter<String>>,
-    wrong_codes: Mutex<KeyedRateLimiter<String>>,
+    pub(super) wrong_passwords_per_name: Mutex<KeyedRateLimiter<String>>,
+    pub(super) wrong_passwords_global: Mutex<KeyedRateLimiter<String>>,
+    pub(super) wrong_codes: Mutex<KeyedRateLimiter<String>>,
     rejected: [AtomicU64; 5],
 }
 

@@ -10,6 +10,7 @@ impl SystemService {
     pub async fn follow_changes(&self) {
         match self.context.store.next_external_change().await {
             ExternalChange::Unknown => self.context.notifier.notify_all(),
+            ExternalChange::Message(text) => self.access.apply_charges(&text),
             ExternalChange::Topics(topics) => {
                 self.context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
             }

@@ -16,6 +16,7 @@ use super::error::ServiceError;
 use crate::clock::{Clock, SystemClock};
 use crate::files::logs::LogStore;
 use crate::service::ServiceContext;
+use crate::service::access::AccessService;
 use crate::service::agents::AgentService;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
@@ -25,6 +26,7 @@ use crate::service::workers::gpu_readings::GpuReadings;
 pub struct SystemService {
     pub(super) logs: Arc<LogStore>,
     pub(super) readings: Arc<GpuReadings>,
+    pub(super) access: Arc<AccessService>,
     pub(super) agents: Arc<AgentService>,
     pub(super) jobs: Arc<JobService>,
     pub(super) workers: Arc<WorkerService>,

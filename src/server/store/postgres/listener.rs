@@ -94,7 +94,15 @@ async fn receive(mut listener: PgListener, chain: Arc<str>, sender: mpsc::Unboun
     }
 }
 
-/// Parses `<chain> <generation> <topic> <topic>…`, or `<chain> <generation> *` if there were too many topics.
+/// In the place of the generation: a message follows.
+const MESSAGE: &str = "message";
+
+/// The notification with a message of this server.
+pub fn message_payload(chain: &str, text: &str) -> String {
+    format!("{chain} {MESSAGE} {text}")
+}
+
+/// Parses `<chain> <generation> <topic> <topic>…`, `<chain> <generation> *` if there were too many topics, or a message.
 fn parse_payload(payload: &str, own_chain: &str) -> Option<PeerNotification> {
     let (chain, rest) = payload.split_once(' ')?;
     let (generation, topics) = rest.split_once(' ')?;
@@ -102,6 +110,7 @@ fn parse_payload(payload: &str, own_chain: &str) -> Option<PeerNotification> {
         return None;
     }
     let change = match topics {
+        text if generation == MESSAGE => ExternalChange::Message(text.to_owned()),
         "*" => ExternalChange::Unknown,
         _ => ExternalChange::Topics(topics.split(' ').map(str::to_owned).collect()),
     };
@@ -119,6 +128,10 @@ mod tests {
         assert_eq!(parse_payload("c_2 7 jobs worker:w_1", "c_1"), notification(topics));
         assert_eq!(parse_payload("c_1 7 jobs", "c_1"), None);
         assert_eq!(parse_payload("c_2 7 *", "c_1"), notification(ExternalChange::Unknown));
+        let message = ExternalChange::Message("a b\n* c".to_owned());
+        let received = parse_payload(&message_payload("c_2", "a b\n* c"), "c_1");
+        assert_eq!(received, Some(PeerNotification { generation: None, change: message }));
+        assert_eq!(parse_payload(&message_payload("c_1", "a"), "c_1"), None);
         assert_eq!(parse_payload("nonsense", "c_1"), None);
         assert_eq!(PROBE, format!("NOTIFY {CHANNEL}, 'listening'"));
         assert_eq!(parse_payload("listening", "c_1"), None, "the loopback check of another server");

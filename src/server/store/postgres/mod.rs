@@ -19,7 +19,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Executor};
 
 use super::commit_group::GroupHooks;
-use super::sql::group::NEWEST_GENERATION;
+use super::sql::group::{CHANNEL, NEWEST_GENERATION};
 use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{ExternalChange, Result, Store, TransactionWork, Tx};
@@ -50,6 +50,8 @@ pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A database that several servers share.
 pub struct PostgresStore {
+    /// The name of this server.
+    chain: String,
     writer: WriterHandle,
     readers: PgPool,
     shared: Arc<StoreContext>,
@@ -89,7 +91,7 @@ impl PostgresStore {
         let peer_reader = tokio::sync::Mutex::new(key_pool.connect_with(options).await?);
         let engine = PostgresEngine { pool: writer_pool };
         let writer = WriterHandle::start(engine, Arc::clone(&shared));
-        Ok(Self { writer, readers, shared, listener, peer_reader })
+        Ok(Self { chain: chain.to_owned(), writer, readers, shared, listener, peer_reader })
     }
 }
 
@@ -180,12 +182,27 @@ impl Store for PostgresStore {
     fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {
         Box::pin(async {
             let notification = self.listener.next().await;
+            if matches!(notification.change, ExternalChange::Message(_)) {
+                return notification.change;
+            }
             let is_outdated =
                 notification.generation.is_none_or(|generation| self.shared.snapshot.observe_generation(generation));
             if is_outdated && let Err(error) = self.catch_up().await {
                 tracing::warn!(%error, "cannot read the changes of another server");
             }
             notification.change
+        })
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn send_message(&self, text: String) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let notify = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL);
+            let sent = notify.bind(listener::message_payload(&self.chain, &text)).execute(&self.readers).await;
+            sent.map(drop).map_err(store_error)
         })
     }
 

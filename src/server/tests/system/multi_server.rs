@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use app::domain::ids::UserId;
 use app::domain::time::Millis;
+use app::protocol::topic::Topic;
 use axum::body::Body;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, SystemClock};
 use crate::files::audit_checkpoints::SignedLines;
 use crate::loops;
+use crate::service::ServerPolicy;
 use crate::service::audit::verify::verify_audit_log;
+use crate::service::policy::rate_quotas::RateQuotas;
 use crate::store::conformance::fresh_database;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
@@ -51,6 +54,27 @@ async fn agent_on_one_server_gets_jobs_submitted_on_the_other() {
     b.report_status(&key, &job, json!({"status": "cancelled", "attempt": 1})).await.expect_status(200);
     assert_eq!(a.job_status(&job).await, "cancelled");
     assert_eq!(b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"], "idle");
+}
+
+#[tokio::test]
+async fn rate_limits_hold_across_servers() {
+    let database = fresh_database().await;
+    let limits = |policy: &mut ServerPolicy| policy.quotas = RateQuotas::new(1, 0, 0);
+    let a = TestServer::start_shared_with("c_a", &database, limits).await;
+    let b = TestServer::start_shared_with("c_b", &database, limits).await;
+    // A burst is ten requests.
+    for _ in 0..6 {
+        a.get(&Actor::Admin, "/api/queue").await.expect_status(200);
+    }
+    let mut changes = b.app.services.context.notifier.subscribe_topic(&Topic::Configs);
+    a.app.services.access.share_charges().await.expect("a database");
+    // PostgreSQL delivers notifications in the order of commits, so after this one the charges have arrived.
+    a.put_config("digits").await;
+    changes.changed().await.expect("the other server's change");
+    for _ in 0..4 {
+        b.get(&Actor::Admin, "/api/queue").await.expect_status(200);
+    }
+    b.get(&Actor::Admin, "/api/queue").await.expect_problem(429, "too_many_requests");
 }
 
 #[tokio::test]
