@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn charges_of_another_server_count_here() {
-        let (mut here, mut there) = (KeyedRateLimiter::<u8>::default(), KeyedRateLimiter::<u8>::default());
+        let (mut local, mut remote) = (KeyedRateLimiter::<u8>::default(), KeyedRateLimiter::<u8>::default());
         let quota = Quota::per_minute(60, 10);
         let acquire = |limiter: &mut KeyedRateLimiter<u8>| limiter.try_acquire(&1, quota, second(0)).is_ok();
         let share = |from: &mut KeyedRateLimiter<u8>, to: &mut KeyedRateLimiter<u8>| {
@@ -250,17 +250,17 @@ mod tests {
                 to.charge_shared(&key, times, quota, second(0));
             }
         };
-        assert!((0..6).all(|_| acquire(&mut there)));
-        share(&mut there, &mut here);
-        share(&mut there, &mut here);
-        assert_eq!((0..10).filter(|_| acquire(&mut here)).count(), 4, "each charge counts once");
+        assert!((0..6).all(|_| acquire(&mut remote)));
+        share(&mut remote, &mut local);
+        share(&mut remote, &mut local);
+        assert_eq!((0..10).filter(|_| acquire(&mut local)).count(), 4, "each charge counts once");
         for _ in 0..3 {
-            there.refund(&1, quota);
+            remote.refund(&1, quota);
         }
-        share(&mut there, &mut here);
-        assert_eq!((0..10).filter(|_| acquire(&mut here)).count(), 3, "and so does each refund");
-        here.charge_shared(&1, i64::MAX, quota, second(0));
-        assert_eq!(here.try_acquire(&1, quota, second(1)), Ok(()), "no wait is longer than after a burst");
+        share(&mut remote, &mut local);
+        assert_eq!((0..10).filter(|_| acquire(&mut local)).count(), 3, "and so does each refund");
+        local.charge_shared(&1, i64::MAX, quota, second(0));
+        assert_eq!(local.try_acquire(&1, quota, second(1)), Ok(()), "no wait is longer than after a burst");
     }
 
     #[test]
