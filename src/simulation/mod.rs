@@ -16,6 +16,7 @@ mod server_process;
 mod trace;
 mod user;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,6 +30,9 @@ struct SimulationArgs {
     /// Print what happens in it
     #[arg(long, requires = "seed")]
     trace: bool,
+    /// Where it keeps its files
+    #[arg(long, default_value = "/dev/shm")]
+    directory: PathBuf,
     /// Seeds to run
     #[arg(long, default_value_t = 1_000)]
     count: u64,
@@ -44,7 +48,7 @@ struct SimulationArgs {
 pub fn main() -> ExitCode {
     let args = SimulationArgs::parse();
     match args.seed {
-        Some(seed) => run::run_seed(seed, args.trace),
-        None => seeds::run_seeds(args.first, args.count, args.seconds),
+        Some(seed) => run::run_seed(seed, args.trace, &args.directory),
+        None => seeds::run_seeds(args.first, args.count, args.seconds, &args.directory),
     }
 }

@@ -26,11 +26,11 @@ pub const STEP: Duration = Duration::from_millis(50);
 const MAX_SETTLING: Duration = Duration::from_hours(2);
 
 /// Runs a seed, and prints its result.
-pub fn run_seed(seed: u64, print_trace: bool) -> ExitCode {
+pub fn run_seed(seed: u64, print_trace: bool, directory: &Path) -> ExitCode {
     if print_trace {
         trace::print_lines();
     }
-    match simulate(seed) {
+    match simulate(seed, directory) {
         Ok(result) => {
             println!("{result}");
             ExitCode::SUCCESS
@@ -42,11 +42,11 @@ pub fn run_seed(seed: u64, print_trace: bool) -> ExitCode {
     }
 }
 
-fn simulate(seed: u64) -> anyhow::Result<String> {
+fn simulate(seed: u64, directory: &Path) -> anyhow::Result<String> {
     simulation::set_seed(seed);
     let scenario = Scenario::from_seed(seed);
     MACHINE.clock_drift_ppm.store(scenario.clock_drift_ppm, Ordering::Relaxed);
-    let directory = tempfile::Builder::new().prefix("simulation").tempdir_in("/dev/shm")?;
+    let directory = tempfile::Builder::new().prefix("simulation").tempdir_in(directory)?;
     let mut world = World::new(scenario, directory.path())?;
     world.run()?;
     let (lines, hash) = trace::summary();

@@ -1,5 +1,6 @@
 //! Runs many seeds, each in a process of its own: then it is the same as when it is run alone.
 
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,15 @@ struct Failure {
 }
 
 /// Runs seeds on all cores, and prints a summary.
-pub fn run_seeds(first: u64, count: u64, seconds: Option<u64>) -> ExitCode {
+pub fn run_seeds(first: u64, count: u64, seconds: Option<u64>, directory: &Path) -> ExitCode {
+    // A simulation that fails leaves its files, which are removed with this.
+    let directory = match tempfile::Builder::new().prefix("simulations").tempdir_in(directory) {
+        Ok(directory) => directory,
+        Err(error) => {
+            eprintln!("{}: {error}", directory.display());
+            return ExitCode::FAILURE;
+        }
+    };
     let begun = Instant::now();
     let deadline = seconds.map(|seconds| begun + Duration::from_secs(seconds));
     let (next, passed) = (AtomicU64::new(first), AtomicU64::new(0));
@@ -30,7 +39,7 @@ pub fn run_seeds(first: u64, count: u64, seconds: Option<u64>) -> ExitCode {
                     if seed >= first + count {
                         return;
                     }
-                    match check_seed(seed) {
+                    match check_seed(seed, directory.path()) {
                         Ok(()) => drop(passed.fetch_add(1, Ordering::Relaxed)),
                         Err(message) => {
                             println!("seed {seed}: {message}");
@@ -49,10 +58,10 @@ pub fn run_seeds(first: u64, count: u64, seconds: Option<u64>) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn check_seed(seed: u64) -> Result<(), String> {
-    let result = run_process(seed)?;
+fn check_seed(seed: u64, directory: &Path) -> Result<(), String> {
+    let result = run_process(seed, directory)?;
     if seed.is_multiple_of(REPEAT_EVERY) {
-        let again = run_process(seed)?;
+        let again = run_process(seed, directory)?;
         if again != result {
             return Err(format!("not the same again: {result}, then {again}"));
         }
@@ -61,10 +70,10 @@ fn check_seed(seed: u64) -> Result<(), String> {
 }
 
 /// The result of a seed, or why it failed.
-fn run_process(seed: u64) -> Result<String, String> {
+fn run_process(seed: u64, directory: &Path) -> Result<String, String> {
     let mut command = Command::new("/proc/self/exe");
     // What the programs read from the environment is not part of a seed.
-    command.args(["--seed", &seed.to_string()]).env_clear().stdin(Stdio::null());
+    command.args(["--seed", &seed.to_string(), "--directory"]).arg(directory).env_clear().stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
     let begun = Instant::now();
     // Its output fits into the pipes.

@@ -28,6 +28,7 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
         else {
             return std::future::pending().await;
         };
+        registered.mark_unchanged();
         let wait = match send_heartbeat(session).await {
             Ok(()) => {
                 session.heartbeat_answered.notify_waiters();
@@ -44,6 +45,11 @@ pub async fn run(session: &AgentSession) -> TokenRejected {
             Err(OrchestratorError::UntrustedCertificate(sentence)) => {
                 tracing::debug!("heartbeat: {sentence}");
                 backoff.next_delay(clock::random_u64()).min(interval)
+            }
+            // It was sent before the latest registration, which the orchestrator knows.
+            Err(error) if registered.has_changed().unwrap_or_default() => {
+                tracing::debug!("heartbeat: {error}");
+                interval
             }
             Err(error) => {
                 tracing::warn!("heartbeat: {error}");

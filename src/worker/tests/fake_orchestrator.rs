@@ -98,6 +98,8 @@ pub struct FakeState {
     pub busy: bool,
     /// Respond with 503 to registrations.
     pub rejects_registrations: bool,
+    /// The next heartbeat is rejected, but only after the next registration.
+    pub late_conflict: LateConflict,
     /// Respond with 409 to heartbeats until the next registration.
     pub is_unknown: bool,
     /// Registrations and heartbeats that were rejected for one of these.
@@ -272,6 +274,9 @@ async fn respond(
 ) -> Result<Response<Body>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes);
+    if parts.uri.path() == "/api/workers/heartbeat" {
+        wait_for_registration(&shared, &changed).await;
+    }
     let response = {
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         match body {
@@ -282,6 +287,36 @@ async fn respond(
     };
     changed.send_modify(|count| *count += 1);
     Ok(with_date(response, shared.lock().unwrap_or_else(PoisonError::into_inner).date))
+}
+
+/// Whether a heartbeat waits for a registration, to be rejected after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LateConflict {
+    #[default]
+    Off,
+    Requested,
+    Waiting,
+    /// The heartbeat is rejected now.
+    Due,
+}
+
+/// Holds a heartbeat for which a late conflict is requested.
+async fn wait_for_registration(shared: &Mutex<FakeState>, changed: &watch::Sender<u64>) {
+    let state = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut updates = changed.subscribe();
+    let registrations = {
+        let mut state = state();
+        if state.late_conflict != LateConflict::Requested {
+            return;
+        }
+        state.late_conflict = LateConflict::Waiting;
+        state.registrations.len()
+    };
+    changed.send_modify(|count| *count += 1);
+    while state().registrations.len() == registrations {
+        let _ = updates.changed().await;
+    }
+    state().late_conflict = LateConflict::Due;
 }
 
 impl FakeState {
@@ -328,7 +363,8 @@ impl FakeState {
                 self.rejected.push("register");
                 problem_response(503, "busy", json!({}))
             }
-            "heartbeat" if self.is_unknown => {
+            "heartbeat" if self.is_unknown || self.late_conflict == LateConflict::Due => {
+                self.late_conflict = LateConflict::Off;
                 self.rejected.push("heartbeat");
                 problem_response(409, "not_registered", json!({}))
             }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::fake_orchestrator::{FakeOrchestrator, FakeState, LateConflict};
 use super::test_host::TestHost;
 
 /// How many heartbeats may be sent before the next registration.
@@ -57,5 +57,22 @@ async fn agent_with_answered_heartbeats_registers_soon() -> io::Result<()> {
     let (registrations, heartbeats) = registered_again(false).await?;
     assert_eq!(registrations, 1);
     assert!(heartbeats <= MAX_HEARTBEATS, "it sent {heartbeats} heartbeats before it registered");
+    Ok(())
+}
+
+#[tokio::test]
+async fn heartbeat_rejected_after_a_registration_needs_no_other() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("exit 0")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.wait_until("a stream", |shared| (shared.streams == 1).then_some(())).await;
+    fake.state().late_conflict = LateConflict::Requested;
+    fake.wait_until("a held heartbeat", |shared| (shared.late_conflict == LateConflict::Waiting).then_some(())).await;
+    fake.state().close_streams();
+    fake.wait_until("its rejection", |shared| (!shared.rejected.is_empty()).then_some(())).await;
+    let accepted = fake.state().heartbeats.len();
+    fake.wait_until("more heartbeats", |shared| (shared.heartbeats.len() > accepted + 3).then_some(())).await;
+    agent.kill().await?;
+    assert_eq!(fake.state().registrations.len(), 2, "one at the start, one for the closed stream");
     Ok(())
 }
