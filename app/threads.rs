@@ -3,6 +3,8 @@
 //! In a simulation (feature `simulation`), a task waits for it without letting time pass or another task run: so the same
 //! seed always leads to the same order of events.
 
+use std::io;
+
 /// Runs `work`, which blocks for a disk or takes long to compute, beside the event loop.
 ///
 /// # Errors
@@ -24,6 +26,14 @@ pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, tokio::task::JoinError> {
     Ok(work())
+}
+
+/// Runs file I/O beside the event loop: a hung disk must not block anything else.
+///
+/// # Errors
+/// Those of `work`; also if it panics, or the runtime stops.
+pub async fn run_io<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    run_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// Waits for a future that a thread of a database driver completes.

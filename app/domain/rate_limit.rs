@@ -1,7 +1,7 @@
 //! Rate limits: a burst, then a steady rate (generic cell rate algorithm).
 //!
 //! One time is stored for each key: when its allowance is full again. Keys with a full allowance are removed. Servers that
-//! share a limit tell each other how often each key was charged.
+//! share a limit send each other their charges.
 
 use core::borrow::Borrow;
 use core::hash::Hash;
@@ -46,14 +46,14 @@ impl Quota {
     }
 }
 
-/// Other servers are told of charges of this part of the burst, or more.
-const SHARED_PART: i64 = 50;
+/// Charges of a key are sent to other servers once they reach the burst divided by this.
+const SHARE_DIVISOR: i64 = 50;
 
 /// What is known of a key.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
     full_at: i64,
-    /// Charges, less refunds, of which the other servers have not been told.
+    /// Charges minus refunds that were not sent to other servers.
     unshared: i64,
 }
 
@@ -126,13 +126,12 @@ impl<K: Eq + Hash> KeyedRateLimiter<K> {
     where
         K: Clone,
     {
-        let min = (quota.burst / SHARED_PART).max(1);
+        let min = (quota.burst / SHARE_DIVISOR).max(1);
         let due = self.allowances.iter_mut().filter(|(_, allowance)| allowance.unshared.abs() >= min);
         due.map(|(key, allowance)| (key.clone(), core::mem::take(&mut allowance.unshared))).collect()
     }
 
-    /// Charges what another server has told: `times` requests, negative for refunds. The wait that follows is not longer
-    /// than after a whole burst.
+    /// Applies charges of another server: `times` requests, negative for refunds. They use up at most the burst.
     pub fn charge_shared<Q>(&mut self, key: &Q, times: i64, quota: Quota, now: Timestamp)
     where
         K: Borrow<Q>,

@@ -17,6 +17,7 @@ use super::attempt::{self, StoredAttempt};
 use super::checks::Checks;
 use super::network::{HostTransport, Network};
 use super::{property, trace};
+use crate::worker::agent::send_if_changed;
 use crate::worker::api::{Api, retry_until_answered};
 use crate::worker::cli::Cli;
 use crate::worker::clock;
@@ -180,12 +181,7 @@ impl Agent {
             self.stops.remove(key);
         }
         let actions = self.decisions.handle(input);
-        let running = self.decisions.running();
-        self.running.send_if_modified(|before| {
-            let changed = *before != running;
-            *before = running;
-            changed
-        });
+        send_if_changed(&self.running, self.decisions.running());
         actions.into_iter().find_map(|action| self.apply(action))
     }
 
@@ -195,13 +191,7 @@ impl Agent {
             AgentAction::Stop(key, cause) => {
                 trace::record(format_args!("host {} stops {key}: {cause:?}", self.host.index));
                 if let Some(stop) = self.stops.get(&key) {
-                    stop.send_if_modified(|order| {
-                        let is_stronger = order.is_none_or(|earlier| earlier < cause);
-                        if is_stronger {
-                            *order = Some(cause);
-                        }
-                        is_stronger
-                    });
+                    stop.send_if_modified(|order| cause.replace_weaker(order));
                 }
             }
             AgentAction::ReportGone(key, status) => self.report_gone(key, status),

@@ -16,7 +16,6 @@ use bytes::Bytes;
 use clap::Parser;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
-use leptos::config::LeptosOptions;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -30,9 +29,7 @@ use crate::boot;
 use crate::clock::{ClockReadings, SlewedClock};
 use crate::disk::{DiskProbe, DiskSpace};
 use crate::files::audit_checkpoints::AuditCheckpointFile;
-use crate::flashes::Flashes;
-use crate::http::render_limiter::RenderLimiter;
-use crate::http::state::{AppParts, AppState, AuthMode};
+use crate::http::state::{AppParts, AppState};
 use crate::random::Random;
 use crate::service::access::Blocklist;
 use crate::service::context::disk_space::DiskSpaceGuard;
@@ -211,20 +208,7 @@ async fn open(data: &Path, shutdown: CancellationToken, number: u64) -> anyhow::
     let args = ServerCommand::try_parse_from(["server"])?.server;
     let setup_code = boot::prepare_services(&args, &services, data).await;
     anyhow::ensure!(matches!(setup_code, Ok(None)), "the server cannot be prepared");
-    Ok(AppState::new(AppParts {
-        services,
-        mode: AuthMode::Accounts,
-        shutdown,
-        epoch: name,
-        address: "127.0.0.1:8001".to_owned(),
-        tls: None,
-        trusted_proxies: Vec::new(),
-        flashes: Flashes::default(),
-        render_limiter: RenderLimiter::default(),
-        data_dir: data.to_owned(),
-        settings: Vec::new(),
-        leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
-    }))
+    Ok(AppState::new(AppParts { shutdown, ..AppParts::without_listener(services, data, name) }))
 }
 
 #[derive(Parser)]

@@ -295,12 +295,7 @@ impl AgentLoop {
             self.context.disk_space.request_prune();
         }
         let actions = self.decisions.handle(input);
-        let running = self.decisions.running();
-        self.running.send_if_modified(|before| {
-            let changed = *before != running;
-            *before = running;
-            changed
-        });
+        send_if_changed(&self.running, self.decisions.running());
         actions.into_iter().find_map(|action| self.apply(action))
     }
 
@@ -382,6 +377,15 @@ impl AgentLoop {
             Err(_) => tracing::warn!("sending the disconnect timed out"),
         }
     }
+}
+
+/// Sends a value to a channel's receivers, unless they have it.
+pub fn send_if_changed<T: PartialEq>(channel: &watch::Sender<T>, value: T) {
+    channel.send_if_modified(|before| {
+        let is_changed = *before != value;
+        *before = value;
+        is_changed
+    });
 }
 
 /// Waits for the next signal and returns its exit code.

@@ -3,7 +3,7 @@
 //! It registers with an orchestrator, accepts offers, and runs each trainer under a supervisor: a small process that
 //! outlives the agent and keeps its state in a directory, from which a later agent adopts it.
 
-mod agent;
+pub mod agent;
 pub mod api;
 mod args;
 mod artifacts;

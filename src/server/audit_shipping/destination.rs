@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use app::threads::run_io;
+
 use reqwest::{Client, StatusCode, Url, header, redirect};
 use tokio::net::{UdpSocket, UnixDatagram, lookup_host};
 
@@ -90,7 +92,7 @@ impl AuditDestination {
                     file.write_all(lines.as_bytes())?;
                     file.sync_data()
                 };
-                tokio::task::spawn_blocking(append).await.map_err(io::Error::other)?
+                run_io(append).await
             }
             Self::LocalSyslog(path) => {
                 let socket = UnixDatagram::unbound()?;

@@ -4,16 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use leptos::config::LeptosOptions;
-use tokio_util::sync::CancellationToken;
 
 use super::{open_parts, open_services, restore_marker};
 use crate::args::SecretString;
 use crate::exit::ExitError;
-use crate::flashes::Flashes;
 use crate::http;
-use crate::http::render_limiter::RenderLimiter;
-use crate::http::state::{AppParts, AppState, AuthMode};
+use crate::http::state::{AppParts, AppState};
 use crate::service::{ServerPolicy, Services};
 use crate::store::sqlite;
 use crate::tokens;
@@ -46,20 +42,8 @@ impl ServerWithoutListener {
         }
         let services = Arc::new(open_services(open_parts(database_url, &ServerPolicy::default(), data).await?, data)?);
         restore_marker::delay_jobs_if_restored(&services, data).await?;
-        let app = AppState::new(AppParts {
-            services: Arc::clone(&services),
-            mode: AuthMode::Accounts,
-            shutdown: CancellationToken::new(),
-            epoch: tokens::hex(&services.context.random.bytes::<6>()),
-            address: "localhost".to_owned(),
-            tls: None,
-            trusted_proxies: Vec::new(),
-            flashes: Flashes::default(),
-            render_limiter: RenderLimiter::default(),
-            data_dir: data.to_owned(),
-            settings: Vec::new(),
-            leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
-        });
+        let epoch = tokens::hex(&services.context.random.bytes::<6>());
+        let app = AppState::new(AppParts::without_listener(Arc::clone(&services), data, epoch));
         Ok(Self { token: services.access.issue_operator_token(), router: http::router(app), services })
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::threads::run_io;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -16,7 +17,6 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::ReaderStream;
 
 use super::hard_links;
-use super::logs::run_blocking;
 use crate::tokens::hex;
 
 /// The size of parts passed to the store.
@@ -117,7 +117,7 @@ impl ArtifactStore {
     ) -> Result<(), UploadError> {
         let target = self.directory.path_to_filesystem(&location(artifact_key.0, artifact_key.1, artifact_key.2))?;
         let (from, to) = (file.to_owned(), target);
-        if run_blocking(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
+        if run_io(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
             return Ok(());
         }
         // Two file systems, or one without hard links.

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{AttemptNumber, JobId};
-use app::threads;
+use app::threads::run_io;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -85,7 +85,7 @@ impl LogStore {
         chunk: IncomingLogChunk,
     ) -> io::Result<LogAppendResult> {
         let (this, job) = (self.clone(), job.clone());
-        run_blocking(move || {
+        run_io(move || {
             let path = this.path(&job, attempt);
             let _lock = this.locks[lock_index(&path)].lock().expect("no panic while it is held");
             append_chunk(&path, &chunk)
@@ -102,7 +102,7 @@ impl LogStore {
         limit: u64,
     ) -> io::Result<LogSlice> {
         let path = self.path(job, attempt);
-        run_blocking(move || read_slice(&path, offset, limit)).await
+        run_io(move || read_slice(&path, offset, limit)).await
     }
 
     /// Reads lines, on a thread that may block. Counting the lines of a long log stops when `stop` is set.
@@ -115,12 +115,12 @@ impl LogStore {
     ) -> io::Result<T> {
         let path = self.path(job, attempt);
         let index = self.index_cache.get(&path);
-        run_blocking(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
+        run_io(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
     }
 
     pub async fn size(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<u64> {
         let path = self.path(job, attempt);
-        run_blocking(move || match fs::metadata(&path) {
+        run_io(move || match fs::metadata(&path) {
             Ok(metadata) => Ok(log_gaps::load(&path, metadata.len())?.1),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
             Err(error) => Err(error),
@@ -131,7 +131,7 @@ impl LogStore {
     /// The total size of all logs.
     pub async fn total_bytes(&self) -> io::Result<u64> {
         let root = self.root.clone();
-        run_blocking(move || bytes_below(&root)).await
+        run_io(move || bytes_below(&root)).await
     }
 
     /// Streams a log without its holes.
@@ -141,7 +141,7 @@ impl LogStore {
         attempt: AttemptNumber,
     ) -> io::Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static> {
         let path = self.path(job, attempt);
-        let (log, parts) = (path.clone(), run_blocking(move || file_data_ranges(&path)).await?);
+        let (log, parts) = (path.clone(), run_io(move || file_data_ranges(&path)).await?);
         let open = move |(from, to): (u64, u64)| {
             let log = log.clone();
             async move {
@@ -156,7 +156,7 @@ impl LogStore {
     /// Removes all logs of a job.
     pub async fn remove_job(&self, job: &JobId) -> io::Result<()> {
         let directory = self.root.join(job.as_str());
-        run_blocking(move || match fs::remove_dir_all(directory) {
+        run_io(move || match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -265,12 +265,6 @@ fn file_data_ranges(path: &Path) -> io::Result<Vec<(u64, u64)>> {
     };
     let (gaps, size) = log_gaps::load(path, length)?;
     Ok(data_ranges(&gaps, size, 0).collect())
-}
-
-pub(super) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    threads::run_blocking(work).await.map_err(io::Error::other)?
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
+use app::threads::run_io;
 use bytes::Bytes;
 use sha2::Digest;
 
-use super::logs::{STRIPES, lock_index, run_blocking};
+use super::logs::{STRIPES, lock_index};
 use super::partial_hashes::{PartialHashes, hash_file};
 use super::partial_uploads;
 use crate::tokens::hex;
@@ -61,7 +62,7 @@ impl UploadStore {
     /// The number of received bytes.
     pub async fn received_bytes(&self, target: &UploadTarget) -> io::Result<u64> {
         let file = self.path(target);
-        run_blocking(move || match fs::metadata(file) {
+        run_io(move || match fs::metadata(file) {
             Ok(metadata) => Ok(metadata.len()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
             Err(error) => Err(error),
@@ -73,7 +74,7 @@ impl UploadStore {
     /// than `offset` if bytes are missing before the chunk.
     pub async fn append(&self, target: &UploadTarget, offset: u64, chunk: Bytes) -> io::Result<u64> {
         let (this, path) = (self.clone(), self.path(target));
-        run_blocking(move || {
+        run_io(move || {
             let _lock = this.lock(&path);
             if offset == 0 && !path.exists() {
                 partial_uploads::evict_for(&path)?.iter().for_each(|removed| this.hashes.forget(removed));
@@ -100,7 +101,7 @@ impl UploadStore {
     /// since its start.
     pub async fn digest(&self, target: &UploadTarget) -> io::Result<String> {
         let (this, path) = (self.clone(), self.path(target));
-        run_blocking(move || {
+        run_io(move || {
             let mut file = File::open(&path)?;
             let hash = {
                 let _lock = this.lock(&path);
@@ -122,7 +123,7 @@ impl UploadStore {
     /// Waits until it is on disk; returns the number of bytes.
     pub async fn sync(&self, target: &UploadTarget) -> io::Result<u64> {
         let file = self.path(target);
-        run_blocking(move || match File::open(file) {
+        run_io(move || match File::open(file) {
             Ok(file) => {
                 file.sync_all()?;
                 Ok(file.metadata()?.len())
@@ -135,7 +136,7 @@ impl UploadStore {
 
     pub async fn discard(&self, target: &UploadTarget) -> io::Result<()> {
         let (this, path) = (self.clone(), self.path(target));
-        run_blocking(move || {
+        run_io(move || {
             this.hashes.forget(&path);
             ignore_not_found(fs::remove_file(path))
         })
@@ -146,13 +147,13 @@ impl UploadStore {
     pub async fn remove_job(&self, job: &JobId) -> io::Result<()> {
         let directory = self.root.join(job.as_str());
         self.hashes.forget(&directory);
-        run_blocking(move || ignore_not_found(fs::remove_dir_all(directory))).await
+        run_io(move || ignore_not_found(fs::remove_dir_all(directory))).await
     }
 
     /// Lists all uploads.
     pub async fn list_partial(&self) -> io::Result<Vec<PartialUpload>> {
         let root = self.root.clone();
-        run_blocking(move || {
+        run_io(move || {
             let mut partial = Vec::new();
             for directory in fs::read_dir(root)? {
                 let directory = directory?;
@@ -168,7 +169,7 @@ impl UploadStore {
     /// Drops an abandoned upload, and its job's directory if that was the last.
     pub async fn remove_partial(&self, partial: PartialUpload) -> io::Result<()> {
         self.hashes.forget(&partial.file);
-        run_blocking(move || {
+        run_io(move || {
             ignore_not_found(fs::remove_file(&partial.file))?;
             match partial.file.parent().map(fs::remove_dir) {
                 Some(Err(error)) if error.kind() != ErrorKind::DirectoryNotEmpty => ignore_not_found(Err(error)),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use app::protocol::system::SettingView;
@@ -61,6 +61,24 @@ impl AppState {
 }
 
 impl AppParts {
+    /// For requests that come by no listener.
+    pub fn without_listener(services: Arc<Services>, data_dir: &Path, epoch: String) -> Self {
+        Self {
+            services,
+            mode: AuthMode::Accounts,
+            shutdown: CancellationToken::new(),
+            epoch,
+            address: "localhost".to_owned(),
+            tls: None,
+            trusted_proxies: Vec::new(),
+            flashes: Flashes::default(),
+            render_limiter: RenderLimiter::default(),
+            data_dir: data_dir.to_owned(),
+            settings: Vec::new(),
+            leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
+        }
+    }
+
     /// Whether it serves plain HTTP where others than this machine and trusted proxies can listen.
     pub fn is_plain_http_exposed(&self) -> bool {
         is_plain_http(&self.address, self.tls.is_some(), !self.trusted_proxies.is_empty())

@@ -13,9 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
-use leptos::config::LeptosOptions;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 pub use self::agent::TestAgent;
@@ -24,8 +22,6 @@ use super::api_contract;
 use crate::clock::ManualClock;
 use crate::disk::ManualDisk;
 use crate::files::audit_checkpoints::AuditCheckpointFile;
-use crate::flashes::Flashes;
-use crate::http::render_limiter::RenderLimiter;
 use crate::http::state::{AppParts, AppState, AuthMode};
 use crate::random::CountingRandom;
 use crate::service::access::Blocklist;
@@ -203,18 +199,11 @@ impl TestServer {
             services.access.apply_bootstrap_token(ADMIN).await.expect("a fresh database");
         }
         let app = AppState::new(AppParts {
-            services,
             mode,
-            shutdown: CancellationToken::new(),
-            epoch: "life1".to_owned(),
             address: "127.0.0.1:8001".to_owned(),
             tls,
             trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
-            flashes: Flashes::default(),
-            render_limiter: RenderLimiter::default(),
-            data_dir: directory.path().to_owned(),
-            settings: Vec::new(),
-            leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
+            ..AppParts::without_listener(services, directory.path(), "life1".to_owned())
         });
         app.services.context.refresh_disk_space().expect("a manual disk");
         Self { router: crate::http::router(app.clone()), app, clock, disk, directory }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use app::domain::time::Timestamp;
+use app::threads::run_io;
 use serde_json::Value;
 
+use super::AttemptRunner;
 use super::metrics::read_complete_lines;
-use super::{AttemptRunner, run_blocking};
 use crate::worker::artifacts::checkpoints::ReportedCheckpoints;
 use crate::worker::files::AttemptDir;
 use crate::worker::progress::{ProgressReader, event_type};
@@ -59,7 +60,7 @@ impl AttemptRunner {
             Ok(reader)
         };
         // If the thread fails, they are read again from the start.
-        *events = run_blocking(read).await.unwrap_or_default();
+        *events = run_io(read).await.unwrap_or_default();
     }
 }
 

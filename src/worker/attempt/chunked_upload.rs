@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::threads::run_io;
+
 use futures_util::{TryStreamExt, stream};
 use reqwest::Body;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
-use super::{AttemptRunner, run_blocking};
+use super::AttemptRunner;
 use crate::worker::api::{ChunkAck, FileUpload, OrchestratorError, retry_until_answered};
 use crate::worker::artifacts::{Artifact, nofollow};
 use crate::worker::clock;
@@ -56,7 +58,7 @@ impl AttemptRunner {
             let caller_alive = Arc::new(());
             let weak_alive = Arc::downgrade(&caller_alive);
             let compute_digest = move || digest(nofollow::open(&output, &path)?, || weak_alive.strong_count() > 0);
-            let (size, sha256) = run_blocking(compute_digest).await?;
+            let (size, sha256) = run_io(compute_digest).await?;
             drop(caller_alive);
             let file = FileUpload { path: &artifact.file.path, kind: artifact.kind, size, sha256: &sha256 };
             let result = if size > CHUNK_BYTES {
@@ -126,7 +128,7 @@ impl AttemptRunner {
     /// A file that has grown or shrunk since its digest would be rejected, or sent forever.
     async fn check_unchanged(&self, file: &FileUpload<'_>) -> Result<(), OrchestratorError> {
         let (output, path) = (self.dir.output_dir(), file.path.to_owned());
-        let size = run_blocking(move || Ok(nofollow::open(&output, &path)?.metadata()?.len())).await.ok();
+        let size = run_io(move || Ok(nofollow::open(&output, &path)?.metadata()?.len())).await.ok();
         if size == Some(file.size) {
             return Ok(());
         }
@@ -162,7 +164,7 @@ fn file_body(output: &Path, path: &str, (offset, length): (u64, u64)) -> Body {
             file.seek(SeekFrom::Start(offset))?;
             Ok(file)
         };
-        let file = tokio::fs::File::from_std(run_blocking(open).await?).take(length);
+        let file = tokio::fs::File::from_std(run_io(open).await?).take(length);
         Ok::<_, io::Error>(ReaderStream::with_capacity(file, READ_BUFFER_BYTES))
     };
     Body::wrap_stream(stream::once(open).try_flatten())

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use app::domain::text::split_headline;
 use app::protocol::agents::StatusReport;
+use app::threads::run_io;
 
-use super::{AttemptRunner, run_blocking};
+use super::AttemptRunner;
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::files::{AttemptDir, StopCause};
 use crate::worker::outcome;
@@ -41,7 +42,7 @@ impl AttemptRunner {
             return None;
         }
         let (dir, secrets) = (self.dir.clone(), Arc::clone(self.job_secrets()));
-        let tail = run_blocking(move || LogTail::read(&dir, &secrets.mask)).await.unwrap_or_default();
+        let tail = run_io(move || LogTail::read(&dir, &secrets.mask)).await.unwrap_or_default();
         let mut report = outcome::status_report(self.key(), &exit, &tail.text)?;
         report.error_line = report.error_line.zip(tail.lines_before).map(|(line, before)| before + line);
         if exit.stopped == Some(StopCause::Requeue) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use app::domain::secret::variable_name;
+use app::threads::run_io;
 
-use super::{AttemptRunner, run_blocking};
+use super::AttemptRunner;
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::files::AttemptSecrets;
 use crate::worker::secret::Secret;
@@ -66,7 +67,7 @@ impl AttemptRunner {
             |error: std::io::Error| OrchestratorError::InvalidResponse(format!("cannot store the secrets: {error}"));
         // Also after a crash of the host, the log is not sent without a mask.
         if !stored.is_empty() {
-            run_blocking(move || dir.write_json(FILE, &stored)).await.map_err(storage_error)?;
+            run_io(move || dir.write_json(FILE, &stored)).await.map_err(storage_error)?;
         }
         // Earlier calls returned none, but there is no caller before the trainer runs.
         let _ = self.job_secrets.set(Arc::new(AttemptJobSecrets::new(variables, &self.secrets)));

@@ -1,6 +1,8 @@
 //! Writes the lease of an exclusive job for its supervisor, which enforces it without the agent.
 
-use super::{AttemptRunner, run_blocking};
+use app::threads::run_io;
+
+use super::AttemptRunner;
 use crate::worker::files::LeaseRecord;
 
 impl AttemptRunner {
@@ -36,7 +38,7 @@ impl AttemptRunner {
 
     async fn write_lease(&self, lease: LeaseRecord) {
         let dir = self.dir.clone();
-        if let Err(error) = run_blocking(move || dir.write_lease(&lease)).await {
+        if let Err(error) = run_io(move || dir.write_lease(&lease)).await {
             tracing::error!("{}: cannot write its lease, so its trainer will be stopped: {error}", self.key());
         }
     }

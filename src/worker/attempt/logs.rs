@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::protocol::agents::LogAck;
+use app::threads::run_io;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{AttemptRunner, file_size, run_blocking};
+use super::{AttemptRunner, file_size};
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::files::AttemptDir;
 use crate::worker::secret::mask::{Mask, TailState};
@@ -79,7 +80,7 @@ impl AttemptRunner {
     /// Sends what follows an offset. Returns how many bytes the orchestrator then has.
     async fn send_chunk(&self, offset: u64, tail: TailState) -> Result<u64, OrchestratorError> {
         let (secrets, dir) = (Arc::clone(self.job_secrets()), self.dir.clone());
-        let chunk = match run_blocking(move || MaskedChunk::read(&dir, offset, &secrets.mask, tail)).await {
+        let chunk = match run_io(move || MaskedChunk::read(&dir, offset, &secrets.mask, tail)).await {
             // Possibly the beginning of a secret: wait for the rest.
             Ok(chunk) if chunk.bytes.is_empty() => return Ok(offset),
             Ok(chunk) => chunk,

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use app::domain::time::Timestamp;
 use app::protocol::agents::{ProgressPoint, ProgressReport};
+use app::threads::run_io;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{AttemptRunner, file_size, run_blocking};
+use super::{AttemptRunner, file_size};
 use crate::worker::api::retry_until_answered;
 use crate::worker::files::AttemptDir;
 use crate::worker::progress::ProgressReader;
@@ -43,7 +44,7 @@ impl AttemptRunner {
             let offset = self.state().events_acked;
             let dir = self.dir.clone();
             let has_new_events = file_size(dir.events_path()).await > offset;
-            let read = async || run_blocking(move || read_complete_lines(&dir, offset)).await.unwrap_or_default();
+            let read = async || run_io(move || read_complete_lines(&dir, offset)).await.unwrap_or_default();
             let (next, lines) = if has_new_events { read().await } else { (offset, Vec::new()) };
             let points = parse_points(&mut reader, &self.job_secrets().mask, &lines);
             let must_renew_lease =

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
 use app::protocol::agents::dispatch::{BundleRef, JobOffer};
-use app::threads;
+use app::threads::run_io;
 use tokio::sync::watch;
 
 pub use adopt::AdoptOutcome;
@@ -164,13 +164,7 @@ impl AttemptRunner {
 
     /// Requests a stop; a weaker cause than an earlier one changes nothing.
     pub fn stop(&self, cause: StopCause) {
-        self.stop.send_if_modified(|order| {
-            let is_stronger = order.is_none_or(|earlier| earlier < cause);
-            if is_stronger {
-                *order = Some(cause);
-            }
-            is_stronger
-        });
+        self.stop.send_if_modified(|order| cause.replace_weaker(order));
     }
 
     /// Runs the attempt to its end. Returns whether its end was reported, not dropped because it was superseded.
@@ -247,11 +241,11 @@ impl AttemptRunner {
     async fn mark_delivered(&self) {
         let (tmp, home) = (self.dir.tmp_dir(), self.home_dir());
         // If this fails, the home directory looks older than it is and is at worst pruned too early.
-        let _ = run_blocking(move || if home.exists() { users::touch_home(&home) } else { Ok(()) }).await;
+        let _ = run_io(move || if home.exists() { users::touch_home(&home) } else { Ok(()) }).await;
         self.update(true, |state| state.delivered = true).await;
         remove_secrets(&self.dir);
         // What remains is removed with the attempt.
-        let _ = run_blocking(move || remove_tree(&tmp)).await;
+        let _ = run_io(move || remove_tree(&tmp)).await;
     }
 }
 
@@ -264,10 +258,5 @@ fn remove_secrets(dir: &AttemptDir) {
 
 /// The length of a file; 0 if it does not exist.
 async fn file_size(path: PathBuf) -> u64 {
-    run_blocking(move || Ok(std::fs::metadata(path)?.len())).await.unwrap_or_default()
-}
-
-/// Runs file I/O outside the event loop: a hung disk must not block heartbeats and other jobs.
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-    threads::run_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    run_io(move || Ok(std::fs::metadata(path)?.len())).await.unwrap_or_default()
 }

@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use app::protocol::agents::StatusReport;
+use app::threads::run_io;
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::{AttemptRunner, run_blocking};
+use super::AttemptRunner;
 use crate::worker::api::retry_until_answered;
 use crate::worker::cgroup::Cgroup;
 use crate::worker::clock;
@@ -117,7 +118,7 @@ impl AttemptRunner {
     async fn wait_for_recorded_exit(&self, mut assigned: Option<&mut SupervisorProcess>) -> AttemptExit {
         loop {
             let dir = self.dir.clone();
-            match run_blocking(move || dir.supervision_status()).await {
+            match run_io(move || dir.supervision_status()).await {
                 Ok(SupervisionStatus::Ended(exit)) if exit.is_flushed || !self.is_host_restarted() => return exit,
                 // After a restart of the host, its log or output may be incomplete.
                 Ok(SupervisionStatus::Ended(_) | SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
@@ -160,14 +161,14 @@ impl AttemptRunner {
         // Saves what has changed in memory.
         self.update(false, |_| {}).await;
         let dir = self.dir.clone();
-        if let Err(error) = run_blocking(move || dir.flush()).await {
+        if let Err(error) = run_io(move || dir.flush()).await {
             tracing::warn!("{}: cannot flush its files: {error}", self.key());
         }
     }
 
     async fn supervisor_record(&self) -> Option<SupervisorRecord> {
         let dir = self.dir.clone();
-        run_blocking(move || dir.read_supervisor_record()).await.ok().flatten()
+        run_io(move || dir.read_supervisor_record()).await.ok().flatten()
     }
 
     pub(super) fn is_host_restarted(&self) -> bool {
@@ -214,7 +215,7 @@ impl AttemptRunner {
                 }
                 Ok::<_, io::Error>(group_killed || !processes.is_empty())
             };
-            if !matches!(run_blocking(kill_all).await, Ok(true)) {
+            if !matches!(run_io(kill_all).await, Ok(true)) {
                 break;
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -245,7 +246,7 @@ impl AttemptRunner {
         // ends the trainer.
         let write =
             move || dir.write_json_unsynced("stop.json", &order).or_else(|_| dir.write_json("stop.json", &order));
-        if let Err(error) = run_blocking(write).await {
+        if let Err(error) = run_io(write).await {
             // The supervisor then gets its default stop request.
             tracing::error!("{}: cannot write the stop request: {error}", self.key());
             if let Some(record) = self.supervisor_record().await {

@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::run_blocking;
+use app::threads::run_io;
+
 use crate::worker::files::{AttemptDir, AttemptState, UploadedFile, UploadedFiles};
 
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl PersistedState {
             *written = state;
             Ok(())
         };
-        self.log_write_error("its state", run_blocking(write).await);
+        self.log_write_error("its state", run_io(write).await);
     }
 
     /// The files that the orchestrator has.
@@ -72,7 +73,7 @@ impl PersistedState {
             let _guard = guard;
             dir.append_uploaded(&[file])
         };
-        self.log_write_error("its uploaded files", run_blocking(append).await);
+        self.log_write_error("its uploaded files", run_io(append).await);
     }
 
     /// Records that the orchestrator no longer has this file.
@@ -108,7 +109,7 @@ mod tests {
         let mut newer = pin!(persisted.update(false, |state| state.log_acked = 2));
         assert!(futures_util::poll!(newer.as_mut()).is_pending());
         let pipe = dir.join("state.json.new");
-        let read = run_blocking(move || std::fs::read(pipe)).await?;
+        let read = run_io(move || std::fs::read(pipe)).await?;
         newer.await;
         let older: AttemptState = serde_json::from_slice(&read)?;
         assert_eq!(older.log_acked, 1, "both states were written at the same time");

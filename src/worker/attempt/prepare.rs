@@ -8,9 +8,10 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use app::domain::path_placeholders::JOB_PLACEHOLDERS;
+use app::threads::run_io;
 use tokio::time::Instant;
 
-use super::{AttemptRunner, launch, run_blocking};
+use super::{AttemptRunner, launch};
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::bundle::placeholders::{self, PlaceholderError, Placeholders};
 use crate::worker::files::{AttemptDir, AttemptExit, StopCause, VERSION};
@@ -27,7 +28,7 @@ impl AttemptRunner {
     pub(super) async fn has_supervisor(&self) -> bool {
         let dir = self.dir.clone();
         let is_started = move || Ok(dir.join("supervisor.json").exists() || dir.join("exit.json").exists());
-        run_blocking(is_started).await.unwrap_or_default()
+        run_io(is_started).await.unwrap_or_default()
     }
 
     /// Prepares the attempt until a supervisor runs.
@@ -158,7 +159,7 @@ impl AttemptRunner {
                 let unpacked = bundle::parse(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir));
                 Ok(unpacked.map(|()| placeholders::resolve_in_files(&dir, &values)))
             };
-            match run_blocking(unpack).await {
+            match run_io(unpack).await {
                 Ok(Ok(Ok(()))) => return Ok(()),
                 Ok(Ok(Err(error @ PlaceholderError::Unknown { .. }))) => return Err(error_exit(error.to_string())),
                 Ok(Err(bundle::BundleError::Damaged { .. })) if tries < MAX_BUNDLE_TRIES => {}

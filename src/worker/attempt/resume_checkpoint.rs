@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
 use app::protocol::artifacts::checkpoints::checkpoint_step;
+use app::threads::run_io;
 use reqwest::StatusCode;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
+use super::AttemptRunner;
 use super::chunked_upload::digest;
 use super::previous_checkpoint::{self, PreviousCheckpoint};
-use super::{AttemptRunner, run_blocking};
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::bundle::is_safe_relative_path;
 use crate::worker::filesystem::format_gib;
@@ -52,11 +53,10 @@ impl AttemptRunner {
     /// If the attempt is superseded.
     pub(super) async fn restore_checkpoint(&self) -> Result<bool, OrchestratorError> {
         let (dir, key) = (self.dir.clone(), self.key().clone());
-        let local =
-            run_blocking(move || previous_checkpoint::find_previous(&dir, &key)).await.unwrap_or_else(|error| {
-                tracing::warn!("{}: cannot search earlier attempts on this host: {error}", self.key());
-                None
-            });
+        let local = run_io(move || previous_checkpoint::find_previous(&dir, &key)).await.unwrap_or_else(|error| {
+            tracing::warn!("{}: cannot search earlier attempts on this host: {error}", self.key());
+            None
+        });
         let is_newer = |step: u64| local.as_ref().is_none_or(|local| step > local.step);
         let mut offered = self.fetch_offered_checkpoint().await?;
         for _ in 0..MAX_CANDIDATES {
@@ -86,7 +86,7 @@ impl AttemptRunner {
         };
         let (step, name, is_sent) = (previous.step, previous.name.clone(), previous.is_sent);
         let dir = self.dir.clone();
-        match run_blocking(move || previous.link_into(&dir)).await {
+        match run_io(move || previous.link_into(&dir)).await {
             Ok(()) => {
                 self.record_resume(step, &name, is_sent, "from an earlier attempt on this host").await;
                 Ok(true)
@@ -160,7 +160,7 @@ impl AttemptRunner {
     /// The download may only use space that a job may use. Bytes of a broken download count twice.
     async fn check_free_space(&self, bytes: u64) -> Result<(), ResumeError> {
         let (dir, min_free) = (self.dir.path().to_owned(), self.context.config.min_free_space);
-        let usable = run_blocking(move || {
+        let usable = run_io(move || {
             Ok(read_disk_space(&dir).map(|space| space.free.saturating_sub(min_free.bytes(space.total))))
         });
         match usable.await? {
@@ -181,7 +181,7 @@ impl AttemptRunner {
             let append = async || self.resume_download(file, path, &mut received_at).await;
             retry_until_answered(&self.context.reconnect_signal, &operation, append).await?;
             let downloaded = path.to_owned();
-            let (size, sha256) = run_blocking(move || digest(std::fs::File::open(downloaded)?, || true)).await?;
+            let (size, sha256) = run_io(move || digest(std::fs::File::open(downloaded)?, || true)).await?;
             if size == file.size_bytes && sha256.eq_ignore_ascii_case(&file.sha256) {
                 return Ok(());
             }

@@ -5,9 +5,10 @@ use std::io;
 use std::path::PathBuf;
 
 use app::domain::sandbox::SandboxLevel;
+use app::threads::run_io;
 
+use super::AttemptRunner;
 use super::prepare::host_fault_exit;
-use super::{AttemptRunner, run_blocking};
 use crate::worker::config::paths::HostDirectory;
 use crate::worker::files::AttemptExit;
 use crate::worker::sandbox::host::SandboxGrant;
@@ -64,9 +65,7 @@ impl AttemptRunner {
                 }
             }
         };
-        run_blocking(prepare)
-            .await
-            .map_err(|error| host_fault_exit(&format!("cannot prepare the job's directory: {error}")))
+        run_io(prepare).await.map_err(|error| host_fault_exit(&format!("cannot prepare the job's directory: {error}")))
     }
 
     /// The home directory with the caches of this user's trainers.

@@ -7,11 +7,12 @@ use app::protocol::agents::CheckpointFile;
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::artifacts::checkpoints::{CompletedCheckpoint, is_checkpoint_path};
 use app::protocol::status::ArtifactKind;
+use app::threads::run_io;
 use tokio::sync::watch;
 
+use super::AttemptRunner;
 use super::checkpoint_events::CheckpointEventReader;
 use super::chunked_upload::FileUploadError;
-use super::{AttemptRunner, run_blocking};
 use crate::worker::api::{OrchestratorError, retry_until_answered};
 use crate::worker::artifacts::checkpoints::{self, LocalCheckpoint, TrainerState};
 use crate::worker::artifacts::{self, Artifact};
@@ -115,7 +116,7 @@ impl AttemptRunner {
         let mut events = CheckpointEventReader::default();
         self.read_events(&mut events).await;
         let dir = self.dir.clone();
-        let last_activity_ms = run_blocking(move || Ok(dir.last_activity_ms())).await.unwrap_or_default();
+        let last_activity_ms = run_io(move || Ok(dir.last_activity_ms())).await.unwrap_or_default();
         let trainer = TrainerState::from_exit(exit, last_activity_ms);
         let mut rejected = Vec::new();
         for checkpoint in self.pending_checkpoints(&events, trainer).await {
@@ -209,7 +210,7 @@ impl AttemptRunner {
             }
             Ok(found)
         };
-        match run_blocking(find).await {
+        match run_io(find).await {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!("{}: cannot list its output: {error}", self.key());

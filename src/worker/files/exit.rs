@@ -21,6 +21,17 @@ pub enum StopCause {
     Superseded,
 }
 
+impl StopCause {
+    /// Replaces a request by this one, unless it is as strong. Returns whether it did.
+    pub fn replace_weaker(self, order: &mut Option<Self>) -> bool {
+        let is_stronger = order.is_none_or(|earlier| earlier < self);
+        if is_stronger {
+            *order = Some(self);
+        }
+        is_stronger
+    }
+}
+
 /// The stop request: `stop.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopOrder {

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 use std::sync::Mutex;
 
+use app::domain::network::Network;
 use app::domain::rate_limit::{KeyedRateLimiter, Quota};
 use app::domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -37,77 +38,46 @@ enum Limiter {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct SharedCharge(Limiter, String, i64);
 
-/// What is done with each limiter.
-trait LimiterTask {
-    fn run<K: Eq + Hash + Clone + ToString + FromStr>(
-        &mut self,
-        name: Limiter,
-        limiter: &Mutex<KeyedRateLimiter<K>>,
-        quota: Quota,
-    );
-}
+/// A limiter with its name and quota, if it has one.
+type NamedLimiter<'a, K> = (Limiter, &'a Mutex<KeyedRateLimiter<K>>, Option<Quota>);
 
 impl RateLimits {
-    fn for_each_limiter(&self, quotas: &RateQuotas, task: &mut impl LimiterTask) {
-        let by_text = [
+    fn by_text(&self, quotas: &RateQuotas) -> [NamedLimiter<'_, String>; 5] {
+        [
             (Limiter::Callers, &self.callers, quotas.caller),
             (Limiter::WorkerChanges, &self.worker_changes, quotas.worker_change),
             (Limiter::WrongPasswordsPerName, &self.wrong_passwords_per_name, quotas.wrong_password_per_name),
             (Limiter::WrongPasswordsGlobal, &self.wrong_passwords_global, quotas.wrong_password_global),
             (Limiter::WrongCodes, &self.wrong_codes, quotas.wrong_code),
-        ];
-        let by_network = [
+        ]
+    }
+
+    fn by_network(&self, quotas: &RateQuotas) -> [NamedLimiter<'_, Network>; 3] {
+        [
             (Limiter::Unauthenticated, &self.unauthenticated, quotas.unauthenticated),
             (Limiter::WrongTokens, &self.wrong_tokens, quotas.wrong_token),
             (Limiter::WrongPasswords, &self.wrong_passwords, quotas.wrong_password),
-        ];
-        for (name, limiter, quota) in by_text {
-            if let Some(quota) = quota {
-                task.run(name, limiter, quota);
-            }
-        }
-        for (name, limiter, quota) in by_network {
-            if let Some(quota) = quota {
-                task.run(name, limiter, quota);
-            }
-        }
+        ]
     }
 }
 
-/// Collects what was charged since the last time.
-struct TakeCharges(Vec<SharedCharge>);
-
-impl LimiterTask for TakeCharges {
-    fn run<K: Eq + Hash + Clone + ToString + FromStr>(
-        &mut self,
-        name: Limiter,
-        limiter: &Mutex<KeyedRateLimiter<K>>,
-        quota: Quota,
-    ) {
-        let taken = limiter.lock().expect("no panic while it is held").take_unshared(quota);
-        self.0.extend(taken.into_iter().map(|(key, times)| SharedCharge(name, key.to_string(), times)));
-    }
+/// What was charged since the last call.
+fn take_charges<K: Eq + Hash + Clone + ToString>((name, limiter, quota): NamedLimiter<'_, K>) -> Vec<SharedCharge> {
+    let Some(quota) = quota else { return Vec::new() };
+    let taken = limiter.lock().expect("no panic while it is held").take_unshared(quota);
+    taken.into_iter().map(|(key, times)| SharedCharge(name, key.to_string(), times)).collect()
 }
 
-/// Applies what another server has charged.
-struct ApplyCharge {
-    charge: SharedCharge,
+/// Applies what another server has charged, if it is for one of these limiters.
+fn apply_charge<K: Eq + Hash + Clone + FromStr>(
+    limiters: &[NamedLimiter<'_, K>],
+    SharedCharge(charged, key, times): &SharedCharge,
     now: Timestamp,
-}
-
-impl LimiterTask for ApplyCharge {
-    fn run<K: Eq + Hash + Clone + ToString + FromStr>(
-        &mut self,
-        name: Limiter,
-        limiter: &Mutex<KeyedRateLimiter<K>>,
-        quota: Quota,
-    ) {
-        let SharedCharge(charged, key, times) = &self.charge;
-        if *charged == name
-            && let Ok(key) = key.parse::<K>()
-        {
-            limiter.lock().expect("no panic while it is held").charge_shared(&key, *times, quota, self.now);
-        }
+) {
+    if let Some((_, limiter, Some(quota))) = limiters.iter().find(|(name, ..)| name == charged)
+        && let Ok(key) = key.parse::<K>()
+    {
+        limiter.lock().expect("no panic while it is held").charge_shared(&key, *times, *quota, now);
     }
 }
 
@@ -133,9 +103,10 @@ impl AccessService {
         if !self.context.store.is_shared() {
             return Ok(());
         }
-        let mut charges = TakeCharges(Vec::new());
-        self.authenticator.rate_limits.for_each_limiter(&self.context.policy.quotas, &mut charges);
-        for message in messages(charges.0) {
+        let (rates, quotas) = (&self.authenticator.rate_limits, &self.context.policy.quotas);
+        let by_text = rates.by_text(quotas).into_iter().flat_map(take_charges);
+        let charges = by_text.chain(rates.by_network(quotas).into_iter().flat_map(take_charges)).collect();
+        for message in messages(charges) {
             self.context.store.send_message(message).await?;
         }
         Ok(())
@@ -143,9 +114,11 @@ impl AccessService {
 
     /// Applies a message of another server. What a newer version has added is skipped.
     pub fn apply_charges(&self, message: &str) {
+        let (rates, quotas) = (&self.authenticator.rate_limits, &self.context.policy.quotas);
+        let (by_text, by_network) = (rates.by_text(quotas), rates.by_network(quotas));
         for charge in message.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-            let mut apply = ApplyCharge { charge, now: self.context.now() };
-            self.authenticator.rate_limits.for_each_limiter(&self.context.policy.quotas, &mut apply);
+            apply_charge(&by_text, &charge, self.context.now());
+            apply_charge(&by_network, &charge, self.context.now());
         }
     }
 }

@@ -12,7 +12,7 @@ use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
 use app::protocol::gpu::GpuTelemetry;
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
-use app::threads;
+use app::threads::run_io;
 
 use crate::files::atomic_write;
 use crate::history::{COARSE, FINE, GpuSample, GpuTrack, History, HistoryCell, MAX_FILE_BYTES, Resolution};
@@ -188,9 +188,8 @@ impl GpuService {
     /// Saves the history for the next start.
     pub async fn save_gpu_history(self: &Arc<Self>) -> Result<(), ServiceError> {
         let gpus = Arc::clone(self);
-        let result = threads::run_blocking(move || gpus.history.merge_and_save(gpus.context.now())).await;
-        result
-            .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+        run_io(move || gpus.history.merge_and_save(gpus.context.now()))
+            .await
             .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))
     }
 }

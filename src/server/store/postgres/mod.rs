@@ -50,8 +50,6 @@ pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A database that several servers share.
 pub struct PostgresStore {
-    /// The name of this server.
-    chain: String,
     writer: WriterHandle,
     readers: PgPool,
     shared: Arc<StoreContext>,
@@ -91,7 +89,7 @@ impl PostgresStore {
         let peer_reader = tokio::sync::Mutex::new(key_pool.connect_with(options).await?);
         let engine = PostgresEngine { pool: writer_pool };
         let writer = WriterHandle::start(engine, Arc::clone(&shared));
-        Ok(Self { chain: chain.to_owned(), writer, readers, shared, listener, peer_reader })
+        Ok(Self { writer, readers, shared, listener, peer_reader })
     }
 }
 
@@ -201,7 +199,7 @@ impl Store for PostgresStore {
     fn send_message(&self, text: String) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let notify = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL);
-            let sent = notify.bind(listener::message_payload(&self.chain, &text)).execute(&self.readers).await;
+            let sent = notify.bind(listener::message_payload(&self.shared.chain, &text)).execute(&self.readers).await;
             sent.map(drop).map_err(store_error)
         })
     }

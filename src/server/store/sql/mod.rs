@@ -49,7 +49,8 @@ pub enum DbConnection<'c> {
 
 /// What the sessions of a store share.
 pub struct StoreContext {
-    chain: Arc<str>,
+    /// The audit chain, and so the name, of this server.
+    pub chain: Arc<str>,
     /// The newest schema that this program knows.
     known_schema: i64,
     /// Revisions of configurations that were read before.
