@@ -40,6 +40,15 @@ pub enum AllowedValues {
     Length {
         max: u64,
     },
+    /// One line of at most this many characters.
+    Line {
+        max: u64,
+    },
+    /// Tags, each with at most this many characters.
+    Tags {
+        max: u64,
+        max_chars: u64,
+    },
     Bytes {
         min: u64,
         max: u64,

@@ -58,6 +58,8 @@ actions! {
     WorkerDeleted => "worker.deleted",
     /// A user submitted a job.
     JobSubmitted => "job.submitted",
+    /// A user changed a job's name, tags or notes.
+    JobDescribed => "job.described",
     /// A user changed a job's priority.
     JobPrioritized => "job.priority_changed",
     /// An attempt was offered to a worker.

@@ -131,6 +131,7 @@ impl FlashNotice {
             FlashNotice::WorkerResumed => words.worker_resumed,
             FlashNotice::JobSubmitted => words.job_submitted,
             FlashNotice::JobCancelled => words.job_cancelled,
+            FlashNotice::JobDescribed => words.job_described,
             FlashNotice::PriorityChanged => words.priority_changed,
             FlashNotice::TokenRevoked => words.token_revoked,
             FlashNotice::PasswordChanged => words.password_changed,
@@ -214,7 +215,7 @@ pub enum FormName {
     Login,
     /// `POST /ui/workers`, `POST /ui/workers/{id}/edit`.
     Worker,
-    /// `POST /ui/jobs`.
+    /// `POST /ui/jobs`, `POST /ui/jobs/{id}/describe`.
     Job,
     /// `POST /ui/account/tokens`.
     Token,
@@ -251,6 +252,8 @@ pub enum FlashNotice {
     JobSubmitted,
     /// A job is being cancelled.
     JobCancelled,
+    /// The name, the tags or the notes of a job were changed.
+    JobDescribed,
     /// The priority of a job was changed.
     PriorityChanged,
     /// An API token was revoked.

@@ -12,7 +12,14 @@ pub(crate) fn has_permission(permission: Permission) -> bool {
 
 /// Returns whether the user may cancel a job of this owner.
 pub(crate) fn can_cancel(owner: &str) -> bool {
-    has_permission(Permission::JobCancelAll)
-        || has_permission(Permission::JobCancelOwn)
-            && use_context::<Prefs>().is_some_and(|prefs| prefs.reader_name() == owner)
+    has_permission(Permission::JobCancelAll) || has_permission(Permission::JobCancelOwn) && is_reader(owner)
+}
+
+/// Returns whether the user may change name, tags and notes of a job of this owner.
+pub(crate) fn can_describe(owner: &str) -> bool {
+    has_permission(Permission::JobSubmit) && (has_permission(Permission::QueueManage) || is_reader(owner))
+}
+
+fn is_reader(owner: &str) -> bool {
+    use_context::<Prefs>().is_some_and(|prefs| prefs.reader_name() == owner)
 }

@@ -418,3 +418,43 @@ test('a finished job shows its timeline, samples, files, configuration and event
   }
   await expectAccessible(page);
 });
+
+test('a job is named and tagged at its submit, found by its tag, and described later', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/train?config=digits');
+  await page.getByLabel('Name', { exact: false }).fill('rank 16');
+  await page.getByLabel('Tags', { exact: false }).fill('ablation, night');
+  await page.getByLabel('Notes', { exact: false }).fill('Compare with Monday.');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page.getByRole('heading', { name: 'rank 16', level: 1 })).toBeVisible();
+  await expect(page.locator('.byline')).toContainText('digits #1');
+  await expect(page.getByText('Compare with Monday.')).toBeVisible();
+  await expectAccessible(page);
+  await submitWith(server, {});
+  await page.getByRole('link', { name: 'ablation' }).click();
+  await expect(page).toHaveURL(/tag=ablation/);
+  const rows = page.getByRole('table').getByRole('row').filter({ has: page.getByRole('rowheader') });
+  await expect(rows).toHaveCount(1);
+  await expectAccessible(page);
+  await picture(page, 'jobs-tagged');
+  await page.getByRole('link', { name: 'Remove filter Tag: ablation' }).click();
+  await expect(rows).toHaveCount(2);
+  await expect(rows.filter({ hasText: 'digits #2' })).toHaveCount(1);
+
+  await page.getByRole('link', { name: 'rank 16' }).click();
+  await page.getByRole('link', { name: 'Edit description' }).click();
+  await expect(page.getByLabel('Tags', { exact: false })).toHaveValue('ablation, night');
+  await expectAccessible(page);
+  await picture(page, 'job-describe');
+  await page.getByLabel('Name', { exact: false }).fill('x'.repeat(129));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('at most 128 characters')).toBeVisible();
+  await expect(page.getByLabel('Tags', { exact: false })).toHaveValue('ablation, night');
+  await page.getByLabel('Name', { exact: false }).fill(HOSTILE);
+  await page.getByLabel('Tags', { exact: false }).fill('night, Ünïcødé');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('heading', { name: HOSTILE, level: 1 })).toBeVisible();
+  await expect(page.locator('.byline').getByRole('link', { name: 'Ünïcødé' })).toBeVisible();
+  await expect(page.locator('.byline').getByRole('link', { name: 'ablation' })).toHaveCount(0);
+  await picture(page, 'job-described');
+});

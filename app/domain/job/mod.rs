@@ -1,5 +1,6 @@
 //! The life cycle of a job. A lost attempt goes back to the queue; a terminal state never changes (invariant I2).
 
+mod description;
 mod failure;
 mod overrides;
 mod start_point;
@@ -9,6 +10,7 @@ mod transitions;
 #[cfg(test)]
 mod tests;
 
+pub use description::{DescriptionChange, JobDescription};
 pub use failure::{AttemptLoss, JobFailure};
 pub use overrides::{JobOverrides, OverriddenValue};
 pub use start_point::{CheckpointRef, StartPoint};
@@ -38,6 +40,10 @@ pub struct Job {
     pub losses: u32,
     /// The priority, 0 to [`MAX_PRIORITY`](super::priority::MAX_PRIORITY).
     pub priority: u8,
+    /// Its number among the jobs of its configuration, from 1; none if a version without numbers created it.
+    pub number: Option<u32>,
+    /// Its name, tags and notes.
+    pub description: JobDescription,
     /// The job that this one retries.
     pub retry_of: Option<JobId>,
     /// Its trace context.

@@ -5,8 +5,8 @@ use super::super::priority::DEFAULT_PRIORITY;
 use super::super::retry::{self, RetryDecision};
 use super::super::time::{Millis, Timestamp};
 use super::{
-    AttemptLoss, AttemptNumber, AttemptReport, Job, JobFailure, JobId, JobSpec, JobState, JobTransitionError, Lease,
-    PreviousAttempt, Waiting,
+    AttemptLoss, AttemptNumber, AttemptReport, Job, JobDescription, JobFailure, JobId, JobSpec, JobState,
+    JobTransitionError, Lease, PreviousAttempt, Waiting,
 };
 
 /// Extra fencing delay of an exclusive job whose lost attempt still sends requests.
@@ -100,6 +100,8 @@ impl Job {
             attempt: AttemptNumber(0),
             losses: 0,
             priority: DEFAULT_PRIORITY,
+            number: None,
+            description: JobDescription::default(),
             retry_of: None,
             trace: None,
             hold_until: None,
@@ -107,15 +109,16 @@ impl Job {
         }
     }
 
-    /// Creates a new job that retries an ended one: with the same requirements and revision, and the same priority up
-    /// to `max_priority`. If a trainer of the old job may still run, the new one waits for it.
+    /// Creates a new job that retries an ended one: with the same requirements and revision, the same name and tags, and
+    /// the same priority up to `max_priority`. The notes are about the result of the ended one. If a trainer of the old job may still run, the new one waits for it.
     pub fn retried(&self, id: JobId, now: Timestamp, by: String, max_priority: u8) -> Result<Self, JobTransitionError> {
         if !self.has_ended() {
             return Err(JobTransitionError::NotEnded);
         }
         let new_job = Self::submitted(id, self.spec.clone(), now, by);
         let priority = self.priority.min(max_priority);
-        Ok(Self { priority, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..new_job })
+        let description = JobDescription { notes: None, ..self.description.clone() };
+        Ok(Self { priority, description, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..new_job })
     }
 
     /// Changes the priority. If the job is not queued, the new priority applies if it is requeued.

@@ -1,4 +1,6 @@
-//! The fields of a job: as a user submits it, as the API shows it, and by which the list is filtered.
+//! The fields of a job: as a user submits it, and as the API shows it.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,7 @@ use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::artifacts::ResumePointView;
-use crate::protocol::status::{JobPhase, JobStatus, Target};
+use crate::protocol::status::{JobStatus, Target};
 
 /// `POST /api/queue/submit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +72,15 @@ pub struct SubmitJob {
     /// Values of `config.json` to override for this job, by key; `null` removes a key.
     #[serde(default, skip_serializing_if = "OverrideValues::is_empty")]
     pub overrides: OverrideValues,
+    /// A name, not necessarily unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Tags, by which the job can be found.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// Notes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
     /// Validates the request and explains its scheduling without submitting.
     #[serde(default)]
     pub dry_run: bool,
@@ -114,6 +125,9 @@ impl SubmitJob {
             priority: default_priority(),
             config_revision: None,
             overrides: OverrideValues::new(),
+            name: None,
+            tags: BTreeSet::new(),
+            notes: None,
             dry_run: false,
         }
     }
@@ -137,6 +151,10 @@ impl SubmitJob {
             priority: job.priority,
             config_revision: Some(job.config_revision),
             overrides: overrides::to_values(&job.overrides),
+            name: job.name.clone(),
+            tags: job.tags.clone(),
+            // They are about the result of that job, and may be too long for an address.
+            notes: None,
             dry_run: false,
         }
     }
@@ -161,6 +179,9 @@ impl SubmitJob {
             priority: 7,
             config_revision: Some(3),
             overrides: [("learning_rate".to_owned(), 0.1.into())].into(),
+            name: Some("rank 16".to_owned()),
+            tags: ["ablation".to_owned(), "night".to_owned()].into(),
+            notes: Some("Compare with Monday.".to_owned()),
             dry_run: true,
         }
     }
@@ -181,6 +202,18 @@ pub struct JobView {
     pub config_name: String,
     /// The configuration's revision, pinned at submit.
     pub config_revision: u32,
+    /// Its number among the jobs of its configuration, from 1; null if a version without numbers created it.
+    #[serde(default)]
+    pub number: Option<u32>,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: BTreeSet<String>,
+    /// Its notes: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
     /// Where the job may run.
     pub target: Target,
     /// The worker labels that it requires.
@@ -266,6 +299,19 @@ pub struct JobView {
 }
 
 impl JobView {
+    /// Returns what users call a job that has no name: `flux-lora #42`.
+    pub fn numbered_config(&self) -> String {
+        match self.number {
+            Some(number) => format!("{} #{number}", self.config_name),
+            None => self.config_name.clone(),
+        }
+    }
+
+    /// Returns its name, or what it is called without one.
+    pub fn title(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.numbered_config())
+    }
+
     /// A job with all fields, those of [`SubmitJob::example`] among them, for tests. No job has all of them at once.
     #[cfg(any(test, feature = "native"))]
     pub fn example() -> Self {
@@ -281,6 +327,10 @@ impl JobView {
             status_since: Timestamp(1_705_314_600_000),
             config_name: submit.config_name,
             config_revision: 3,
+            number: Some(42),
+            name: submit.name,
+            tags: submit.tags,
+            notes: submit.notes,
             target: submit.target,
             worker_labels: submit.worker_labels,
             gpu_count: submit.gpu_count,
@@ -314,84 +364,6 @@ impl JobView {
             loss_code: Some(LossCode::TrainerFailed),
             error_line: Some(17),
             attempts: Some(vec![AttemptView::example(worker_id)]),
-        }
-    }
-}
-
-/// Query string of `GET /api/queue`. The command line has its filters as flags, with the same descriptions.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
-pub struct JobsQuery {
-    /// Only jobs in this status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(skip))]
-    pub status: Option<JobStatus>,
-    /// Only jobs in this phase: `active` (not ended), `waiting`, `running` or `ended`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(skip))]
-    pub phase: Option<JobPhase>,
-    /// Only jobs that this user submitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub user: Option<String>,
-    /// Only jobs that require this label, `key=value`, or any value of a `key`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub label: Option<String>,
-    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
-    /// has this prefix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long = "find", value_name = "TEXT"))]
-    pub q: Option<String>,
-    /// Only jobs of the configuration with this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
-    pub config: Option<String>,
-    /// Only jobs with an attempt that was offered to this worker (ID), whatever its outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long, value_parser = WorkerId::parse))]
-    pub worker: Option<WorkerId>,
-    /// Only jobs submitted at or after this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub since: Option<String>,
-    /// Only jobs submitted before this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub until: Option<String>,
-    /// Only jobs that ended at or after this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
-    pub ended_since: Option<String>,
-    /// Maximum number of results; if omitted, 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(skip))]
-    pub limit: Option<u32>,
-    /// Returns the page after the one with this `next_cursor`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(skip))]
-    pub cursor: Option<String>,
-}
-
-impl JobsQuery {
-    /// A query with all filters, most of which [`SubmitJob::example`] matches, for tests.
-    #[cfg(any(test, feature = "native"))]
-    pub fn example() -> Self {
-        let text = |text: &str| Some(text.to_owned());
-        Self {
-            status: Some(JobStatus::Failed),
-            phase: Some(JobPhase::Ended),
-            user: text("ada"),
-            label: text("gpu_type=a100*"),
-            q: text("digit"),
-            config: text("digits"),
-            worker: Some(WorkerId::new(Timestamp(1_705_314_600_000), [1; 10])),
-            since: text("2024-01-15T10:30:00.5Z"),
-            until: text("2024-01-16T10:30:00Z"),
-            ended_since: text("2024-01-15T11:30:00Z"),
-            limit: Some(50),
-            cursor: text("j_1"),
         }
     }
 }

@@ -3,11 +3,13 @@
 pub mod explain;
 mod fields;
 pub mod overrides;
+mod query;
 pub mod submit;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::fields::{JobView, JobsQuery, SubmitJob};
+pub use self::fields::{JobView, SubmitJob};
+pub use self::query::JobsQuery;
 use super::status::JobStatus;
 use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};

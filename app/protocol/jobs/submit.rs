@@ -1,5 +1,7 @@
 //! Responses to a submit, and requests that change a job.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::explain::ExplanationView;
@@ -59,6 +61,27 @@ pub struct SubmitPreviewResponse {
     pub queue_position: Option<u64>,
     /// The scheduling result for each worker.
     pub explanation: ExplanationView,
+}
+
+/// `PATCH /api/queue/{id}`; what is omitted stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DescribeJob {
+    /// The new name; an empty one removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The new notes; empty ones remove them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// All tags of the job; to change some of them, use `add_tags` and `remove_tags`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<BTreeSet<String>>,
+    /// Tags to add.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub add_tags: BTreeSet<String>,
+    /// Tags to remove.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub remove_tags: BTreeSet<String>,
 }
 
 /// `POST /api/queue/{id}/priority`.

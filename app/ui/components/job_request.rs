@@ -55,7 +55,7 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
         view! { <div><dt>{words.work.changed}</dt><dd>{lines.collect_view()}</dd></div> }
     });
     view! {
-        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
+        <div><dt>{words.job.configuration}</dt><dd>{job.numbered_config()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
         {overrides}
         <div><dt>{words.job.target}</dt><dd>{target_label(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
@@ -87,7 +87,11 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 20] = [
+    const NOT_AMONG_FACTS: [&str; 23] = [
+        // The header of the page does.
+        "name",
+        "tags",
+        "notes",
         // Other parts of the page show what becomes of the job.
         "job_id",
         "status",

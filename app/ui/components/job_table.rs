@@ -43,7 +43,7 @@ fn JobRow(job: JobView) -> impl IntoView {
     view! {
         <tr>
             <th scope="row">
-                <a class="row-link" href=href title=job.config_name.clone()>{job.config_name.clone()}</a>
+                <a class="row-link" href=href title=job.title()>{job.title()}</a>
                 <span class="row-sub">
                     <span class="font-mono" title=job.job_id.to_string()>{format::short_id(job.job_id.as_str())}</span>
                     " · "<RelativeTime at=job.submitted_at/>

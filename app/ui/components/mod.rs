@@ -68,6 +68,7 @@ pub(crate) mod submit_control;
 #[cfg(feature = "ssr")]
 pub(crate) mod submit_preview;
 pub(crate) mod tab_links;
+pub(crate) mod tags;
 pub(crate) mod theme_switch;
 pub(crate) mod time;
 pub(crate) mod timeline;

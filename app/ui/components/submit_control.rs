@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::field::Field;
 use crate::ui::erase::Erase;
 use crate::ui::form_errors::FormErrors;
+use crate::ui::format::escape_html;
 use crate::ui::i18n::t;
 use crate::ui::submit_form::{Control, Label, SubmitField};
 
@@ -34,6 +35,11 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
         Control::Text => view! {
             <input class="input w-full" id=id name=id autocomplete="off" spellcheck="false"
                 aria-describedby=describedby aria-invalid=invalid autofocus=is_first value=value/>
+        }
+        .into_erased(),
+        Control::Lines => view! {
+            <textarea class="textarea w-full" id=id name=id rows="3" spellcheck="false"
+                aria-describedby=describedby aria-invalid=invalid autofocus=is_first>{escape_html(&value)}</textarea>
         }
         .into_erased(),
         Control::Select(options) => {

@@ -159,6 +159,10 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
                     </details>
                 </section>
                 <div data-part="changed">{changed}{newer}</div>
+                <section class="panel form" aria-labelledby="description">
+                    <h2 id="description" class="panel-title">{words.description}</h2>
+                    {controls(Section::Description, &fields, errors)}
+                </section>
                 <section class="panel form" aria-labelledby="needs">
                     <h2 id="needs" class="panel-title">{words.requirements}</h2>
                     <RequirementFields fields=fields.clone() labels=labels errors=errors/>

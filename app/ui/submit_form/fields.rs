@@ -1,5 +1,8 @@
 //! The table of the fields.
 
+#[cfg(feature = "ssr")]
+use std::collections::BTreeSet;
+
 use super::SubmitField;
 #[cfg(feature = "ssr")]
 use super::{Control, InvalidText, Section, ServerField};
@@ -21,6 +24,63 @@ use crate::protocol::status::Target;
 
 /// The fields, in their order on the page.
 pub static SUBMIT_FIELDS: &[SubmitField] = &[
+    SubmitField {
+        name: "name",
+        api_names: &["name"],
+        values: |job| text(job.name.as_ref()),
+        form_values: unchanged,
+        in_every_address: false,
+        #[cfg(feature = "ssr")]
+        server: ServerField {
+            flag: "name",
+            label: |words| words.server_pages().train.name,
+            hint: Some(|words| words.server_pages().train.name_hint),
+            section: Section::Description,
+            control: Control::Text,
+            parse: |job, text| {
+                job.name = Some(text.to_owned());
+                Ok(())
+            },
+        },
+    },
+    SubmitField {
+        name: "tags",
+        api_names: &["tags"],
+        values: |job| job.tags.iter().cloned().collect(),
+        form_values: |tags| joined(&tags, ", "),
+        in_every_address: false,
+        #[cfg(feature = "ssr")]
+        server: ServerField {
+            flag: "tag",
+            label: |words| words.job.tags,
+            hint: Some(|words| words.server_pages().train.tags_hint),
+            section: Section::Description,
+            control: Control::Text,
+            parse: |job, text| {
+                job.tags = parse_tags(text);
+                Ok(())
+            },
+        },
+    },
+    SubmitField {
+        name: "notes",
+        api_names: &["notes"],
+        values: |job| text(job.notes.as_ref()),
+        form_values: unchanged,
+        in_every_address: false,
+        #[cfg(feature = "ssr")]
+        server: ServerField {
+            flag: "notes",
+            label: |words| words.job.notes,
+            hint: None,
+            section: Section::Description,
+            control: Control::Lines,
+            parse: |job, text| {
+                job.notes = Some(text.to_owned());
+                Ok(())
+            },
+        },
+    },
     SubmitField {
         name: "gpus",
         api_names: &["gpu_count"],
@@ -289,6 +349,12 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
         },
     },
 ];
+
+/// Parses tags that are separated by commas.
+#[cfg(feature = "ssr")]
+pub fn parse_tags(text: &str) -> BTreeSet<String> {
+    text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
+}
 
 fn text(value: Option<impl ToString>) -> Vec<String> {
     value.iter().map(ToString::to_string).collect()

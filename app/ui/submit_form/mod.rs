@@ -5,6 +5,8 @@ mod fields;
 
 pub use self::fields::SUBMIT_FIELDS;
 #[cfg(feature = "ssr")]
+pub use self::fields::parse_tags;
+#[cfg(feature = "ssr")]
 use crate::domain::allowed_values::AllowedValues;
 #[cfg(feature = "ssr")]
 use crate::domain::labels::LabelsError;
@@ -57,6 +59,8 @@ pub struct ServerField {
 #[cfg(feature = "ssr")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
+    /// What the user calls the job.
+    Description,
     /// What a worker must have.
     Requirements,
     /// Numbers that limit the job.
@@ -74,6 +78,8 @@ pub(crate) enum Control {
     /// A whole number with limits, or any number above zero.
     Number(AllowedValues),
     Text,
+    /// A text of several lines.
+    Lines,
     /// The words, with their labels; the first one is the default.
     Select(&'static [(Text, Label)]),
     Checkbox,

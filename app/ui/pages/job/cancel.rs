@@ -42,7 +42,7 @@ fn CancelConfirmation(job: JobView) -> impl IntoView {
         view! { <button class="btn btn-error"><Icon glyph=Glyph::StopCircle/>{words.job.cancel_confirm}</button> }
     });
     view! {
-        <PageHeader title=words.server_pages().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
+        <PageHeader title=words.server_pages().job.cancel_title.of(job.title()) above=("/jobs", words.jobs.title)/>
         <div class="panel form">
             <p class="flex flex-wrap items-center gap-x-4 gap-y-1">
                 <JobBadge status=job.status/>

@@ -90,7 +90,10 @@ fn event_style(action: AuditAction) -> Option<(&'static str, Glyph)> {
         AuditAction::JobCancelling | AuditAction::JobCancelled => ("status status-off", Glyph::StopCircle),
         AuditAction::JobRunning | AuditAction::JobStarting => ("status status-active", Glyph::Play),
         AuditAction::JobOffered | AuditAction::JobOfferExpired => ("status status-wait", Glyph::HalfCircle),
-        AuditAction::JobSubmitted | AuditAction::JobPrioritized | AuditAction::SecretsDelivered => PLAIN_EVENT,
+        AuditAction::JobSubmitted
+        | AuditAction::JobDescribed
+        | AuditAction::JobPrioritized
+        | AuditAction::SecretsDelivered => PLAIN_EVENT,
         _ => return None,
     })
 }
@@ -112,6 +115,7 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
     Some(match action {
         AuditAction::JobSubmitted if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
         AuditAction::JobSubmitted => words.submitted.with(&[&detail("config"), &detail("revision")]),
+        AuditAction::JobDescribed => words.described.to_owned(),
         AuditAction::JobPrioritized => words.priority_changed.with(&[&detail("before"), &detail("after")]),
         AuditAction::JobOffered => words.offered.with(attempt_and_worker),
         AuditAction::JobOfferExpired => words.offer_expired.with(attempt_and_worker),

@@ -10,31 +10,56 @@ use crate::ui::components::copy::IdText;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::status::JobBadge;
+use crate::ui::components::tags::tag_chips;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
+use crate::ui::permissions::can_describe;
 
 #[component]
 pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)] tab: Signal<JobTab>) -> impl IntoView {
     let words = t();
     let status = Memo::new(move |_| job.with(|job| job.status));
-    let JobView { job_id, config_name, submitted_at, submitted_by, retry_of, .. } = job.get_untracked();
+    let title = Memo::new(move |_| job.with(JobView::title));
+    let description = Memo::new(move |_| job.with(|job| (job.name.clone(), job.tags.clone(), job.notes.clone())));
+    let JobView { job_id, submitted_at, submitted_by, retry_of, .. } = job.get_untracked();
+    let numbered_config = job.with_untracked(JobView::numbered_config);
+    let edit_link = can_describe(&submitted_by).then(|| {
+        view! { <a class="quiet-link" rel="external" href=format!("/jobs/{job_id}/describe")>{words.job.describe}</a> }
+    });
+    let described = move || {
+        description.with(|(name, tags, _)| {
+            view! {
+                {name.is_some().then(|| view! { <span class="wrap-anywhere">{numbered_config.clone()}</span> })}
+                {tag_chips(tags, usize::MAX)}
+            }
+        })
+    };
+    let notes = move || {
+        let notes = description.with(|(_, _, notes)| notes.clone())?;
+        Some(view! { <p class="job-notes">{notes}</p> })
+    };
     let retry_link = retry_of.map(|id| {
         let name = words.work.again_of.of(short_id(id.as_str()));
         view! { <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a> }
     });
     let id = job_id.clone();
     view! {
-        <PageHeader title=config_name above=("/jobs", words.jobs.title)>
-            <JobActions job=job/>
-        </PageHeader>
-        <p class="byline">
+        {move || view! {
+            <PageHeader title=title.get() above=("/jobs", words.jobs.title)>
+                <JobActions job=job/>
+            </PageHeader>
+        }}
+        <div class="byline">
             {move || view! { <JobBadge status=status.get()/> }}
             <span class="wrap-anywhere"><RelativeTime at=submitted_at/>" "{words.job.submitted_by.of(&submitted_by)}</span>
             {retry_link}
+            {described}
+            {edit_link}
             <IdText id=job_id.to_string()/>
-        </p>
+        </div>
+        {notes}
         {move || view! { <JobTabs id=id.clone() tab=tab.get()/> }}
     }
     .into_erased()

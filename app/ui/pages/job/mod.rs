@@ -6,6 +6,8 @@ pub(in crate::ui) mod cancel;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod configuration;
 #[cfg(feature = "ssr")]
+pub(in crate::ui) mod describe;
+#[cfg(feature = "ssr")]
 pub(in crate::ui) mod events;
 mod explanation;
 mod facts;

@@ -122,8 +122,21 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
 /// Filters by user, label, and time: a form, so that the address holds them.
 #[component]
 fn JobFilterForm(query: JobsQuery) -> impl IntoView {
-    let JobsQuery { status, phase, user, label, q, config, worker, since, until, ended_since, limit: _, cursor: _ } =
-        query;
+    let JobsQuery {
+        status,
+        phase,
+        user,
+        label,
+        q,
+        tag,
+        config,
+        worker,
+        since,
+        until,
+        ended_since,
+        limit: _,
+        cursor: _,
+    } = query;
     let (words, clock) = (&t().work, use_clock());
     let zone = untrack(|| clock.zone_name());
     let sees_all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
@@ -152,6 +165,7 @@ fn JobFilterForm(query: JobsQuery) -> impl IntoView {
             {hidden("worker", worker.map(|worker| worker.to_string()))}
             {hidden("ended_since", ended_since)}
             {hidden("config", config)}
+            {hidden("tag", tag)}
             <TimeZoneInput clock=clock/>
             <label class="sr-only" for="q">{t().workers.search}</label>
             <input class="input input-sm" type="search" id="q" name="q" placeholder=t().workers.search value=q autocomplete="off"/>
@@ -183,6 +197,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         user,
         label,
         q,
+        tag,
         config,
         worker,
         since,
@@ -211,6 +226,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         user.map(|user| chip(words.job.submitted_by.of(user), JobsQuery { user: None, ..first.clone() })),
         label.map(|label| chip(label, JobsQuery { label: None, ..first.clone() })),
         q.map(|q| chip(q, JobsQuery { q: None, ..first.clone() })),
+        tag.map(|tag| chip(words.jobs.tagged.of(&tag), JobsQuery { tag: None, ..first.clone() })),
         config.map(|config| chip(config, JobsQuery { config: None, ..first.clone() })),
         worker.map(|id| {
             chip(format!("{}: {}", words.jobs.worker, name(id)), JobsQuery { worker: None, ..first.clone() })

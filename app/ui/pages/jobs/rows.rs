@@ -16,6 +16,7 @@ use crate::ui::components::job_table::{JobProgress, status_remark};
 use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
 use crate::ui::components::stable_rows::stable_rows;
 use crate::ui::components::status::JobBadge;
+use crate::ui::components::tags::tag_chips;
 use crate::ui::components::time::{Elapsed, RelativeTime};
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
@@ -28,6 +29,9 @@ use crate::ui::permissions::{can_cancel, has_permission};
 
 /// By how much the menu raises the priority of a job.
 const PRIORITY_STEP: u8 = 5;
+
+/// The number of tags that a row shows.
+const MAX_TAGS_IN_ROW: usize = 3;
 
 /// The table. Because it is laid out as cards on small screens, screen readers need explicit roles to recognize it.
 #[component]
@@ -74,7 +78,7 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> i
     let status_and_priority = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
     // The submitter of a job never changes.
     let cancels = job.with_untracked(|job| job.as_ref().is_some_and(|job| can_cancel(&job.submitted_by)));
-    let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
+    let name = job.with_untracked(|job| job.as_ref().map(JobView::title)).unwrap_or_default();
     // Several jobs may have the same configuration.
     let label = || format!("{name} {}", short_id(id.as_str()));
     let checkbox_cell =
@@ -99,14 +103,16 @@ fn row_cells(job: &JobView) -> impl IntoView + use<> {
     let of_user = jobs_url(&JobsQuery { user: Some(job.submitted_by.clone()), ..JobsQuery::default() });
     view! {
         <th scope="row" role="rowheader">
-            <a class="row-link" href=format!("/jobs/{}", job.job_id) title=job.config_name.clone()>{job.config_name.clone()}</a>
+            <a class="row-link" href=format!("/jobs/{}", job.job_id) title=job.title()>{job.title()}</a>
             <span class="row-sub">
+                {job.name.is_some().then(|| format!("{} · ", job.numbered_config()))}
                 <span class="font-mono" title=job.job_id.to_string()>{short_id(job.job_id.as_str())}</span>
                 " · "
                 <a class="sub-link" href=of_user>{job.submitted_by.clone()}</a>
                 " · "
                 <RelativeTime at=job.submitted_at/>
             </span>
+            {tag_chips(&job.tags, MAX_TAGS_IN_ROW)}
         </th>
         <td role="cell" class="jobs-state">
             <JobBadge status=job.status/>
@@ -194,9 +200,10 @@ mod tests {
     use crate::protocol::shown_fields::fields_not_shown;
 
     /// A row has no space for them. The loss code is shown as the sentence of a lost attempt.
-    const NOT_IN_ROW: [&str; 18] = [
+    const NOT_IN_ROW: [&str; 19] = [
         "status_since",
         "config_revision",
+        "notes",
         "target",
         "retry_on_failure",
         "max_runtime_seconds",

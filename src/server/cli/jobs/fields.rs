@@ -1,5 +1,7 @@
 //! The fields of a job on the command line: the flags of a submit, and what `jobs list` and `jobs show` print.
 
+use std::collections::BTreeSet;
+
 use app::domain::sandbox::SandboxLevel;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::agents::dispatch::CheckpointPolicy;
@@ -9,6 +11,7 @@ use app::protocol::status::{JobStatus, Target};
 use app::ui::job_status::{StatusTone, status_tone};
 use app::ui::terminal;
 use clap::Args;
+use itertools::Itertools;
 use serde_json::Value;
 
 use crate::cli::run::{collect_labels, one_of, parse_label, parse_override};
@@ -64,6 +67,15 @@ pub struct SubmitFlags {
     /// Override a value of the configuration for this job (repeatable); KEY= removes the key.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
     set: Vec<(String, Value)>,
+    /// Name of the job, to find it again.
+    #[arg(long)]
+    name: Option<String>,
+    /// Tag of the job (repeatable).
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Notes on the job.
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
     /// Validate and explain scheduling without submitting.
     #[arg(long, conflicts_with = "follow")]
     dry_run: bool,
@@ -89,6 +101,9 @@ impl SubmitFlags {
             exclusive: self.exclusive,
             sandbox: SandboxLevel::parse(&self.sandbox).unwrap_or_default(),
             checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),
+            name: self.name.clone(),
+            tags: self.tags.iter().cloned().collect(),
+            notes: self.notes.clone(),
             dry_run: self.dry_run,
         }
     }
@@ -109,9 +124,12 @@ pub const LIST_COLUMNS: &[ListColumn] = &[
     column("STATUS!", |job, _| status_cell(job.status)),
     column("PROGRESS", |job, _| format_progress(job).into()),
     column("CONFIG", |job, _| (&job.config_name).into()),
+    optional_column("NAME?", |job, _| text_cell(job.name.as_ref())),
+    optional_column("TAGS?", |job, _| joined(&job.tags).into()),
     column("USER?", |job, _| (&job.submitted_by).into()),
     column("WORKER?", |job, _| text_cell(job.worker_name.as_ref())),
     column("PRIORITY?", |job, _| job.priority.to_string().into()),
+    column("NO?", |job, _| job.number.map(|number| format!("#{number}")).unwrap_or_default().into()),
     column("SUBMITTED!", |job, now| TableCell::new(terminal::ago(job.submitted_at, now), CellStyle::Dim)),
     optional_column("REASON_", |job, _| text_cell(job.error.as_ref())),
 ];
@@ -136,13 +154,16 @@ type Fact = (&'static str, fn(&JobView, Timestamp) -> Option<TableCell>);
 /// What `jobs show` prints above the attempts.
 const FACTS: &[Fact] = &[
     ("job", |job, _| Some(job.job_id.as_str().into())),
+    ("name", |job, _| job.name.as_ref().map(TableCell::from)),
+    ("tags", |job, _| (!job.tags.is_empty()).then(|| joined(&job.tags).into())),
+    ("notes", |job, _| job.notes.as_ref().map(TableCell::from)),
     ("status", |job, _| Some(status_cell(job.status))),
     ("reason", |job, _| Some(job.error.as_deref().unwrap_or("–").into())),
     ("error at", |job, _| {
         job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt).into())
     }),
     ("progress", |job, _| Some(format_progress(job).into())),
-    ("config", |job, _| Some(format!("{} (revision {})", job.config_name, job.config_revision).into())),
+    ("config", |job, _| Some(format!("{} (revision {})", job.numbered_config(), job.config_revision).into())),
     ("overrides", |job, _| {
         let lines = overrides::to_lines(&overrides::to_values(&job.overrides));
         (!lines.is_empty()).then(|| lines.join(" ").into())
@@ -189,6 +210,10 @@ fn time_cell(at: Option<Timestamp>) -> TableCell {
     at.map_or_else(|| "–".to_owned(), terminal::timestamp).into()
 }
 
+fn joined(tags: &BTreeSet<String>) -> String {
+    tags.iter().join(", ")
+}
+
 pub fn text_cell(text: Option<&String>) -> TableCell {
     text.map(TableCell::from).unwrap_or_default()
 }
@@ -226,8 +251,6 @@ fn to_millis(seconds: f64) -> Millis {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use app::protocol::shown_fields::fields_not_shown;
 
     use super::*;
@@ -249,7 +272,7 @@ mod tests {
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 27] = [
+    const NOT_LISTED: [&str; 28] = [
         "status_since",
         "config_revision",
         "target",
@@ -268,6 +291,7 @@ mod tests {
         "resume_from",
         "overrides",
         "resumable",
+        "notes",
         "attempt",
         "max_attempts",
         "worker_id",

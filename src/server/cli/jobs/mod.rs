@@ -8,7 +8,7 @@ mod views;
 
 use app::domain::time::Timestamp;
 use app::protocol::jobs::explain::ExplanationView;
-use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJobResponse};
+use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse};
 use app::protocol::jobs::{JobView, JobsQuery};
 use app::protocol::status::JobPhase;
 use app::protocol::status::JobStatus;
@@ -37,7 +37,7 @@ pub enum JobsCommand {
     /// Submit a job and print its ID.
     Submit(Box<submit::SubmitArgs>),
     /// List jobs, newest first.
-    List(ListJobsArgs),
+    List(Box<ListJobsArgs>),
     /// Show a job with its attempts.
     Show(JobArg),
     /// Print a job's log.
@@ -52,6 +52,8 @@ pub enum JobsCommand {
     Retry(RetryArgs),
     /// Show why a job is pending, worker by worker.
     Explain(JobArg),
+    /// Change a job's name, tags or notes.
+    Describe(DescribeArgs),
     /// Set a job's priority (0–50).
     Priority(SetPriorityArgs),
 }
@@ -97,6 +99,26 @@ pub struct ListJobsArgs {
     limit: Option<u32>,
 }
 
+/// `simpletuner jobs describe`
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = true, id = "change", args = ["name", "notes", "add_tags", "remove_tags"])]
+pub struct DescribeArgs {
+    #[command(flatten)]
+    target: JobArg,
+    /// New name; an empty one removes it.
+    #[arg(long)]
+    name: Option<String>,
+    /// New notes; empty ones remove them.
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// Add this tag (repeatable).
+    #[arg(long = "tag", value_name = "TAG")]
+    add_tags: Vec<String>,
+    /// Remove this tag (repeatable).
+    #[arg(long = "remove-tag", value_name = "TAG")]
+    remove_tags: Vec<String>,
+}
+
 /// `simpletuner jobs priority`
 #[derive(Debug, Clone, Args)]
 pub struct SetPriorityArgs {
@@ -110,7 +132,7 @@ pub struct SetPriorityArgs {
 pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
         JobsCommand::Submit(submit) => submit::run(*submit, client, output).await,
-        JobsCommand::List(list) => self::list_jobs(list, client, output).await,
+        JobsCommand::List(list) => self::list_jobs(*list, client, output).await,
         JobsCommand::Logs(logs) => logs::run(logs, client, output).await,
         JobsCommand::Files(target) => files::list(&target, client, output).await,
         JobsCommand::Download(args) => files::download(&args, client, output).await,
@@ -146,6 +168,14 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
             let matching = explanation.workers.iter().filter(|worker| worker.fits);
             let ids: Vec<String> = matching.map(|worker| worker.worker_id.to_string()).collect();
             output.print_document(&document, ids, |screen| views::format_explanation(&explanation, screen))
+        }
+        JobsCommand::Describe(DescribeArgs { target: JobArg { job }, name, notes, add_tags, remove_tags }) => {
+            let (add_tags, remove_tags) = (add_tags.into_iter().collect(), remove_tags.into_iter().collect());
+            let describe = DescribeJob { name, notes, tags: None, add_tags, remove_tags };
+            let document = client.patch(&["queue", &job], &describe).await?;
+            let view: JobView = parse_value(&document)?;
+            let now = output.now();
+            output.print_document(&document, [job], |screen| views::format_job(&view, now, screen))
         }
         JobsCommand::Priority(SetPriorityArgs { target: JobArg { job }, priority }) => {
             let document = client.post(&["queue", &job, "priority"], &SetPriority { priority }).await?;

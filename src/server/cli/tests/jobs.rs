@@ -25,8 +25,8 @@ async fn job_is_submitted_listed_shown_and_cancelled() {
     assert!(submitted.err.contains("queued at position 1"), "{}", submitted.err);
     let job = submitted.single_line();
     let table = "\
-JOB   STATUS  PROGRESS  CONFIG  USER   WORKER  PRIORITY  SUBMITTED
-j_ID  queued  place 1   digits  admin          20        just now
+JOB   STATUS  PROGRESS  CONFIG  USER   WORKER  PRIORITY  NO  SUBMITTED
+j_ID  queued  place 1   digits  admin          20        #1  just now
 ";
     assert_eq!(
         mask_ids(&harness.run(&["jobs", "list"]).await.expect_success())
@@ -41,11 +41,22 @@ j_ID  queued  place 1   digits  admin          20        just now
     assert!(ended_jobs.err.contains("No jobs.") && ended_jobs.expect_success().is_empty());
 
     let output = harness.run(&["jobs", "show", &job]).await.expect_success();
-    for line in ["status       queued", "config       digits (revision 1)", "user         admin", "attempt      0 of 4"]
+    for line in
+        ["status       queued", "config       digits #1 (revision 1)", "user         admin", "attempt      0 of 4"]
     {
         assert!(output.contains(line), "{line}: {output}");
     }
     assert_eq!(harness.run(&["jobs", "show", &job, "--json"]).await.json()["priority"], 20);
+    let change = ["jobs", "describe", &job, "--name", "rank 16", "--tag", "b", "--tag", "a", "--remove-tag", "x"];
+    let output = harness.run(&change).await.expect_success();
+    assert!(output.contains("name         rank 16\ntags         a, b\n"), "{output}");
+    assert_eq!(harness.run(&["jobs", "list", "--tag", "a", "-q"]).await.single_line(), job);
+    assert!(harness.run(&["jobs", "list"]).await.expect_success().contains("rank 16"));
+    harness.run(&["jobs", "describe", &job]).await.expect_failure(2, "--name");
+    harness
+        .run(&["jobs", "describe", &job, "--name", "", "--remove-tag", "a", "--remove-tag", "b"])
+        .await
+        .expect_success();
     assert_eq!(harness.run(&["jobs", "priority", &job, "5", "--json"]).await.json()["priority"], 5);
     assert_eq!(harness.run(&["jobs", "priority", &job, "6", "-q"]).await.single_line(), job);
     harness.run(&["jobs", "priority", &job, "51"]).await.expect_failure(2, "51 is not in 0..=50");

@@ -9,7 +9,7 @@ use app::domain::job::Job;
 use app::domain::priority::DEFAULT_PRIORITY;
 use app::domain::trace_context::TraceContext;
 use app::protocol::jobs::explain::ExplanationView;
-use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJobResponse, SubmitPreviewResponse};
+use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse, SubmitPreviewResponse};
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, SubmitJob};
 use app::protocol::status::BulkTarget;
 use app::protocol::workers::FleetLabels;
@@ -45,6 +45,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/labels", submit_jobs, LABELS, labels)
         .post("/queue/submit", submit_jobs, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
+        .patch("/queue/{id}", Requirement::DescribeJob, DESCRIBE, describe)
         .merge(bulk::routes(app, "Jobs", BulkTarget::Jobs, "/queue"))
         .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
         .post("/queue/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
@@ -202,6 +203,22 @@ async fn set_priority(
     let id = job_id(&id)?;
     app.services.jobs.set_priority(caller_from_principal(&principal), id.clone(), priority).await?;
     Ok(Json(app.services.jobs.job_view(&id).await?))
+}
+
+const DESCRIBE: OperationDoc = OperationDoc {
+    problems: &["out_of_range"],
+    ..OperationDoc::new("describeJob", "Changes the name, the tags and the notes of a job.")
+};
+
+async fn describe(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Body(describe): Body<DescribeJob>,
+) -> Result<Json<JobView>, ApiError> {
+    let id = job_id(&id)?;
+    app.services.jobs.describe(caller_from_principal(&principal), id.clone(), describe).await?;
+    Ok(Json(app.services.jobs.job_detail(&principal, &id).await?))
 }
 
 const EXPLAIN: OperationDoc = OperationDoc::new(

@@ -56,6 +56,10 @@ fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> S
                 permission_names()
             )
         }
+        RouteAccess::Principal(Requirement::DescribeJob) => format!(
+            "Requires the permissions {}; for jobs of other users `job.view.all` and `queue.manage`.",
+            permission_names()
+        ),
         RouteAccess::Principal(Requirement::SeeJobs | Requirement::SeeJob | Requirement::SeeJobAnd(_)) => {
             format!("Requires {}; for jobs of other users `job.view.all`.", permission_names())
         }
@@ -272,6 +276,7 @@ impl RouteAccess {
             }
             Self::Principal(Requirement::SeeJobs | Requirement::SeeJob) => vec![P::JobViewOwn],
             Self::Principal(Requirement::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
+            Self::Principal(Requirement::DescribeJob) => vec![P::JobSubmit, P::JobViewOwn],
             Self::Principal(Requirement::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
             // No permission that all callers must have.
             Self::Principal(Requirement::Login | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_))
@@ -293,9 +298,9 @@ impl RouteAccess {
             Self::Principal(Requirement::RecentlyAuthenticated(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "password_needed"]
             }
-            Self::Principal(Requirement::SeeJob | Requirement::CancelJob | Requirement::SeeJobAnd(_)) => {
-                &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"]
-            }
+            Self::Principal(
+                Requirement::SeeJob | Requirement::CancelJob | Requirement::DescribeJob | Requirement::SeeJobAnd(_),
+            ) => &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"],
             Self::Registration => &[
                 "worker_token_missing",
                 "worker_token_invalid",

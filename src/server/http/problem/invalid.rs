@@ -90,6 +90,10 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
         }
         A::Bytes { min, max } => Sentence::OutOfRangeBytes { field, min: min.to_string(), max: max.to_string() },
         A::Text { min, max } => Sentence::OutOfRangeText { field, min: min.to_string(), max: max.to_string() },
+        A::Line { max } => Sentence::OutOfRangeLine { field, max: max.to_string() },
+        A::Tags { max, max_chars } => {
+            Sentence::OutOfRangeTags { field, max: max.to_string(), max_chars: max_chars.to_string() }
+        }
         A::Length { max } => Sentence::OutOfRangeLength { field, max: max.to_string() },
         A::Seconds { days } => {
             let seconds = (days * 86_400).to_string();

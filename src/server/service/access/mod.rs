@@ -98,6 +98,8 @@ pub enum Requirement {
     SeeJob,
     /// Reads the job in the path, and cancels it.
     CancelJob,
+    /// Reads the job in the path, and changes its name, tags and notes.
+    DescribeJob,
     /// Reads the job in the path; also requires this permission.
     SeeJobAnd(Permission),
 }
@@ -242,13 +244,18 @@ impl AccessService {
             Requirement::SeeJobs => return principal.require(Permission::JobViewOwn),
             Requirement::SeeJob => {}
             Requirement::CancelJob => principal.require(Permission::JobCancelOwn)?,
+            Requirement::DescribeJob => principal.require(Permission::JobSubmit)?,
             Requirement::SeeJobAnd(permission) => principal.require(permission)?,
         }
         principal.require(Permission::JobViewOwn)?;
         let Some(job) = job else { return Ok(()) };
-        let reaches_all =
-            requirement != Requirement::CancelJob || principal.permissions.contains(Permission::JobCancelAll);
-        if reaches_all && principal.permissions.contains(Permission::JobViewAll) {
+        // What is required for jobs of other users.
+        let for_others = match requirement {
+            Requirement::CancelJob => Permission::JobCancelAll,
+            Requirement::DescribeJob => Permission::QueueManage,
+            _ => Permission::JobViewAll,
+        };
+        if principal.permissions.contains(for_others) && principal.permissions.contains(Permission::JobViewAll) {
             return Ok(());
         }
         let owner = self.context.read_recent().await?.job(job).await?.map(|job| job.submitted_by);
@@ -256,7 +263,7 @@ impl AccessService {
             return Ok(());
         }
         principal.require(Permission::JobViewAll).map_err(|_| ServiceError::JobNotFound(job.clone()))?;
-        principal.require(Permission::JobCancelAll)
+        principal.require(for_others)
     }
 
     /// Fails if the session's last password check is too old.

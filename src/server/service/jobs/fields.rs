@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
-use app::domain::job::{CheckpointUploads, Demand, Job, JobProperty, JobSpec, JobTarget, StartPoint};
+use app::domain::job::{CheckpointUploads, Demand, Job, JobDescription, JobProperty, JobSpec, JobTarget, StartPoint};
 use app::domain::secret::variable_name;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
@@ -46,7 +46,26 @@ pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
     ]
     .into_iter()
     .flatten()
+    .chain(invalid_description_fields(submit))
     .collect()
+}
+
+/// Parses the description of a submit; an error is a field with what is allowed in it.
+pub(super) fn description(submit: &SubmitJob) -> Result<JobDescription, InvalidInput> {
+    let SubmitJob { name, tags, notes, .. } = submit;
+    let parsed = JobDescription::parse(name.as_deref(), tags.iter().map(String::as_str), notes.as_deref());
+    parsed.map_err(|(field, allowed)| InvalidInput::OutOfRange { field, allowed })
+}
+
+/// All invalid fields of a description: each is parsed without the others.
+fn invalid_description_fields(submit: &SubmitJob) -> impl Iterator<Item = InvalidField> {
+    let SubmitJob { name, tags, notes, .. } = submit;
+    let parts = [
+        JobDescription::parse(name.as_deref(), [], None),
+        JobDescription::parse(None, tags.iter().map(String::as_str), None),
+        JobDescription::parse(None, [], notes.as_deref()),
+    ];
+    parts.into_iter().filter_map(Result::err).map(|(field, allowed)| InvalidField::out_of_range(field, allowed))
 }
 
 pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), InvalidInput> {
@@ -126,6 +145,10 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         status_since: job.state_since(),
         config_name: spec.config_name.clone(),
         config_revision: spec.config_revision,
+        number: job.number,
+        name: job.description.name.clone(),
+        tags: job.description.tags.clone(),
+        notes: None,
         target: match spec.target {
             JobTarget::Auto => Target::Auto,
             JobTarget::Worker => Target::Worker,
@@ -177,6 +200,7 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
         user,
         label,
         q,
+        tag,
         config,
         worker,
         since,
@@ -201,6 +225,7 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
         until: parse_time("until", until.as_deref())?,
         ended_since: parse_time("ended_since", ended_since.as_deref())?,
         label,
+        tag: tag.clone(),
         name: parse_name_filter(q.as_deref())?,
         ..JobFilter::default()
     })
@@ -236,6 +261,9 @@ pub fn invalid_values(field: &str) -> Vec<serde_json::Value> {
         "max_retries" => outside(SubmitJob::RETRIES),
         "max_runtime_seconds" => vec![json!(0), json!(MAX_RUNTIME_SECONDS + 1)],
         "secrets" => vec![json!(vec!["A_KEY"; MAX_SECRETS + 1])],
+        "name" => vec![json!("a\nb"), json!("a".repeat(10_000))],
+        "tags" => vec![json!(["a,b"]), json!([""]), json!((0..100).map(|n| n.to_string()).collect::<Vec<_>>())],
+        "notes" => vec![json!("a".repeat(10_001)), json!("\u{1b}[31m")],
         "priority" => [outside(SubmitJob::PRIORITIES), vec![json!(256)]].concat(),
         // `resolve_revision` and `overrides::apply` check these.
         "config_name" => vec![json!("nope"), json!("../etc")],

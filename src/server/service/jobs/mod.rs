@@ -21,14 +21,15 @@ use app::domain::access::{Permission, Permissions};
 use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
-use app::domain::job::{Job, JobSpec, JobTransitionError};
+use app::domain::job::{DescriptionChange, Job, JobDescription, JobSpec, JobTransitionError};
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::jobs::SubmitJob;
+use app::protocol::jobs::submit::DescribeJob;
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
-use self::fields::{build_spec, check_priority, invalid_fields};
+use self::fields::{build_spec, check_priority, description, invalid_fields};
 use super::ServiceContext;
 use super::access::Principal;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, require_valid};
@@ -90,13 +91,8 @@ impl JobService {
             .map_err(|error| redact_config_error(error, principal.permissions.contains(Permission::ConfigView)))?;
         super::secrets::check_secret_names(&mut *tx, &by, submit.secrets.as_deref()).await?;
         let id = self.context.next_job_id();
-        Ok(new_job(
-            id,
-            build_spec(submit, &config, self.context.policy.allow_code)?,
-            submit.priority,
-            self.context.now(),
-            by,
-        ))
+        let spec = build_spec(submit, &config, self.context.policy.allow_code)?;
+        new_job(id, spec, submit, self.context.now(), by)
     }
 
     /// Changes the priority of a job; returns the previous one.
@@ -117,6 +113,35 @@ impl JobService {
                         unit.request_planning();
                     }
                     Ok(before.priority)
+                })
+            })
+            .await
+    }
+
+    /// Changes the name, the tags or the notes of a job.
+    pub async fn describe(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: JobId,
+        describe: DescribeJob,
+    ) -> Result<(), ServiceError> {
+        let change = Arc::new(description_change(describe));
+        self.context
+            .change(caller, move |unit| {
+                let (id, change) = (id.clone(), Arc::clone(&change));
+                Box::pin(async move {
+                    let before = unit.job(&id).await?;
+                    let description = before.description.clone().changed(&change);
+                    let description =
+                        description.map_err(|(field, allowed)| InvalidInput::OutOfRange { field, allowed })?;
+                    if description != before.description {
+                        let after = Job { description, ..before };
+                        unit.tx.describe_job(&after).await?;
+                        unit.record(AuditAction::JobDescribed, id.as_str(), &described_detail(&after)).await?;
+                        unit.notify(Topic::Jobs);
+                        unit.notify(Topic::Job(id));
+                    }
+                    Ok(())
                 })
             })
             .await
@@ -170,7 +195,7 @@ async fn submit_in(unit: &mut UnitOfWork<'_>, id: &JobId, submit: &SubmitJob) ->
     let config = config.map_err(|error| redact_config_error(error, unit.has_permission(Permission::ConfigView)))?;
     super::secrets::check_secret_names(unit.tx, &owner, submit.secrets.as_deref()).await?;
     let spec = build_spec(submit, &config, unit.context.policy.allow_code)?;
-    let job = new_job(id.clone(), spec, submit.priority, unit.now, owner);
+    let job = new_job(id.clone(), spec, submit, unit.now, owner)?;
     let job = Job { trace: Some(unit.trace()), ..job };
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
     insert_job(unit, &job, detail).await
@@ -219,7 +244,7 @@ pub(super) fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
     }
 }
 
-/// Inserts a new job, and plans.
+/// Numbers and inserts a new job, and plans.
 pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail: Value) -> Result<Job, ServiceError> {
     unit.context.check_disk_space()?;
     let max = unit.context.policy.usage_limits.waiting_jobs_per_user;
@@ -227,7 +252,9 @@ pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail:
     if unit.tx.with_state(|fleet_state| fleet_state.waiting_count(&owner)).await? >= max {
         return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max }));
     }
-    unit.tx.insert_job(job).await?;
+    let number = unit.tx.last_job_number(&job.spec.config_name).await? + 1;
+    let job = Job { number: Some(number), ..job.clone() };
+    unit.tx.insert_job(&job).await?;
     if !job.spec.overrides.is_empty() {
         detail["overrides"] = json!(self::overrides::to_diff(&job.spec.overrides));
     }
@@ -235,11 +262,23 @@ pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail:
     unit.notify(Topic::Jobs);
     unit.notify(Topic::Job(job.id.clone()));
     unit.request_planning();
-    Ok(job.clone())
+    Ok(job)
 }
 
-fn new_job(id: JobId, spec: JobSpec, priority: u8, now: Timestamp, by: String) -> Job {
-    Job { priority, ..Job::submitted(id, spec, now, by) }
+fn description_change(describe: DescribeJob) -> DescriptionChange {
+    let DescribeJob { name, notes, tags, add_tags, remove_tags } = describe;
+    DescriptionChange { name, notes, tags, add_tags, remove_tags }
+}
+
+/// What the audit log says of a description. Notes may be long, and may be deleted, which an entry cannot be.
+fn described_detail(job: &Job) -> Value {
+    let JobDescription { name, tags, notes } = &job.description;
+    json!({"name": name, "tags": tags, "notes_chars": notes.as_ref().map_or(0, |notes| notes.chars().count())})
+}
+
+fn new_job(id: JobId, spec: JobSpec, submit: &SubmitJob, now: Timestamp, by: String) -> Result<Job, ServiceError> {
+    let description = description(submit)?;
+    Ok(Job { priority: submit.priority, description, ..Job::submitted(id, spec, now, by) })
 }
 
 /// The highest priority that the caller may set.

@@ -155,6 +155,7 @@ impl JobService {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
         }
         let stored_job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        job.notes.clone_from(&stored_job.description.notes);
         if principal.permissions.contains(Permission::ConfigView) {
             job.overrides = to_diff(&stored_job.spec.overrides);
         }

@@ -24,6 +24,8 @@ pub struct ChangedRows {
     pub sessions: BTreeSet<SessionId>,
     /// Configurations, by name.
     pub configs: BTreeSet<String>,
+    /// Configurations of which jobs were created, and so numbered, by name.
+    pub numbered_configs: BTreeSet<String>,
 }
 
 impl ChangedRows {
@@ -56,7 +58,7 @@ impl ChangedRows {
 
     /// Adds the rows of another commit.
     pub fn merge(&mut self, other: Self) {
-        let Self { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs } = other;
+        let Self { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs, numbered_configs } = other;
         self.workers.extend(workers);
         self.contacts.extend(contacts);
         self.jobs.extend(jobs);
@@ -65,5 +67,6 @@ impl ChangedRows {
         self.tokens.extend(tokens);
         self.sessions.extend(sessions);
         self.configs.extend(configs);
+        self.numbered_configs.extend(numbered_configs);
     }
 }

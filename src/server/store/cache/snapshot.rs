@@ -48,6 +48,8 @@ pub struct ExternalChanges {
     pub changes: Vec<StateChange>,
     /// Configurations that have changed, by name.
     pub configs: BTreeSet<String>,
+    /// Configurations of which jobs were created, by name.
+    pub numbered_configs: BTreeSet<String>,
 }
 
 impl CommittedSnapshot {

@@ -25,6 +25,8 @@ pub struct WriterCache {
     pub head: Option<EntryRef>,
     /// The newest revisions of configurations that were read.
     newest_revisions: HashMap<String, u32>,
+    /// The highest job numbers of configurations that were read.
+    last_job_numbers: HashMap<String, u32>,
     fleet: Option<FleetState>,
     /// Changes that are not published yet.
     changes: Vec<StateChange>,
@@ -44,6 +46,7 @@ impl WriterCache {
             && external.generation > self.generation
         {
             self.newest_revisions.retain(|name, _| !external.configs.contains(name));
+            self.last_job_numbers.retain(|config, _| !external.numbered_configs.contains(config));
             external.changes.into_iter().for_each(|change| fleet.apply(change));
             self.generation = external.generation;
             self.changed_since = external.generation;
@@ -106,6 +109,17 @@ impl WriterCache {
             fleet.apply(change.clone());
         }
         self.changes.push(change);
+    }
+
+    /// The highest job number of a configuration, if cached.
+    pub fn last_job_number(&self, config: &str) -> Option<u32> {
+        self.last_job_numbers.get(config).copied()
+    }
+
+    /// Records that a job with this number was created.
+    pub fn record_job_number(&mut self, config: &str, number: u32) {
+        self.changed_rows.numbered_configs.insert(config.to_owned());
+        self.last_job_numbers.insert(config.to_owned(), number);
     }
 
     /// The newest revision of a configuration, if cached.

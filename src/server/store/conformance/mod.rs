@@ -4,6 +4,7 @@ mod access;
 mod audit_log;
 mod compatibility;
 mod corrupt_rows;
+mod descriptions;
 mod factors;
 mod groups;
 mod history;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobSpec};
+use app::domain::job::{Job, JobDescription, JobSpec};
 use app::domain::labels::Labels;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace_context::TraceContext;
@@ -167,7 +168,13 @@ fn worker(n: u8) -> Worker {
 fn job(n: u8) -> Job {
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), JobSpec::example(), at, "ada".to_owned());
-    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), trace: Some(TraceContext::new_root([7; 24])), ..job }
+    Job {
+        priority: 20,
+        description: JobDescription::example(),
+        retry_of: Some(JobId::new(NOW, [99; 10])),
+        trace: Some(TraceContext::new_root([7; 24])),
+        ..job
+    }
 }
 
 /// Runs each check on each engine, under the engine's name.

@@ -25,6 +25,8 @@ pub struct JobFilter {
     pub properties: Vec<(JobProperty, String)>,
     /// Only jobs that require this label; without a value, any value of it.
     pub label: Option<(String, Option<String>)>,
+    /// Only jobs with this tag.
+    pub tag: Option<String>,
     /// Only jobs that match this name.
     pub name: Option<JobNameFilter>,
     /// The order and the cursor.
@@ -99,6 +101,10 @@ pub trait JobQueries {
     /// Jobs with an active lease, of one worker or of all.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
     async fn insert_job(&mut self, job: &Job) -> Result<()>;
+    /// The highest number of a job of this configuration that was ever created; 0 before the first.
+    async fn last_job_number(&mut self, config: &str) -> Result<u32>;
+    /// Writes the description of a job.
+    async fn describe_job(&mut self, job: &Job) -> Result<()>;
     /// The job that this user's key has created, and the SHA-256 of its submit.
     async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>>;
     /// Records which job a key has created.

@@ -26,7 +26,17 @@ macro_rules! by_id {
 impl SqlSession<'_> {
     /// Reads rows; what has no row was deleted.
     pub(super) async fn read_changed_rows(&mut self, keys: &ChangedRows) -> Result<Vec<StateChange>> {
-        let ChangedRows { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs: _ } = keys;
+        let ChangedRows {
+            workers,
+            contacts,
+            jobs,
+            ended_jobs,
+            users,
+            tokens,
+            sessions,
+            configs: _,
+            numbered_configs: _,
+        } = keys;
         let mut changes = self.changed_workers(workers).await?;
         changes.extend(self.changed_contacts(&(contacts - workers)).await?);
         changes.extend(ended_jobs.iter().cloned().map(StateChange::JobRemoved));

@@ -130,6 +130,7 @@ impl SqlSession<'_> {
             }
         }
         let changes = self.read_changed_rows(&rows).await?;
-        Ok(Some(ExternalChanges { since, generation: until, changes, configs: rows.configs }))
+        let ChangedRows { configs, numbered_configs, .. } = rows;
+        Ok(Some(ExternalChanges { since, generation: until, changes, configs, numbered_configs }))
     }
 }

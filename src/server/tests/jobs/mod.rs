@@ -1,5 +1,6 @@
 //! Jobs, from submit to retention.
 
+mod descriptions;
 mod dispatch;
 mod explain;
 mod failure_reasons;

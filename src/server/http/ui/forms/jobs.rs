@@ -1,13 +1,13 @@
-//! Submits, cancels and retries jobs, and changes their priority.
+//! Submits, cancels and retries jobs, and changes their priority and what they are called.
 
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::protocol::jobs::SubmitJob;
-use app::protocol::jobs::submit::RetryJob;
+use app::protocol::jobs::submit::{DescribeJob, RetryJob};
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FlashNotice, FormName, Undo};
-use app::ui::submit_form::{InvalidText, SUBMIT_FIELDS};
+use app::ui::submit_form::{InvalidText, SUBMIT_FIELDS, parse_tags};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
@@ -28,6 +28,7 @@ pub fn routes(app: &AppState) -> Routes {
         .form("/ui/jobs", Requirement::Permission(Permission::JobSubmit), submit)
         .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, cancel)
         .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), retry)
+        .form("/ui/jobs/{id}/describe", Requirement::DescribeJob, describe)
         .form("/ui/jobs/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), set_priority)
 }
 
@@ -80,6 +81,27 @@ async fn retry(
             redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
         }
         Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
+    })
+}
+
+/// `POST /ui/jobs/{id}/describe`
+async fn describe(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Form(fields): Form<FormFields>,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let text = |name| Some(field(&fields, name).unwrap_or_default().to_owned());
+    let describe = DescribeJob {
+        name: text("name"),
+        notes: text("notes"),
+        tags: Some(parse_tags(field(&fields, "tags").unwrap_or_default())),
+        ..DescribeJob::default()
+    };
+    Ok(match app.services.jobs.describe(caller_from_principal(&principal), id.clone(), describe).await {
+        Ok(()) => redirect_with_flash(&app, &format!("/jobs/{id}"), Flash::Notice { code: FlashNotice::JobDescribed }),
+        Err(error) => redirect_with_problem(&app, &format!("/jobs/{id}/describe"), FormName::Job, error, fields),
     })
 }
 

@@ -6,7 +6,7 @@ pub(super) mod retention;
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::Job;
+use app::domain::job::{Job, JobDescription};
 use app::domain::plan::urgency;
 use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
@@ -87,6 +87,34 @@ impl JobQueries for SqlSession<'_> {
     async fn insert_job(&mut self, job: &Job) -> Result<()> {
         self.require_writer()?;
         self.batch.insert_job(job)?;
+        if let (Some(number), Some(cache)) = (job.number, &mut self.cache) {
+            cache.record_job_number(&job.spec.config_name, number);
+        }
+        self.record_change(StateChange::Job(Arc::new(job.clone())));
+        Ok(())
+    }
+
+    async fn last_job_number(&mut self, config: &str) -> Result<u32> {
+        if let Some(number) = self.cache.as_ref().and_then(|cache| cache.last_job_number(config)) {
+            return Ok(number);
+        }
+        let select = sql("SELECT max(number) AS number FROM (
+                 SELECT max(number) AS number FROM jobs WHERE config_name = $1
+                 UNION ALL SELECT number FROM removed_job_numbers WHERE config_name = $1
+             ) AS numbers");
+        let row = self.fetch_first(select.bind(config)).await?;
+        let number = row.map_or(Ok(None), |row| row.get::<Option<i64>>("number"))?;
+        Ok(number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default())
+    }
+
+    async fn describe_job(&mut self, job: &Job) -> Result<()> {
+        self.require_writer()?;
+        let JobDescription { name, tags, notes } = &job.description;
+        let update = sql("UPDATE jobs SET job_name = $1, tags = $2, notes = $3 WHERE id = $4");
+        let tags = (!tags.is_empty()).then(|| to_json(tags));
+        self.execute_one(update.bind(name.clone()).bind(tags).bind(notes.clone()).bind(job.id.as_str())).await?;
+        self.execute(sql("DELETE FROM job_tags WHERE job_id = $1").bind(job.id.as_str())).await?;
+        self.batch.push_tags(job);
         self.record_change(StateChange::Job(Arc::new(job.clone())));
         Ok(())
     }
@@ -151,8 +179,19 @@ impl SqlSession<'_> {
 
     /// The conditions of the filter, without states.
     fn job_conditions(&self, filter: &JobFilter) -> Vec<SqlCondition> {
-        let JobFilter { states: _, worker, since, until, ended_since, properties, label, name, order: _, limit: _ } =
-            filter;
+        let JobFilter {
+            states: _,
+            worker,
+            since,
+            until,
+            ended_since,
+            properties,
+            label,
+            tag,
+            name,
+            order: _,
+            limit: _,
+        } = filter;
         // An id begins with about the time of the submit, so that distant ids need not be read.
         let id_near = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
         let worker = worker.as_ref().map(|worker| -> SqlCondition {
@@ -165,6 +204,7 @@ impl SqlSession<'_> {
         let others = [
             name.as_ref().map(Self::name_condition),
             label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),
+            tag.as_ref().map(|tag| ("id IN (SELECT job_id FROM job_tags WHERE tag = ?)", vec![tag.into()])),
             worker,
             since.map(|at| {
                 ("submitted_at >= ? AND id >= ?", vec![at.0.into(), id_near(at, Millis(-MAX_ID_SKEW.0)).into()])

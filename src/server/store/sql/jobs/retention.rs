@@ -23,7 +23,14 @@ const REMOVE_DIRECTORY: [&str; 2] = [
     "DELETE FROM artifacts WHERE job_id = $1 AND attempt = $2 AND substr(path, 1, length($3)) = $3",
 ];
 /// Deletes all other data of a job, before the job itself.
-const FORGET_JOB_PARTS: [&str; 2] = ["DELETE FROM points WHERE job_id = $1", "DELETE FROM attempts WHERE job_id = $1"];
+const FORGET_JOB_PARTS: [&str; 4] = [
+    "DELETE FROM points WHERE job_id = $1",
+    "DELETE FROM attempts WHERE job_id = $1",
+    "DELETE FROM job_tags WHERE job_id = $1",
+    "INSERT INTO removed_job_numbers (config_name, number)
+     SELECT config_name, number FROM jobs WHERE id = $1 AND number IS NOT NULL
+     ON CONFLICT (config_name) DO UPDATE SET number = excluded.number WHERE excluded.number > removed_job_numbers.number",
+];
 
 /// The checkpoints from which unfinished jobs start: few, and so queried once.
 macro_rules! starts {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use app::domain::causes::OfflineCause;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
-    AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobProperty, JobSpec, JobState, JobTarget,
-    Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
+    AttemptLoss, CheckpointUploads, Demand, Job, JobDescription, JobFailure, JobOverrides, JobProperty, JobSpec,
+    JobState, JobTarget, Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
 };
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
@@ -119,6 +119,17 @@ pub fn immutable_columns(job: &Job) -> Vec<Column> {
         ("submitted_by", (&job.submitted_by).into()),
         ("retry_of", job.retry_of.as_ref().map(JobId::as_str).into()),
         ("traceparent", job.trace.as_ref().map(ToString::to_string).into()),
+        ("number", job.number.into()),
+    ]
+}
+
+/// The columns of a job's description, which change rarely.
+pub fn description_columns(description: &JobDescription) -> Vec<Column> {
+    let JobDescription { name, tags, notes } = description;
+    vec![
+        ("job_name", name.clone().into()),
+        ("tags", (!tags.is_empty()).then(|| to_json(tags)).into()),
+        ("notes", notes.clone().into()),
     ]
 }
 
@@ -204,6 +215,12 @@ pub fn job_from(row: &SqlRow) -> Result<Job> {
         attempt,
         losses: row.number("losses")?,
         priority: row.number("priority")?,
+        number: row.optional_number("number")?,
+        description: JobDescription {
+            name: row.get("job_name")?,
+            tags: row.optional_json("tags")?.unwrap_or_default(),
+            notes: row.get("notes")?,
+        },
         retry_of: row.optional_job_id("retry_of")?,
         // A trace that cannot be parsed is not needed to run the job.
         trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(TraceContext::parse),

@@ -133,6 +133,10 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             call_as_admin(server, "DELETE", &format!("/api/admin/workers/{id}")).await;
         }
         AuditAction::JobSubmitted => drop(submit_job(server).await),
+        AuditAction::JobDescribed => {
+            let path = format!("/api/queue/{}", submit_job(server).await);
+            server.call(&Actor::Admin, "PATCH", &path, json!({"name": "a"}).to_string()).await.expect_status(200);
+        }
         AuditAction::JobPrioritized => {
             let path = format!("/api/queue/{}/priority", submit_job(server).await);
             server.post(&Actor::Admin, &path, json!({"priority": 30})).await.expect_status(200);

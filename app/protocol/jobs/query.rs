@@ -1,0 +1,91 @@
+//! The filters of the list of jobs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::WorkerId;
+#[cfg(any(test, feature = "native"))]
+use crate::domain::time::Timestamp;
+use crate::protocol::status::{JobPhase, JobStatus};
+
+/// Query string of `GET /api/queue`. The command line has its filters as flags, with the same descriptions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct JobsQuery {
+    /// Only jobs in this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub status: Option<JobStatus>,
+    /// Only jobs in this phase: `active` (not ended), `waiting`, `running` or `ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub phase: Option<JobPhase>,
+    /// Only jobs that this user submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub user: Option<String>,
+    /// Only jobs that require this label, `key=value`, or any value of a `key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub label: Option<String>,
+    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
+    /// has this prefix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long = "find", value_name = "TEXT"))]
+    pub q: Option<String>,
+    /// Only jobs with this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub tag: Option<String>,
+    /// Only jobs of the configuration with this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub config: Option<String>,
+    /// Only jobs with an attempt that was offered to this worker (ID), whatever its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = WorkerId::parse))]
+    pub worker: Option<WorkerId>,
+    /// Only jobs submitted at or after this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub since: Option<String>,
+    /// Only jobs submitted before this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub until: Option<String>,
+    /// Only jobs that ended at or after this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub ended_since: Option<String>,
+    /// Maximum number of results; if omitted, 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub limit: Option<u32>,
+    /// Returns the page after the one with this `next_cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub cursor: Option<String>,
+}
+
+impl JobsQuery {
+    /// A query with all filters, most of which [`SubmitJob::example`] matches, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example() -> Self {
+        let text = |text: &str| Some(text.to_owned());
+        Self {
+            status: Some(JobStatus::Failed),
+            phase: Some(JobPhase::Ended),
+            user: text("ada"),
+            label: text("gpu_type=a100*"),
+            q: text("digit"),
+            tag: text("ablation"),
+            config: text("digits"),
+            worker: Some(WorkerId::new(Timestamp(1_705_314_600_000), [1; 10])),
+            since: text("2024-01-15T10:30:00.5Z"),
+            until: text("2024-01-16T10:30:00Z"),
+            ended_since: text("2024-01-15T11:30:00Z"),
+            limit: Some(50),
+            cursor: text("j_1"),
+        }
+    }
+}
