@@ -110,7 +110,8 @@ impl Job {
     }
 
     /// Creates a new job that retries an ended one: with the same requirements and revision, the same name and tags, and
-    /// the same priority up to `max_priority`. The notes are about the result of the ended one. If a trainer of the old job may still run, the new one waits for it.
+    /// the same priority up to `max_priority`. The notes are about the result of the ended one. If a trainer of the old
+    /// job may still run, the new one waits for it.
     pub fn retried(&self, id: JobId, now: Timestamp, by: String, max_priority: u8) -> Result<Self, JobTransitionError> {
         if !self.has_ended() {
             return Err(JobTransitionError::NotEnded);

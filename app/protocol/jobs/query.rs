@@ -28,8 +28,8 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long))]
     pub label: Option<String>,
-    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
-    /// has this prefix.
+    /// Only jobs whose name, or whose configuration's name, contains this text, ignoring case; if it begins with `j_`,
+    /// jobs whose ID has this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long = "find", value_name = "TEXT"))]
     pub q: Option<String>,

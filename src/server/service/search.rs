@@ -125,11 +125,12 @@ async fn search_jobs(
 fn match_job(job: &Job, words: &FuzzyQuery) -> Option<(u32, SearchHit)> {
     let labels = format_labels(&job.spec.demand.labels);
     let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
-    names.extend(labels.iter().map(String::as_str));
+    let description = &job.description;
+    names.extend(description.name.iter().chain(&description.tags).chain(&labels).map(String::as_str));
     let hit = SearchHit {
         kind: SearchHitKind::Job,
         id: job.id.to_string(),
-        name: job.spec.config_name.clone(),
+        name: description.name.as_ref().unwrap_or(&job.spec.config_name).clone(),
         note: Some(job.submitted_by.clone()),
         worker_status: None,
         job_status: Some(job.state.status()),

@@ -66,6 +66,10 @@ async fn search_finds_old_jobs_and_configurations() {
         "many ids have this prefix"
     );
     assert_eq!(search(&server, &Actor::Admin, &format!("q={old}")).await.len(), 1);
+    let rename = json!({"name": "Größe 16"}).to_string();
+    server.call(&Actor::Admin, "PATCH", &format!("/api/queue/{old}"), rename).await.expect_status(200);
+    assert_eq!(as_strs(&search(&server, &Actor::Admin, "q=GR%C3%96SSE").await), [] as [(&str, &str); 0]);
+    assert_eq!(as_strs(&search(&server, &Actor::Admin, "q=gr%C3%B6%C3%9Fe").await), [("job", "Größe 16")]);
     let hay = search(&server, &Actor::Admin, "q=hay").await;
     let configs: Vec<_> = hay.iter().filter(|(kind, _)| kind == "config").map(|(_, name)| name.as_str()).collect();
     assert_eq!((hay.len(), configs), (12, vec!["hay", "hay-2", "needle-in-haystack"]));

@@ -1,7 +1,7 @@
 //! Lists of jobs: orders, pages and filters.
 
 use app::domain::ids::JobId;
-use app::domain::job::{AttemptLoss, Job, JobProperty, JobSpec};
+use app::domain::job::{AttemptLoss, Job, JobDescription, JobProperty, JobSpec};
 use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
@@ -140,7 +140,8 @@ async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
         config.clone_into(&mut job.spec.config_name);
         job
     };
-    store.insert_job(&named(1, "Needle-in-Haystack")).await;
+    let description = JobDescription { name: Some("L’Été".to_owned()), ..JobDescription::default() };
+    store.insert_job(&Job { description, ..named(1, "Needle-in-Haystack") }).await;
     for n in 2..=200 {
         store.insert_job(&named(n, if n % 2 == 0 { "hay" } else { "hay_2" })).await;
     }
@@ -161,6 +162,8 @@ async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
         (config("hay_2"), odd),
         (config("needle-in-haystack"), vec![]),
         (JobFilter { properties: eves_jobs, ..all.clone() }, vec![]),
+        (with_name("ÉTÉ"), vec![1]),
+        (with_name("été in"), vec![]),
         (with_name(&id), vec![7]),
         (JobFilter { limit: 1, ..with_name(&id[..4]) }, vec![200]),
         (with_name("j_zzz"), vec![]),

@@ -46,8 +46,8 @@ impl JobFilter {
 /// A part of a job's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobNameFilter {
-    /// A part of the name of its configuration, in lower case.
-    Config(String),
+    /// A part of its name or of that of its configuration, in lower case.
+    Part(String),
     /// The beginning of its id.
     Id(String),
 }
@@ -56,7 +56,7 @@ impl JobNameFilter {
     /// Parses a search text.
     pub fn parse(text: &str) -> Self {
         let text = text.to_lowercase();
-        if text.starts_with("j_") { Self::Id(text) } else { Self::Config(text) }
+        if text.starts_with("j_") { Self::Id(text) } else { Self::Part(text) }
     }
 }
 

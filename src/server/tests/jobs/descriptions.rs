@@ -21,6 +21,8 @@ async fn job_is_described_at_its_submit_and_later() {
     let list = server.get(&Actor::Admin, "/api/queue?tag=b").await.expect_status(200);
     assert_eq!((&list["total"], &list["jobs"][0]["name"]), (&json!(1), &json!("rank 16")));
     assert_eq!(list["jobs"][0]["notes"], Value::Null, "a list has no notes");
+    assert_eq!(server.get(&Actor::Admin, "/api/queue?q=RANK").await.expect_status(200)["total"], 1);
+    assert_eq!(server.get(&Actor::Admin, "/api/queue?q=rank2").await.expect_status(200)["total"], 0);
     let change = json!({"name": "", "add_tags": ["c"], "remove_tags": ["b", "x"]});
     let changed = describe(&server, &Actor::Admin, job, change).await.expect_status(200);
     assert_eq!((&changed["name"], &changed["tags"]), (&Value::Null, &json!(["a", "c"])));

@@ -6,12 +6,12 @@ pub(super) mod retention;
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobDescription};
+use app::domain::job::Job;
 use app::domain::plan::urgency;
 use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
-use super::rows::job::{equals, job_from as from_row};
+use super::rows::job::{description_columns, equals, job_from as from_row};
 use super::rows::{NamedRow, to_json};
 use super::statement::{PlaceholderStyle, SqlCondition, select, sql};
 use super::{SqlRow, SqlSession, valid_or_log};
@@ -109,10 +109,10 @@ impl JobQueries for SqlSession<'_> {
 
     async fn describe_job(&mut self, job: &Job) -> Result<()> {
         self.require_writer()?;
-        let JobDescription { name, tags, notes } = &job.description;
-        let update = sql("UPDATE jobs SET job_name = $1, tags = $2, notes = $3 WHERE id = $4");
-        let tags = (!tags.is_empty()).then(|| to_json(tags));
-        self.execute_one(update.bind(name.clone()).bind(tags).bind(notes.clone()).bind(job.id.as_str())).await?;
+        let columns = description_columns(&job.description);
+        let update = sql("UPDATE jobs SET job_name = $1, job_name_key = $2, tags = $3, notes = $4 WHERE id = $5");
+        let update = columns.into_iter().fold(update, |update, (_, value)| update.bind(value));
+        self.execute_one(update.bind(job.id.as_str())).await?;
         self.execute(sql("DELETE FROM job_tags WHERE job_id = $1").bind(job.id.as_str())).await?;
         self.batch.push_tags(job);
         self.record_change(StateChange::Job(Arc::new(job.clone())));
@@ -215,18 +215,19 @@ impl SqlSession<'_> {
         properties.chain(others.into_iter().flatten()).collect()
     }
 
-    /// A part of a configuration's name, in SQL of both engines, or the beginning of an id. Jobs have few different
-    /// names: the index leads from each to the next.
+    /// A part of a configuration's or a job's name, in SQL of both engines, or the beginning of an id. Jobs have few
+    /// different configurations: the index leads from each to the next. Names of jobs are read from their index.
     fn name_condition(filter: &JobNameFilter) -> SqlCondition {
         match filter {
             // `~` sorts after every character of an id.
             JobNameFilter::Id(begin) => ("id >= ? AND id < ?", vec![begin.into(), format!("{begin}~").into()]),
-            JobNameFilter::Config(part) => (
-                "config_name IN (WITH RECURSIVE names (name) AS (
+            JobNameFilter::Part(part) => (
+                "(config_name IN (WITH RECURSIVE names (name) AS (
                      SELECT min(config_name) FROM jobs UNION ALL
                      SELECT (SELECT min(config_name) FROM jobs WHERE config_name > name) FROM names WHERE name IS NOT NULL)
-                 SELECT name FROM names WHERE replace(lower(name), ?, '') <> lower(name))",
-                vec![part.into()],
+                 SELECT name FROM names WHERE replace(lower(name), ?, '') <> lower(name))
+                 OR id IN (SELECT id FROM jobs WHERE job_name_key IS NOT NULL AND replace(job_name_key, ?, '') <> job_name_key))",
+                vec![part.into(), part.into()],
             ),
         }
     }

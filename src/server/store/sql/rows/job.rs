@@ -128,6 +128,7 @@ pub fn description_columns(description: &JobDescription) -> Vec<Column> {
     let JobDescription { name, tags, notes } = description;
     vec![
         ("job_name", name.clone().into()),
+        ("job_name_key", name.as_ref().map(|name| name.to_lowercase()).into()),
         ("tags", (!tags.is_empty()).then(|| to_json(tags)).into()),
         ("notes", notes.clone().into()),
     ]
