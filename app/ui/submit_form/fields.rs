@@ -52,7 +52,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
         #[cfg(feature = "ssr")]
         server: ServerField {
             flag: "tag",
-            label: |words| words.job.tags,
+            label: |words| words.server_pages().train.tags,
             hint: Some(|words| words.server_pages().train.tags_hint),
             section: Section::Description,
             control: Control::Text,
@@ -71,7 +71,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
         #[cfg(feature = "ssr")]
         server: ServerField {
             flag: "notes",
-            label: |words| words.job.notes,
+            label: |words| words.server_pages().train.notes,
             hint: None,
             section: Section::Description,
             control: Control::Lines,
