@@ -35,7 +35,7 @@ test('a new user connects a worker, trains the example, and downloads the result
   await picture(page, 'train');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page).toHaveURL(/\/jobs\/j_/);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits #1');
   await live(page);
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
 

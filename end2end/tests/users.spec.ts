@@ -111,7 +111,7 @@ test('a viewer sees every job and can cancel none', async ({ page, server }) => 
   await signInAs(page, server, 'vic', 'viewer');
   await expect(page.getByRole('link', { name: 'Train in Cloud' })).toHaveCount(0);
   await page.goto(`/jobs/${job}`);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits #1');
   await expect(page.getByText('Cancel job')).toHaveCount(0);
 });
 
