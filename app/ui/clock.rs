@@ -70,6 +70,7 @@ impl PageClock {
     }
 
     /// Formats a time as the value of a form control: `2024-01-15T10:31`.
+    #[cfg(feature = "ssr")]
     pub fn format_for_input(self, at: Timestamp) -> String {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..16].to_owned()
     }
@@ -86,6 +87,7 @@ impl PageClock {
     }
 
     /// Returns the name of the time zone: `Asia/Tokyo`, or `UTC`.
+    #[cfg(feature = "ssr")]
     pub fn zone_name(self) -> String {
         self.zone.with(|zone| zone.as_ref().map_or("UTC", TimeZone::name).to_owned())
     }

@@ -18,6 +18,11 @@ pub(crate) fn query_string(query: &impl Serialize) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
+/// The parameters of a query, for hidden fields of a form.
+pub(crate) fn query_pairs(query: &impl Serialize) -> Vec<(String, String)> {
+    serde_urlencoded::from_str(query_string(query).trim_start_matches('?')).unwrap_or_default()
+}
+
 /// The URL of the list of jobs with these filters.
 pub(crate) fn jobs_url(query: &JobsQuery) -> String {
     format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))

@@ -1,5 +1,6 @@
 //! The server's process: the server's own code on a runtime of its own, which a crash drops with all of its tasks.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use app::domain::disk_watermark::DiskFloor;
+use app::domain::ids::JobId;
 use app::simulation;
 use app::threads::wait_for_thread;
 use axum::Router;
@@ -125,6 +127,10 @@ impl Store for SlowStore {
 
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         self.inner.read_recent()
+    }
+
+    fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>> {
+        self.inner.take_changed_jobs()
     }
 
     fn newest_schema(&self) -> i64 {

@@ -21,7 +21,6 @@ use super::labels::Labels;
 use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 use super::trace_context::TraceContext;
-use crate::words::words;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,16 +148,6 @@ impl JobSpec {
         }
     }
 }
-
-words!(
-    /// A value of a job by which lists are filtered exactly. Its word is its name in the database.
-    JobProperty {
-        /// Who submitted it.
-        User = "submitted_by",
-        /// The name of its configuration.
-        Config = "config_name",
-    }
-);
 
 /// Where a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::matcher::SearchableWorker;
-use super::query::{SearchTerm, TextPattern, WorkerFilter, WorkerSearchQuery, WorkerSearchStatus, escape_glob};
+use super::query::{WorkerFilter, WorkerSearchQuery, WorkerSearchStatus};
+use crate::domain::search_terms::{SearchTerm, SearchTerms, TextPattern};
 use crate::domain::worker::WorkerKind;
 
 /// The facet of a query term. Terms of a facet are ignored when that facet is counted, so that alternatives are shown.
@@ -18,7 +19,7 @@ enum FacetKey<'q> {
     Other,
 }
 
-fn facet_key(term: &SearchTerm) -> FacetKey<'_> {
+fn facet_key(term: &SearchTerm<WorkerFilter>) -> FacetKey<'_> {
     match &term.filter {
         WorkerFilter::Status(_) => FacetKey::Status,
         WorkerFilter::Kind(_) => FacetKey::Kind,
@@ -94,7 +95,7 @@ impl<'w> FacetCounts<'w> {
     pub fn choices(&self, query: &WorkerSearchQuery, limit: usize) -> Vec<FacetChoice> {
         let statuses = self.statuses.into_iter().zip(WorkerSearchStatus::ALL);
         let kinds = self.kinds.into_iter().zip(KINDS);
-        let exact = |text: &str| TextPattern::Exact(escape_glob(text));
+        let exact = TextPattern::literal;
         let mut choices: Vec<FacetChoice> = Vec::new();
         choices.extend(statuses.map(|(count, status)| FacetChoice::new(query, WorkerFilter::Status(status), count)));
         choices.extend(kinds.map(|(count, kind)| FacetChoice::new(query, WorkerFilter::Kind(kind), count)));
@@ -134,12 +135,12 @@ impl FacetChoice {
     fn new(query: &WorkerSearchQuery, filter: WorkerFilter, count: u64) -> Self {
         let term = SearchTerm { negated: false, filter };
         let is_selected = query.0.contains(&term);
-        let mut toggled: Vec<SearchTerm> =
+        let mut toggled: Vec<SearchTerm<WorkerFilter>> =
             query.0.iter().filter(|other| facet_key(other) != facet_key(&term)).cloned().collect();
         if !is_selected {
             toggled.push(term.clone());
         }
-        Self { filter: term.filter, count, is_selected, toggled_query: WorkerSearchQuery(toggled) }
+        Self { filter: term.filter, count, is_selected, toggled_query: SearchTerms(toggled) }
     }
 }
 

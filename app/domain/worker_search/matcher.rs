@@ -1,8 +1,7 @@
 //! Decides whether a worker matches a query.
 
-use super::query::{SearchTerm, TextPattern, WorkerFilter, WorkerSearchQuery, WorkerSearchStatus};
-use crate::domain::glob;
-use crate::domain::ids::matches_partial_id;
+use super::query::{WorkerFilter, WorkerSearchQuery, WorkerSearchStatus};
+use crate::domain::search_terms::SearchTerm;
 use crate::domain::worker::{ConnectionState, Worker, WorkerState};
 
 /// A worker, with data for searching that is not part of its state.
@@ -61,7 +60,7 @@ impl<'w> SearchableWorker<'w> {
     }
 
     /// Returns whether it matches one term.
-    pub fn matches_term(&self, term: &SearchTerm) -> bool {
+    pub fn matches_term(&self, term: &SearchTerm<WorkerFilter>) -> bool {
         self.passes_filter(&term.filter) != term.negated
     }
 
@@ -88,44 +87,6 @@ impl<'w> SearchableWorker<'w> {
             }
         }
     }
-}
-
-impl TextPattern {
-    /// Returns whether the pattern matches an ID.
-    fn matches_id(&self, id: &str) -> bool {
-        matches!(self, Self::Partial(part) if matches_partial_id(id, part))
-    }
-
-    /// Returns whether the pattern matches a text.
-    pub fn matches(&self, text: &str) -> bool {
-        match self {
-            Self::Exact(glob) => glob::matches(glob, text),
-            Self::Partial(part) if !part.contains(['*', '?', '[']) => contains_ignore_case(text, part),
-            Self::Partial(glob) => {
-                let text = text.to_lowercase();
-                word_starts(&text).any(|part| glob::matches(glob, part))
-            }
-        }
-    }
-}
-
-/// Returns whether a text contains a part, which is in lower case.
-fn contains_ignore_case(text: &str, part: &str) -> bool {
-    if part.is_empty() {
-        return true;
-    }
-    if text.is_ascii() {
-        // The usual case, without copying each name of the fleet.
-        return text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()));
-    }
-    text.to_lowercase().contains(part)
-}
-
-/// Returns the text from its start and from the start of each of its parts.
-fn word_starts(text: &str) -> impl Iterator<Item = &str> {
-    let is_word_start = |at: usize| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
-    let starts = text.char_indices().map(|(at, _)| at).filter(move |at| is_word_start(*at));
-    std::iter::once(text).chain(starts.filter(|at| *at > 0).map(|at| &text[at..]))
 }
 
 #[cfg(test)]
@@ -215,12 +176,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn partial_match_is_found_anywhere(before in ".{0,8}", part in "[a-zü0-9]{1,6}", after in ".{0,8}") {
-            let text = format!("{before}{}{after}", part.to_uppercase());
-            prop_assert!(TextPattern::Partial(part).matches(&text));
-        }
-
         #[test]
         fn negated_term_is_the_opposite(text in "[a-d0-9:]{1,6}") {
             if let (Ok(with), Ok(without)) = (WorkerSearchQuery::parse(&text), WorkerSearchQuery::parse(&format!("-{text}"))) {

@@ -1,28 +1,12 @@
-//! The query language for workers: `gpu:a100* label.team=nlp -status:offline rack`.
-//!
-//! All terms must match. A word alone is searched in all names of a worker. `key:value` ignores case and matches a
-//! part, or, as a glob with `*`, from the start of a part; `key=value` matches exactly. A `-` prefix excludes the
-//! matches of a term. Terms with spaces or `:` must be quoted.
+//! What workers can be filtered by, in the query language of [`search_terms`](crate::domain::search_terms).
 
 use std::fmt;
 
+use crate::domain::search_terms::{SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote};
 use crate::domain::worker::WorkerKind;
 
-/// Maximum length of a query, in characters.
-pub const MAX_QUERY_CHARS: usize = 1_000;
-
-/// A query; see the module documentation.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WorkerSearchQuery(pub Vec<SearchTerm>);
-
-/// A term of a query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchTerm {
-    /// Whether matches are excluded.
-    pub negated: bool,
-    /// The filter.
-    pub filter: WorkerFilter,
-}
+/// A query for workers.
+pub type WorkerSearchQuery = SearchTerms<WorkerFilter>;
 
 /// A filter on workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +36,6 @@ pub enum WorkerFilter {
         /// The label's value.
         value: TextPattern,
     },
-}
-
-/// A text pattern; both kinds may be globs ([`super::super::glob`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TextPattern {
-    /// The whole text, case-sensitive.
-    Exact(String),
-    /// A part, ignoring case; a glob matches from the start of a part.
-    Partial(String),
 }
 
 /// The status of a worker in queries.
@@ -98,223 +73,54 @@ impl WorkerSearchStatus {
     }
 }
 
-/// Why a term is invalid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum QueryParseError {
-    /// The key is unknown.
-    UnknownKey(String),
-    /// The value is not one of the allowed ones.
-    InvalidValue {
-        /// The invalid term.
-        word: String,
-        /// The allowed values.
-        allowed: String,
-    },
-    /// The value is missing.
-    MissingValue(String),
-    /// A quotation mark is not closed.
-    UnclosedQuote(String),
-    /// The query is longer than [`MAX_QUERY_CHARS`].
-    TooLong,
-}
+impl SearchFilter for WorkerFilter {
+    const KEYS_HELP: &'static str = "status, type, gpu, label.…, version, tls, host, name, id";
 
-/// The available keys, for error messages.
-pub const KEYS_HELP: &str = "status, type, gpu, label.…, version, tls, host, name, id";
+    fn any(word: &str) -> Self {
+        Self::Any(TextPattern::partial(word))
+    }
 
-impl WorkerSearchQuery {
-    /// Parses a query.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first invalid term; no term is ignored.
-    pub fn parse(text: &str) -> Result<Self, QueryParseError> {
-        if text.chars().count() > MAX_QUERY_CHARS {
-            return Err(QueryParseError::TooLong);
-        }
-        tokenize(text)?.into_iter().map(RawTerm::into_term).collect::<Result<_, _>>().map(Self)
+    fn has_key(key: &str, operator: SearchOperator) -> bool {
+        let is_label = key.strip_prefix("label.").is_some_and(|key| !key.is_empty());
+        let is_field = ["status", "type", "gpu", "version", "tls", "host", "name", "id"].contains(&key);
+        (is_label || is_field) && !operator.is_comparison()
+    }
+
+    /// Labels can be empty.
+    fn may_be_empty(key: &str, operator: SearchOperator) -> bool {
+        key.starts_with("label.") && operator == SearchOperator::Equals
+    }
+
+    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, String> {
+        let pattern = TextPattern::new(operator, value);
+        let kinds = [WorkerKind::Persistent, WorkerKind::Ephemeral];
+        Ok(match key {
+            "status" => Self::Status(parse_keyword(value, WorkerSearchStatus::ALL.map(|word| (word.as_str(), word)))?),
+            "type" => Self::Kind(parse_keyword(value, kinds.map(|kind| (kind.as_str(), kind)))?),
+            "tls" => Self::Tls(parse_keyword(value, [("on", true), ("off", false)])?),
+            "gpu" => Self::Gpu(pattern),
+            "version" => Self::Version(pattern),
+            "host" => Self::Host(pattern),
+            "name" => Self::Name(pattern),
+            "id" => Self::Id(pattern),
+            _ => Self::Label { key: key.strip_prefix("label.").unwrap_or(key).to_owned(), value: pattern },
+        })
     }
 }
 
-/// A term as written.
-#[derive(Default)]
-struct RawTerm {
-    negated: bool,
-    text: String,
-    /// The position of the first unquoted `:` or `=`, and the character.
-    separator: Option<(usize, char)>,
-    has_content: bool,
-}
-
-fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
-    let (mut terms, mut term, mut quoted) = (Vec::new(), RawTerm::default(), false);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => (quoted, term.has_content) = (!quoted, true),
-            '\\' if quoted && chars.peek().is_some_and(|next| ['"', '\\'].contains(next)) => {
-                term.text.extend(chars.next());
-            }
-            c if c.is_whitespace() && !quoted => {
-                terms.extend(Some(std::mem::take(&mut term)).filter(|term| term.has_content));
-            }
-            '-' if !term.has_content && !term.negated && chars.peek().is_some_and(|next| !next.is_whitespace()) => {
-                term.negated = true;
-            }
-            c => {
-                if !quoted && term.separator.is_none() && [':', '='].contains(&c) {
-                    term.separator = Some((term.text.len(), c));
-                }
-                term.text.push(c);
-                term.has_content = true;
-            }
-        }
-    }
-    if quoted {
-        return Err(QueryParseError::UnclosedQuote(term.text));
-    }
-    terms.extend(Some(term).filter(|term| term.has_content));
-    Ok(terms)
-}
-
-impl RawTerm {
-    fn into_term(self) -> Result<SearchTerm, QueryParseError> {
-        let negated = self.negated;
-        let Some((at, separator)) = self.separator else {
-            return Ok(SearchTerm {
-                negated,
-                filter: WorkerFilter::Any(TextPattern::Partial(self.text.to_lowercase())),
-            });
-        };
-        let (key, value) = (self.text[..at].to_owned(), &self.text[at + 1..]);
-        let pattern = match separator {
-            ':' => TextPattern::Partial(value.to_lowercase()),
-            _ => TextPattern::Exact(value.to_owned()),
-        };
-        // Labels can be empty, so a query for the empty value is valid.
-        let may_be_empty = key.starts_with("label.") && separator == '=';
-        let Some(filter) = parse_filter(&key, value, pattern)? else {
-            return match separator {
-                ':' => Err(QueryParseError::UnknownKey(self.text)),
-                // In the format in which labels are shown: `team=nlp`.
-                _ => Ok(SearchTerm {
-                    negated,
-                    filter: WorkerFilter::Any(TextPattern::Partial(self.text.to_lowercase())),
-                }),
-            };
-        };
-        if value.is_empty() && !may_be_empty {
-            Err(QueryParseError::MissingValue(self.text))
-        } else {
-            Ok(SearchTerm { negated, filter })
-        }
-    }
-}
-
-/// Parses a filter from key and value; none if the key is unknown.
-fn parse_filter(key: &str, value: &str, pattern: TextPattern) -> Result<Option<WorkerFilter>, QueryParseError> {
-    if value.is_empty() && ["status", "type", "tls"].contains(&key) {
-        return Err(QueryParseError::MissingValue(format!("{key}:")));
-    }
-    Ok(Some(match key {
-        "status" => {
-            WorkerFilter::Status(parse_keyword(key, value, WorkerSearchStatus::ALL.map(|word| (word.as_str(), word)))?)
-        }
-        "type" => WorkerFilter::Kind(parse_keyword(
-            key,
-            value,
-            [WorkerKind::Persistent, WorkerKind::Ephemeral].map(|kind| (kind.as_str(), kind)),
-        )?),
-        "tls" => WorkerFilter::Tls(parse_keyword(key, value, [("on", true), ("off", false)])?),
-        "gpu" => WorkerFilter::Gpu(pattern),
-        "version" => WorkerFilter::Version(pattern),
-        "host" => WorkerFilter::Host(pattern),
-        "name" => WorkerFilter::Name(pattern),
-        "id" => WorkerFilter::Id(pattern),
-        _ => match key.strip_prefix("label.") {
-            Some(key) if !key.is_empty() => WorkerFilter::Label { key: key.to_owned(), value: pattern },
-            _ => return Ok(None),
-        },
-    }))
-}
-
-fn parse_keyword<T: Copy, const N: usize>(
-    key: &str,
-    value: &str,
-    keywords: [(&str, T); N],
-) -> Result<T, QueryParseError> {
-    let found = keywords.iter().find(|(keyword, _)| keyword.eq_ignore_ascii_case(value)).map(|(_, parsed)| *parsed);
-    found.ok_or_else(|| QueryParseError::InvalidValue {
-        word: format!("{key}:{value}"),
-        allowed: keywords.map(|(keyword, _)| keyword).join(", "),
-    })
-}
-
-/// Quotes a text, so that it is read literally.
-pub fn quote(text: &str) -> String {
-    let needs_no_quotes = |c: char| !c.is_whitespace() && !['"', '\\', ':', '='].contains(&c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(needs_no_quotes) {
-        return text.to_owned();
-    }
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Escapes a text as a glob that matches only this text.
-pub fn escape_glob(text: &str) -> String {
-    let mut glob = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '*' | '?' | '[' => glob.extend(['[', c, ']']),
-            c => glob.push(c),
-        }
-    }
-    glob
-}
-
-/// The inverse of [`escape_glob`].
-pub fn unescape_glob(glob: &str) -> String {
-    let mut chars = glob.chars();
-    let mut text = String::with_capacity(glob.len());
-    while let Some(c) = chars.next() {
-        let escaped = if c == '[' { chars.next() } else { None };
-        if escaped.is_some() {
-            chars.next();
-        }
-        text.push(escaped.unwrap_or(c));
-    }
-    text
-}
-
-/// Text that parses to the same query.
-impl fmt::Display for WorkerSearchQuery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&words.join(" "))
-    }
-}
-
-impl fmt::Display for SearchTerm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.negated { "-" } else { "" })?;
-        match &self.filter {
-            WorkerFilter::Any(TextPattern::Partial(text) | TextPattern::Exact(text)) => f.write_str(&quote(text)),
-            WorkerFilter::Status(status) => write!(f, "status:{}", status.as_str()),
-            WorkerFilter::Kind(kind) => write!(f, "type:{}", kind.as_str()),
-            WorkerFilter::Tls(on) => write!(f, "tls:{}", if *on { "on" } else { "off" }),
-            WorkerFilter::Gpu(pattern) => write!(f, "gpu{pattern}"),
-            WorkerFilter::Version(pattern) => write!(f, "version{pattern}"),
-            WorkerFilter::Host(pattern) => write!(f, "host{pattern}"),
-            WorkerFilter::Name(pattern) => write!(f, "name{pattern}"),
-            WorkerFilter::Id(pattern) => write!(f, "id{pattern}"),
-            WorkerFilter::Label { key, value } => write!(f, "label.{}{value}", quote(key)),
-        }
-    }
-}
-
-impl fmt::Display for TextPattern {
+impl fmt::Display for WorkerFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exact(text) => write!(f, "={}", quote(text)),
-            Self::Partial(text) => write!(f, ":{}", quote(text)),
+            Self::Any(TextPattern::Partial(text) | TextPattern::Exact(text)) => f.write_str(&quote(text)),
+            Self::Status(status) => write!(f, "status:{}", status.as_str()),
+            Self::Kind(kind) => write!(f, "type:{}", kind.as_str()),
+            Self::Tls(on) => write!(f, "tls:{}", if *on { "on" } else { "off" }),
+            Self::Gpu(pattern) => write!(f, "gpu{pattern}"),
+            Self::Version(pattern) => write!(f, "version{pattern}"),
+            Self::Host(pattern) => write!(f, "host{pattern}"),
+            Self::Name(pattern) => write!(f, "name{pattern}"),
+            Self::Id(pattern) => write!(f, "id{pattern}"),
+            Self::Label { key, value } => write!(f, "label.{}{value}", quote(key)),
         }
     }
 }

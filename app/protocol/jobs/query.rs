@@ -28,10 +28,10 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long))]
     pub label: Option<String>,
-    /// Only jobs whose name, or whose configuration's name, contains this text, ignoring case; if it begins with `j_`,
-    /// jobs whose ID has this prefix.
+    /// Only jobs that match this search, such as `flux tag:ablation status:failed loss<0.3 submitted>-7d`; all terms
+    /// must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long = "find", value_name = "TEXT"))]
+    #[cfg_attr(feature = "cli", arg(value_name = "QUERY"))]
     pub q: Option<String>,
     /// Only jobs with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +57,12 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long))]
     pub ended_since: Option<String>,
+    /// The order: `submitted`, `name`, `config`, `user`, `status`, `worker`, `gpus`, `priority`, `started`, `ended`,
+    /// `duration`, `queue`, `metric.NAME` or `config.KEY`, with `-` before it the largest first. If omitted, the newest
+    /// jobs first, or waiting ones in the order of the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ORDER", allow_hyphen_values = true))]
+    pub sort: Option<String>,
     /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(skip))]
@@ -84,6 +90,7 @@ impl JobsQuery {
             since: text("2024-01-15T10:30:00.5Z"),
             until: text("2024-01-16T10:30:00Z"),
             ended_since: text("2024-01-15T11:30:00Z"),
+            sort: text("-metric.loss"),
             limit: Some(50),
             cursor: text("j_1"),
         }

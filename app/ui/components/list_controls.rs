@@ -14,14 +14,13 @@ use crate::ui::locales::sentence::Text;
 pub(crate) fn ListSearch(
     action: &'static str,
     q: Option<String>,
-    hidden_fields: Vec<(&'static str, Option<String>)>,
+    hidden_fields: Vec<(String, String)>,
     /// The placeholder of the search field.
     hint: Text,
 ) -> impl IntoView {
     let label = t().workers.search;
-    let hidden_fields = hidden_fields
-        .into_iter()
-        .filter_map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }));
+    let hidden_fields =
+        hidden_fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
     view! {
         <form method="get" action=action role="search" class="search grow">
             {hidden_fields.collect_view()}

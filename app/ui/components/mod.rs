@@ -58,6 +58,7 @@ pub(crate) mod sample_tile;
 pub(crate) mod sample_viewer;
 pub(crate) mod samples;
 pub(crate) mod skeleton;
+pub(crate) mod sort_header;
 pub(crate) mod stable_rows;
 #[cfg(feature = "ssr")]
 pub(crate) mod stat_tile;

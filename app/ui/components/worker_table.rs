@@ -7,6 +7,7 @@ use super::labels::{LabelChips, MAX_IN_ROW};
 use super::last_seen::LastSeen;
 use super::progress_bar::ProgressBar;
 use super::row_selection::{row_checkbox, select_all_checkbox};
+use super::sort_header::{SortColumn, sortable_header};
 use super::stable_rows::stable_rows;
 use super::status::worker_type_label;
 use super::worker_badge::WorkerBadge;
@@ -17,20 +18,11 @@ use crate::protocol::workers::{WorkerView, WorkersPage};
 use crate::ui::erase::Erase;
 use crate::ui::format;
 use crate::ui::i18n::t;
-use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Workers;
 use crate::ui::losses::offline_sentence;
 use crate::ui::permissions::has_permission;
 
-/// A column by which the table can be sorted.
-#[derive(Debug, Clone)]
-pub(crate) struct SortColumn {
-    /// `ascending` or `descending`, if the table is sorted by this column.
-    pub sorted: Option<&'static str>,
-    /// The URL of the table sorted by this column, or in the opposite order if it already is.
-    pub href: String,
-}
-
+/// The columns that the table can be sorted by.
 #[derive(Debug, Clone)]
 pub(crate) struct SortColumns {
     pub name: SortColumn,
@@ -76,11 +68,6 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
         {hint}
     }
     .into_erased()
-}
-
-fn sortable_header(class: &'static str, head: SortColumn, label: Text) -> AnyView {
-    view! { <th scope="col" class=class aria-sort=head.sorted><a class="sort" href=head.href>{label}</a></th> }
-        .into_erased()
 }
 
 fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> {

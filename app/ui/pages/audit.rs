@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::{TimeZoneInput, input_timestamp};
 use crate::domain::text::{escape, escape_lines};
+use crate::domain::time::Timestamp;
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
 use crate::ui::audit_actions::{action_sentence, action_sentences};
 use crate::ui::backend::use_page_backend;
-use crate::ui::clock::use_clock;
+use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
@@ -209,6 +209,21 @@ fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
         </tr>
     }
     .into_erased()
+}
+
+/// The value of a date-time field, in the user's time zone.
+fn input_timestamp(timestamp: Option<&String>, clock: PageClock) -> Option<String> {
+    let input_text = |timestamp: &String| Timestamp::parse_rfc3339(timestamp).map(|at| clock.format_for_input(at));
+    timestamp.map(|timestamp| input_text(timestamp).unwrap_or_else(|| timestamp.chars().take(16).collect()))
+}
+
+/// A hidden field with the time zone of the times in a form, by which the server interprets them. Like their labels and
+/// values, it does not change after the form was rendered.
+#[component]
+fn TimeZoneInput(clock: PageClock) -> impl IntoView {
+    let zone = untrack(|| clock.zone_name());
+    let is_utc = zone == "UTC";
+    view! { <input type="hidden" name="time_zone" value=zone disabled=is_utc/> }.into_erased()
 }
 
 #[cfg(test)]

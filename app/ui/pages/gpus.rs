@@ -27,7 +27,7 @@ use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
-use crate::ui::page_query::{from_params, query_string};
+use crate::ui::page_query::{from_params, query_pairs, query_string};
 use crate::ui::view_scope::ViewScope;
 
 /// Number of workers per page.
@@ -163,7 +163,7 @@ fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
 
 #[component]
 fn GpuSearch(filters: GpuFilters) -> impl IntoView {
-    let hidden_fields = filters.url_params().to_vec();
+    let hidden_fields = query_pairs(&filters.url_params());
     view! { <ListSearch action="/gpus" q=filters.q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
         .into_erased()
 }

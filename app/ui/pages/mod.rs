@@ -62,24 +62,3 @@ pub(crate) mod worker_edit;
 #[cfg(feature = "ssr")]
 pub(crate) mod worker_new;
 pub(crate) mod workers;
-
-use leptos::prelude::*;
-
-use crate::domain::time::Timestamp;
-use crate::ui::clock::PageClock;
-use crate::ui::erase::Erase;
-
-/// The value of a date-time field, in the user's time zone.
-fn input_timestamp(timestamp: Option<&String>, clock: PageClock) -> Option<String> {
-    let input_text = |timestamp: &String| Timestamp::parse_rfc3339(timestamp).map(|at| clock.format_for_input(at));
-    timestamp.map(|timestamp| input_text(timestamp).unwrap_or_else(|| timestamp.chars().take(16).collect()))
-}
-
-/// A hidden field with the time zone of the times in a form, by which the server interprets them. Like their labels and
-/// values, it does not change after the form was rendered.
-#[component]
-fn TimeZoneInput(clock: PageClock) -> impl IntoView {
-    let zone = untrack(|| clock.zone_name());
-    let is_utc = zone == "UTC";
-    view! { <input type="hidden" name="time_zone" value=zone disabled=is_utc/> }.into_erased()
-}

@@ -23,7 +23,7 @@ use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
-use crate::ui::page_query::{from_params, query_string};
+use crate::ui::page_query::{from_params, query_pairs, query_string};
 
 /// Number of users per page.
 const PAGE_SIZE: u32 = 100;
@@ -84,8 +84,7 @@ fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
 }
 
 fn search_form(query: &UsersQuery) -> AnyView {
-    let role = query.role.map(|role| role.as_str().to_owned());
-    let hidden_fields = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
+    let hidden_fields = query_pairs(&UsersQuery { q: None, cursor: None, limit: None, ..query.clone() });
     let hint = t().server_pages().login.name;
     view! { <ListSearch action="/admin/users" q=query.q.clone() hidden_fields=hidden_fields hint=hint/> }.into_erased()
 }

@@ -1,8 +1,8 @@
 //! `simpletuner workers …`
 
 use app::domain::labels::Labels;
+use app::domain::search_terms::quote;
 use app::domain::time::Timestamp;
-use app::domain::worker_search::query::quote;
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, RotateToken, TokenLifetime, WorkerView, WorkersQuery,

@@ -8,9 +8,9 @@ use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::LabelsError;
 use app::domain::passkey::PasskeyOriginError;
 use app::domain::password::PasswordWeakness;
+use app::domain::search_terms::QueryParseError;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::TokenRejection;
-use app::domain::worker_search::query::QueryParseError;
 use app::domain::{job, worker};
 
 use crate::store::StoreError;
@@ -280,7 +280,7 @@ pub enum InvalidInput {
     Pattern(String),
     /// A pattern that would take too much time.
     PatternTooCostly,
-    /// A search query for workers with an unknown word.
+    /// A search query with an invalid term.
     Search(QueryParseError),
     /// A path that leaves its directory.
     Path(String),

@@ -47,6 +47,7 @@ use self::gpus::GpuService;
 use self::gpus::history::GpuHistoryStore;
 use self::jobs::JobService;
 use self::jobs::dispatch::store_hooks;
+use self::jobs::index::JobIndexCache;
 use self::logs::LogService;
 use self::logs::searches::LogSearchLimiter;
 pub use self::policy::ServerPolicy;
@@ -157,6 +158,7 @@ impl Services {
             logs: Arc::clone(&logs),
             artifacts: Arc::clone(&artifacts),
             uploads: Arc::clone(&uploads),
+            index: JobIndexCache::default(),
             context: Arc::clone(&context),
         });
         let gpus = Arc::new(GpuService {
@@ -209,7 +211,7 @@ impl Services {
                 context: Arc::clone(&context),
             }),
             configs: Arc::new(ConfigService { context: Arc::clone(&context) }),
-            search: SearchService { context: Arc::clone(&context) },
+            search: SearchService { jobs: Arc::clone(&jobs), context: Arc::clone(&context) },
             secrets: Arc::new(SecretService { context: Arc::clone(&context) }),
             usage: UsageService::new(Arc::clone(&context)),
             access,

@@ -7,17 +7,20 @@ use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
 use app::domain::fuzzy::{FuzzyQuery, take_balanced};
 use app::domain::job::Job;
+use app::domain::job_search::query::JobSearchFilter;
 use app::domain::labels::Labels;
+use app::domain::search_terms::SearchFilter;
 use app::domain::worker::Worker;
 use app::protocol::search::{SearchHit, SearchHitKind, SearchPage, SearchQuery};
 use itertools::Itertools;
 
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
+use super::jobs::JobService;
+use super::jobs::list::JobListQuery;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
 use crate::store::cache::state::{FleetState, FleetWorker};
-use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::{Tx, configs::StoredConfig};
 
 /// Default number of results.
@@ -28,10 +31,11 @@ const MAX_RESULTS: u32 = 50;
 const MAX_QUERY_CHARS: usize = 100;
 /// The maximum number of jobs that are searched, newest first: a query with each key press must not read the whole
 /// history.
-const MAX_JOBS_SCANNED: u32 = 1_000;
+const MAX_JOBS_SCANNED: usize = 1_000;
 
 /// Search over everything that a user may see.
 pub struct SearchService {
+    pub(super) jobs: Arc<JobService>,
     pub(super) context: Arc<ServiceContext>,
 }
 
@@ -56,7 +60,7 @@ impl SearchService {
             hits.extend(search_workers(&mut *tx, &words).await?);
         }
         if principal.permissions.contains(Permission::JobViewOwn) {
-            hits.extend(search_jobs(&mut *tx, principal, text, &words).await?);
+            hits.extend(search_jobs(&self.jobs, principal, text, &words).await?);
         }
         if principal.permissions.contains(Permission::ConfigView) {
             hits.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, &words)));
@@ -104,22 +108,22 @@ fn worker_score(worker: &Worker, words: &FuzzyQuery) -> Option<u32> {
     words.score_with_id(worker.id.as_str(), &names)
 }
 
+/// Searches the newest jobs with tolerance for typing errors, and older ones for the text.
 async fn search_jobs(
-    tx: &mut dyn Tx,
+    service: &JobService,
     principal: &Principal,
     text: &str,
     words: &FuzzyQuery,
 ) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
-    let filter = JobFilter { limit: MAX_JOBS_SCANNED, ..JobFilter::of_user(principal.visible_owner()) };
-    let mut jobs = tx.jobs(&filter).await?;
-    // Older jobs are found by name or id.
-    let oldest = jobs.last().filter(|_| jobs.len() == MAX_JOBS_SCANNED as usize).map(|job| job.id.to_string());
-    if let Some(oldest) = oldest {
-        let name = Some(JobNameFilter::parse(text));
-        let older = JobFilter { name, order: JobListOrder::Newest(Some(oldest)), limit: MAX_RESULTS, ..filter };
-        jobs.extend(tx.jobs(&older).await?);
+    let newest = service.select_jobs(JobListQuery::newest(principal, MAX_JOBS_SCANNED)).await?;
+    let mut ids = newest.ids;
+    if newest.next.is_some() {
+        let mut older = JobListQuery { after: newest.next, ..JobListQuery::newest(principal, MAX_RESULTS as usize) };
+        older.search.require(JobSearchFilter::any(text));
+        ids.extend(service.select_jobs(older).await?.ids);
     }
-    Ok(jobs.iter().filter_map(|job| match_job(job, words)).collect())
+    let mut tx = service.context.read().await?;
+    Ok(tx.jobs_by_id(&ids).await?.iter().filter_map(|job| match_job(job, words)).collect())
 }
 
 fn match_job(job: &Job, words: &FuzzyQuery) -> Option<(u32, SearchHit)> {

@@ -24,8 +24,10 @@ pub mod workers;
 #[cfg(test)]
 pub mod conformance;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use app::domain::ids::JobId;
 use futures_util::future::BoxFuture;
 
 /// The database part of a use case.
@@ -48,6 +50,10 @@ pub trait Store: Send + Sync {
     /// server that were notified less than a moment ago, or not yet. After the first statement, all of it is from one
     /// time.
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
+
+    /// Takes the IDs of the jobs that were written since the last call, by this server or, as far as it has read them,
+    /// by others; `None` if any job may have been. What was committed before a [`Store::read`] is among them.
+    fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>>;
 
     /// Waits for the next change by other servers on the same database; never returns if there are none.
     fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {

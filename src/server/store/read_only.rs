@@ -1,9 +1,11 @@
 //! A read-only database: for commands beside the server, whether one runs or not.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use app::domain::ids::JobId;
 use futures_util::future::BoxFuture;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgPool;
@@ -112,6 +114,10 @@ impl Store for ReadOnlyStore {
 
     fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         self.read()
+    }
+
+    fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>> {
+        None
     }
 
     fn newest_schema(&self) -> i64 {

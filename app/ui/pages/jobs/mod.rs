@@ -7,9 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use self::query::{is_filtered, query_from_params};
-use self::rows::JobRows;
-use super::{TimeZoneInput, input_timestamp};
-use crate::domain::access::Permission;
+use self::rows::{JobRows, SortColumns};
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 use crate::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
@@ -23,18 +21,19 @@ use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::filters::{FilterBar, FilterLink};
 use crate::ui::components::icon::Icon;
+use crate::ui::components::list_controls::ListSearch;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::pager::Pager;
-use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::row_selection::RowSelection;
 use crate::ui::components::skeleton::Skeleton;
+use crate::ui::components::sort_header::SortColumn;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
-use crate::ui::page_query::jobs_url;
-use crate::ui::prefs::Prefs;
+use crate::ui::page_query::{jobs_url, query_pairs};
 use crate::ui::view_scope::ViewScope;
 
 /// All jobs that the user may see, newest first; a list of waiting jobs is in the order of the queue.
@@ -56,6 +55,11 @@ pub(crate) fn JobsPage() -> impl IntoView {
                 Ok(first) => {
                     scope.render(|| view! { <JobList first=first query=query backend=backend/> }.into_erased())
                 }
+                Err(problem) if problem.code == "invalid_search" => view! {
+                    {search_form(&query)}
+                    <ProblemNotice problem=problem/>
+                }
+                .into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -77,7 +81,12 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
         move || backend.jobs(query.clone())
     });
     let filtered = is_filtered(&query);
-    let caption = if query.phase == Some(JobPhase::Waiting) { words.caption_waiting } else { words.caption };
+    let caption = match (&query.sort, query.phase) {
+        (Some(_), _) => words.title,
+        (None, Some(JobPhase::Waiting)) => words.caption_waiting,
+        (None, _) => words.caption,
+    };
+    let columns = sort_columns(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.jobs.is_empty()));
     let back = jobs_url(&query);
     let chips = view! { <ActiveFilters query=query.clone() page=page/> };
@@ -85,7 +94,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
         let query = query.clone();
         move || view! { <FilterBar label=words.filter filters=status_filters(&query, page.with(|page| page.counts))/> }
     };
-    let form = view! { <JobFilterForm query=query.clone()/> };
+    let form = search_form(&query);
     let is_full = Memo::new(move |_| page.with(|page| page.disk_full));
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
@@ -95,7 +104,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
             {move || {
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
-                    let table = view! { <JobRows page=page caption=caption back=back.clone()/> };
+                    let table = view! { <JobRows page=page caption=caption columns=columns.clone() back=back.clone()/> };
                     view! { <RowSelection to="/jobs/bulk" back=back actions=permitted_actions(BulkTarget::Jobs) rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
@@ -119,65 +128,11 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
     .into_erased()
 }
 
-/// Filters by user, label, and time: a form, so that the address holds them.
-#[component]
-fn JobFilterForm(query: JobsQuery) -> impl IntoView {
-    let JobsQuery {
-        status,
-        phase,
-        user,
-        label,
-        q,
-        tag,
-        config,
-        worker,
-        since,
-        until,
-        ended_since,
-        limit: _,
-        cursor: _,
-    } = query;
-    let (words, clock) = (&t().work, use_clock());
-    let zone = untrack(|| clock.zone_name());
-    let sees_all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
-    let hidden = |name: &'static str, value: Option<String>| {
-        value.map(|value| view! { <input type="hidden" name=name value=value/> })
-    };
-    let time_input = |name: &'static str, label: &'static str, value: Option<String>| {
-        let value = untrack(|| input_timestamp(value.as_ref(), clock));
-        view! {
-            <span class="narrow-when">
-                <label for=name>{format!("{label} ({zone})")}</label>
-                <input class="input input-sm" type="datetime-local" id=name name=name value=value/>
-            </span>
-        }
-    };
-    let user_input = sees_all.then(|| {
-        view! {
-            <label class="sr-only" for="user">{words.of_user}</label>
-            <input class="input input-sm" id="user" name="user" placeholder=words.of_user value=user.clone() autocomplete="off"/>
-        }
-    });
-    view! {
-        <form class="narrow" method="get" action="/jobs" role="search">
-            {hidden("status", status.map(|status| status.as_str().to_owned()))}
-            {hidden("phase", phase.map(|phase| phase.as_str().to_owned()))}
-            {hidden("worker", worker.map(|worker| worker.to_string()))}
-            {hidden("ended_since", ended_since)}
-            {hidden("config", config)}
-            {hidden("tag", tag)}
-            <TimeZoneInput clock=clock/>
-            <label class="sr-only" for="q">{t().workers.search}</label>
-            <input class="input input-sm" type="search" id="q" name="q" placeholder=t().workers.search value=q autocomplete="off"/>
-            {user_input}
-            <label class="sr-only" for="label">{words.with_label}</label>
-            <input class="input input-sm" id="label" name="label" placeholder=words.with_label value=label autocomplete="off"/>
-            {time_input("since", words.since, since)}
-            {time_input("until", words.until, until)}
-            <button class="btn btn-sm">{words.narrow}</button>
-        </form>
-    }
-    .into_erased()
+/// The search. The other parameters stay as they are.
+fn search_form(query: &JobsQuery) -> AnyView {
+    let others = JobsQuery { q: None, cursor: None, limit: None, ..query.clone() };
+    view! { <ListSearch action="/jobs" q=query.q.clone() hidden_fields=query_pairs(&others) hint=t().jobs.search_hint/> }
+        .into_erased()
 }
 
 /// The filters that are not among the filters by status, each with a link that removes it.
@@ -190,19 +145,20 @@ fn ActiveFilters(query: JobsQuery, page: RwSignal<JobsPage>) -> impl IntoView {
 fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageClock) -> AnyView {
     let words = t();
     let first = JobsQuery { cursor: None, ..query.clone() };
-    // The status and the phase are links above the list.
+    // The status and the phase are links above the list, the search is in its field, and headings show the order.
     let JobsQuery {
         status: _,
         phase: _,
         user,
         label,
-        q,
+        q: _,
         tag,
         config,
         worker,
         since,
         until,
         ended_since,
+        sort: _,
         limit: _,
         cursor: _,
     } = query;
@@ -225,7 +181,6 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
     let chips = [
         user.map(|user| chip(words.job.submitted_by.of(user), JobsQuery { user: None, ..first.clone() })),
         label.map(|label| chip(label, JobsQuery { label: None, ..first.clone() })),
-        q.map(|q| chip(q, JobsQuery { q: None, ..first.clone() })),
         tag.map(|tag| chip(words.jobs.tagged.of(&tag), JobsQuery { tag: None, ..first.clone() })),
         config.map(|config| chip(config, JobsQuery { config: None, ..first.clone() })),
         worker.map(|id| {
@@ -245,11 +200,27 @@ fn jobs_pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
     let newest = query.cursor.is_some().then(|| page_url(None));
     let older = page.next_cursor.clone().map(|cursor| page_url(Some(cursor)));
     // Waiting jobs are listed in the order of the queue.
-    let is_newest_first = query.phase != Some(JobPhase::Waiting);
+    let is_newest_first = query.sort.is_none() && query.phase != Some(JobPhase::Waiting);
     let names =
         if is_newest_first { (t().common.newer, t().common.older) } else { (t().common.first, t().workers.next) };
     view! { <Pager label=words.title first=newest next=older total=words.total.of(page.total) names=names/> }
         .into_erased()
+}
+
+/// The columns that the list can be sorted by.
+fn sort_columns(query: &JobsQuery) -> SortColumns {
+    let default = if query.phase == Some(JobPhase::Waiting) { "queue" } else { "-submitted" };
+    let url = |sort| jobs_url(&JobsQuery { sort, cursor: None, ..query.clone() });
+    let column = |by, largest_first| SortColumn::new(query.sort.as_deref(), default, by, largest_first, url);
+    SortColumns {
+        name: column("name", false),
+        status: column("status", false),
+        gpus: column("gpus", true),
+        priority: column("priority", true),
+        loss: column("metric.loss", false),
+        worker: column("worker", false),
+        duration: column("duration", true),
+    }
 }
 
 /// The filters by status, with the number of jobs that match the other filters.
@@ -288,24 +259,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::access::Permissions;
-    use crate::protocol::shown_fields::fields_not_shown;
 
-    /// The pager has them.
-    const NOT_IN_FORM: [&str; 2] = ["limit", "cursor"];
-    /// The links above the list have the first two, and the pager the others.
-    const WITHOUT_CHIP: [&str; 4] = ["status", "phase", "limit", "cursor"];
-
-    fn form_html(query: &JobsQuery) -> String {
-        let session = json!({
-            "name": "ada", "permissions": Permissions::all(), "single_user": false, "server_version": "", "base_url": "",
-        });
-        let session = serde_json::from_value(session).expect("a session");
-        Owner::new().with(|| {
-            provide_context(Prefs { session: Some(session), ..Prefs::default() });
-            view! { <JobFilterForm query=query.clone()/> }.to_html()
-        })
-    }
+    /// The links above the list have the first two, the search field and the headings the next ones, the pager the others.
+    const WITHOUT_CHIP: [&str; 6] = ["status", "phase", "q", "sort", "limit", "cursor"];
 
     fn chips_html(query: JobsQuery) -> String {
         let page = JobsPage {
@@ -320,15 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn each_filter_has_a_control_or_is_listed() {
-        let example = JobsQuery::example();
-        assert_eq!(
-            fields_not_shown(std::slice::from_ref(&example), form_html),
-            BTreeSet::from(NOT_IN_FORM.map(str::to_owned))
-        );
-        let (html, fields) = (form_html(&example), json!(example));
-        let fields = fields.as_object().expect("an object").keys();
-        for field in fields.filter(|field| !NOT_IN_FORM.contains(&field.as_str())) {
+    fn each_filter_is_kept_by_a_search() {
+        let (html, example) =
+            (Owner::new().with(|| search_form(&JobsQuery::example()).to_html()), json!(JobsQuery::example()));
+        let fields = example.as_object().expect("an object").keys();
+        for field in fields.filter(|field| !["limit", "cursor"].contains(&field.as_str())) {
             assert!(html.contains(&format!("name=\"{field}\"")), "{field}: {html}");
         }
     }

@@ -14,6 +14,7 @@ use crate::ui::components::icon::Icon;
 use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
 use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
+use crate::ui::components::sort_header::{SortColumn, sortable_header};
 use crate::ui::components::stable_rows::stable_rows;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::tags::tag_chips;
@@ -33,9 +34,21 @@ const PRIORITY_STEP: u8 = 5;
 /// The number of tags that a row shows.
 const MAX_TAGS_IN_ROW: usize = 3;
 
+/// The columns that the table can be sorted by.
+#[derive(Debug, Clone)]
+pub(super) struct SortColumns {
+    pub name: SortColumn,
+    pub status: SortColumn,
+    pub gpus: SortColumn,
+    pub priority: SortColumn,
+    pub loss: SortColumn,
+    pub worker: SortColumn,
+    pub duration: SortColumn,
+}
+
 /// The table. Because it is laid out as cards on small screens, screen readers need explicit roles to recognize it.
 #[component]
-pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> impl IntoView {
+pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, columns: SortColumns, back: String) -> impl IntoView {
     let words = t();
     let picks = !permitted_actions(BulkTarget::Jobs).is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
@@ -55,13 +68,13 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> 
             <thead role="rowgroup">
                 <tr role="row">
                     {picks.then(|| view! { <td role="cell" class="pick-cell">{select_all_checkbox()}</td> })}
-                    <th scope="col" role="columnheader">{words.jobs.job}</th>
-                    <th scope="col" role="columnheader" class="w-1/5 lg:w-[15%]">{words.jobs.status}</th>
-                    <th scope="col" role="columnheader" class="jobs-demand w-[14%]">{words.work.asks_for}</th>
-                    <th scope="col" role="columnheader" class="num w-20 max-xl:hidden">{words.work.priority}</th>
-                    <th scope="col" role="columnheader" class="w-[16%] lg:w-[12%]">{words.jobs.progress}</th>
-                    <th scope="col" role="columnheader" class="w-[11%] max-lg:hidden">{words.jobs.worker}</th>
-                    <th scope="col" role="columnheader" class="num w-22 lg:w-26">{words.jobs.took}</th>
+                    {sortable_header("", columns.name, words.jobs.job)}
+                    {sortable_header("w-1/5 lg:w-[15%]", columns.status, words.jobs.status)}
+                    {sortable_header("jobs-demand w-[14%]", columns.gpus, words.work.asks_for)}
+                    {sortable_header("num w-20 max-xl:hidden", columns.priority, words.work.priority)}
+                    {sortable_header("w-[16%] lg:w-[12%]", columns.loss, words.jobs.progress)}
+                    {sortable_header("w-[11%] max-lg:hidden", columns.worker, words.jobs.worker)}
+                    {sortable_header("num w-22 lg:w-26", columns.duration, words.jobs.took)}
                     <th scope="col" role="columnheader" class="w-12"><span class="sr-only">{words.work.actions}</span></th>
                 </tr>
             </thead>

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use self::facets::{FacetPanel, status_filters};
-use self::query::{export_url, is_filtered, query_from_params, sort_state, workers_url};
+use self::query::{export_url, is_filtered, query_from_params, workers_url};
 use crate::domain::access::Permission;
 use crate::protocol::status::BulkTarget;
 use crate::protocol::topic::Topic;
@@ -22,11 +22,13 @@ use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::row_selection::RowSelection;
 use crate::ui::components::skeleton::Skeleton;
-use crate::ui::components::worker_table::{SortColumn, SortColumns, WorkerTable};
+use crate::ui::components::sort_header::SortColumn;
+use crate::ui::components::worker_table::{SortColumns, WorkerTable};
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
+use crate::ui::page_query::query_pairs;
 use crate::ui::permissions::has_permission;
 use crate::ui::view_scope::ViewScope;
 
@@ -69,7 +71,8 @@ pub(crate) fn WorkersPage() -> impl IntoView {
 }
 
 fn search_form(q: Option<String>, sort: Option<String>) -> AnyView {
-    view! { <ListSearch action="/admin/workers" q=q hidden_fields=vec![("sort", sort)] hint=t().workers.search_hint/> }
+    let hidden_fields = query_pairs(&WorkersQuery { sort, ..WorkersQuery::default() });
+    view! { <ListSearch action="/admin/workers" q=q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
         .into_erased()
 }
 
@@ -150,10 +153,8 @@ fn export_links(query: &WorkersQuery) -> AnyView {
 
 /// The columns that the list can be sorted by.
 fn sort_columns(query: &WorkersQuery) -> SortColumns {
-    let head = |by, largest_first| {
-        let (sorted, next_query) = sort_state(query, by, largest_first);
-        SortColumn { sorted, href: workers_url(&next_query) }
-    };
+    let url = |sort| workers_url(&WorkersQuery { sort, cursor: None, ..query.clone() });
+    let head = |by, largest_first| SortColumn::new(query.sort.as_deref(), "name", by, largest_first, url);
     SortColumns {
         name: head("name", false),
         status: head("status", false),

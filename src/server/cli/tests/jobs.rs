@@ -35,7 +35,7 @@ j_ID  queued  place 1   digits  admin          20        #1  just now
     );
     assert_eq!(harness.run(&["jobs", "list", "--active", "-q"]).await.single_line(), job);
     assert_eq!(harness.run(&["jobs", "list", "--config", "digits", "-q"]).await.single_line(), job);
-    assert_eq!(harness.run(&["jobs", "list", "--find", "GIT", "-q"]).await.single_line(), job);
+    assert_eq!(harness.run(&["jobs", "list", "GIT", "-q"]).await.single_line(), job);
     assert!(harness.run(&["jobs", "list", "--config", "dig"]).await.expect_success().is_empty());
     let ended_jobs = harness.run(&["jobs", "list", "--ended"]).await;
     assert!(ended_jobs.err.contains("No jobs.") && ended_jobs.expect_success().is_empty());

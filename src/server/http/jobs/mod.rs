@@ -66,8 +66,8 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 const LIST: OperationDoc = OperationDoc {
-    problems: &["out_of_range"],
-    ..OperationDoc::new("listJobs", "Lists jobs, newest first: all, or the caller's own.")
+    problems: &["invalid_search", "out_of_range"],
+    ..OperationDoc::new("listJobs", "Lists and searches jobs, newest first: all, or the caller's own.")
 };
 
 async fn list(

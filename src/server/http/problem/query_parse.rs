@@ -1,14 +1,14 @@
-//! Problems of worker search queries that cannot be parsed.
+//! Problems of search queries that cannot be parsed.
 
-use app::domain::worker_search::query::{KEYS_HELP, MAX_QUERY_CHARS, QueryParseError};
+use app::domain::search_terms::{MAX_QUERY_CHARS, QueryParseError};
 
 use super::{Sentence, escaped};
 
 /// Returns the reason.
 pub fn sentence(error: &QueryParseError) -> Sentence {
     match error {
-        QueryParseError::UnknownKey(word) => {
-            Sentence::InvalidSearchKey { word: escaped(word), allowed: KEYS_HELP.to_owned() }
+        QueryParseError::UnknownKey { word, keys } => {
+            Sentence::InvalidSearchKey { word: escaped(word), allowed: (*keys).to_owned() }
         }
         QueryParseError::InvalidValue { word, allowed } => {
             Sentence::InvalidSearchValue { word: escaped(word), allowed: allowed.clone() }
@@ -22,7 +22,7 @@ pub fn sentence(error: &QueryParseError) -> Sentence {
 /// Returns the fields of the document.
 pub fn parameters(error: &QueryParseError) -> impl Iterator<Item = (&'static str, &str)> {
     let (why, word, allowed) = match error {
-        QueryParseError::UnknownKey(word) => ("key", word.as_str(), KEYS_HELP),
+        QueryParseError::UnknownKey { word, keys } => ("key", word.as_str(), *keys),
         QueryParseError::InvalidValue { word, allowed } => ("value", word.as_str(), allowed.as_str()),
         QueryParseError::MissingValue(word) => ("empty", word.as_str(), ""),
         QueryParseError::UnclosedQuote(word) => ("quote", word.as_str(), ""),

@@ -1,30 +1,25 @@
-//! The fields of a job between the API and the domain: a submit becomes a spec, a job a view, and a query a filter.
+//! The fields of a job between the API and the domain: a submit becomes a spec, and a job a view.
 
 use std::sync::Arc;
 
-use app::domain::access::Permission;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
-use app::domain::job::{CheckpointUploads, Demand, Job, JobDescription, JobProperty, JobSpec, JobTarget, StartPoint};
+use app::domain::job::{CheckpointUploads, Demand, Job, JobDescription, JobSpec, JobTarget, StartPoint};
 use app::domain::secret::variable_name;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides::OverrideDiff;
-use app::protocol::jobs::{JobView, JobsQuery, SubmitJob};
+use app::protocol::jobs::{JobView, SubmitJob};
 use app::protocol::status::Target;
 
 use super::overrides;
-use crate::service::access::Principal;
 use crate::service::configs::{named_files, named_paths, num_processes};
-use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_time};
+use crate::service::error::{InvalidField, InvalidInput, ServiceError};
 use crate::store::configs::StoredConfig;
-use crate::store::jobs::{JobFilter, JobNameFilter};
 
 /// The longest maximum run time of an attempt, in seconds: a year.
 const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
 /// The maximum number of secrets of a job.
 const MAX_SECRETS: usize = 64;
-/// The maximum length of a filter by name.
-const MAX_NAME_FILTER_CHARS: usize = 100;
 
 /// Returns the invalid fields of a submit, independent of configurations and workers.
 pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
@@ -190,54 +185,6 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         error_line: None,
         attempts: None,
     }
-}
-
-/// Validates the filters. The caller adds the states, the order, and the limit of the page.
-pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<JobFilter, ServiceError> {
-    let JobsQuery {
-        status: _,
-        phase: _,
-        user,
-        label,
-        q,
-        tag,
-        config,
-        worker,
-        since,
-        until,
-        ended_since,
-        limit: _,
-        cursor: _,
-    } = query;
-    let label = label.as_deref().map(|label| match label.split_once('=') {
-        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-        None => (label.to_owned(), None),
-    });
-    let visible_owner = principal.visible_owner();
-    if visible_owner.is_some() && user.is_some() && visible_owner != *user {
-        return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
-    }
-    let properties = [(JobProperty::User, user.clone().or(visible_owner)), (JobProperty::Config, config.clone())];
-    Ok(JobFilter {
-        properties: properties.into_iter().filter_map(|(property, value)| Some((property, value?))).collect(),
-        worker: worker.clone(),
-        since: parse_time("since", since.as_deref())?,
-        until: parse_time("until", until.as_deref())?,
-        ended_since: parse_time("ended_since", ended_since.as_deref())?,
-        label,
-        tag: tag.clone(),
-        name: parse_name_filter(q.as_deref())?,
-        ..JobFilter::default()
-    })
-}
-
-fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceError> {
-    let text = q.map(str::trim).filter(|text| !text.is_empty());
-    if text.is_some_and(|text| text.chars().count() > MAX_NAME_FILTER_CHARS) {
-        let allowed = AllowedValues::Length { max: MAX_NAME_FILTER_CHARS as u64 };
-        return Err(InvalidInput::OutOfRange { field: "q", allowed }.into());
-    }
-    Ok(text.map(JobNameFilter::parse))
 }
 
 /// Returns values of a field with which a submit is rejected, for tests of this and of the API.

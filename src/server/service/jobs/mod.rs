@@ -6,6 +6,8 @@ pub(super) mod explain;
 pub(super) mod fencing_delay;
 pub mod fields;
 mod files;
+pub mod index;
+pub mod list;
 mod live;
 pub(super) mod match_summary;
 mod metrics;
@@ -30,6 +32,7 @@ use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
 use self::fields::{build_spec, check_priority, description, invalid_fields};
+use self::index::JobIndexCache;
 use super::ServiceContext;
 use super::access::Principal;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, require_valid};
@@ -49,6 +52,7 @@ pub struct JobService {
     pub(super) logs: Arc<LogStore>,
     pub(super) artifacts: Arc<ArtifactStore>,
     pub(super) uploads: Arc<UploadStore>,
+    pub(super) index: JobIndexCache,
     pub(super) context: Arc<ServiceContext>,
 }
 

@@ -1,22 +1,19 @@
 use std::collections::{HashMap, HashSet};
 
 use app::domain::access::Permission;
-use app::domain::allowed_values::AllowedValues;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{AttemptLoss, Job, JobState};
-use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
 use app::protocol::jobs::submit::SubmitJobResponse;
-use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
-use app::protocol::status::{JobPhase, JobStatus};
+use app::protocol::jobs::{JobView, ProgressView};
 
 use crate::service::access::Principal;
-use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
 use crate::service::jobs::attempts::{attempt_times, attempt_view};
-use crate::service::jobs::fields::{parse_filter, submitted_view};
+use crate::service::jobs::fields::submitted_view;
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
 use crate::service::jobs::resume_points::resumable_checkpoints;
@@ -24,12 +21,7 @@ use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
 use crate::store::cache::state::FleetState;
 use crate::store::jobs::attempts::StoredAttempt;
-use crate::store::jobs::{JobFilter, JobListOrder, QueueCursor};
 
-/// Default number of jobs per page.
-const DEFAULT_PAGE: u32 = 100;
-/// Maximum number of jobs per page.
-const MAX_PAGE: u32 = 1_000;
 /// The maximum number of checkpoints in a job's view.
 const MAX_RESUMABLE: usize = 20;
 /// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a
@@ -53,62 +45,26 @@ pub enum SubmitWarning {
 }
 
 impl JobService {
-    /// Returns a page of the jobs that a user may see.
-    pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
-        let mut tx = self.context.read().await?;
-        let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
-        let filter = parse_filter(principal, query)?;
-        let filter = JobFilter { states: state_filter(query), order: parse_order(query)?, limit: limit + 1, ..filter };
-        let mut jobs = tx.jobs(&filter).await?;
-        let has_more = jobs.len() > limit as usize;
-        jobs.truncate(limit as usize);
-        let counts = tx.count_jobs(&filter).await?;
-        let counted = |(state, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&state.as_str());
-        let total = counts.iter().filter(counted).map(|(_, number)| number).sum();
-        let context = JobsContext::load(&mut *tx, &jobs).await?;
-        drop(tx);
-        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
-        Ok(JobsPage {
-            next_cursor: jobs.last().filter(|_| has_more).map(|last| format_cursor(&filter.order, last)),
-            jobs: jobs.iter().map(|job| context.view(job)).collect(),
-            total,
-            counts: job_counts(&counts),
-            disk_full: self.context.disk_space.is_full(),
-            server_time: self.context.now(),
-        })
-    }
-
-    /// Counts the jobs that a user may see, by status.
-    pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
-        let filter = JobFilter::of_user(principal.visible_owner());
-        Ok(job_counts(&self.context.read().await?.count_jobs(&filter).await?))
-    }
-
     pub async fn job_view(&self, id: &JobId) -> Result<JobView, ServiceError> {
         let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        let jobs = [job];
-        let context = JobsContext::load(&mut *tx, &jobs).await?;
+        Ok(self.view_jobs(tx, &[job]).await?.remove(0))
+    }
+
+    /// Describes jobs that were read in this transaction.
+    pub(super) async fn view_jobs(&self, mut tx: Box<dyn Tx>, jobs: &[Job]) -> Result<Vec<JobView>, ServiceError> {
+        let context = JobsContext::load(&mut *tx, jobs).await?;
         drop(tx);
-        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
-        Ok(context.view(&jobs[0]))
+        let context = JobsContext { unmatched: self.unmatched_jobs(jobs).await?, ..context };
+        Ok(jobs.iter().map(|job| context.view(job)).collect())
     }
 
     /// Returns those of these jobs that a user may see, from one snapshot.
     pub async fn jobs_by_id(&self, principal: &Principal, ids: &[JobId]) -> Result<Vec<JobView>, ServiceError> {
         let mut tx = self.context.read().await?;
-        let visible_owner = principal.visible_owner();
-        let mut jobs = Vec::with_capacity(ids.len());
-        for id in ids {
-            let job = tx.job(id).await?;
-            jobs.extend(
-                job.filter(|job| visible_owner.as_ref().is_none_or(|visible_owner| *visible_owner == job.submitted_by)),
-            );
-        }
-        let context = JobsContext::load(&mut *tx, &jobs).await?;
-        drop(tx);
-        let context = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..context };
-        Ok(jobs.iter().map(|job| context.view(job)).collect())
+        let (visible_owner, mut jobs) = (principal.visible_owner(), tx.jobs_by_id(ids).await?);
+        jobs.retain(|job| visible_owner.as_ref().is_none_or(|owner| *owner == job.submitted_by));
+        self.view_jobs(tx, &jobs).await
     }
 
     /// Returns the response to a submit: the job after planning. The caller turns the warning into a sentence.
@@ -269,63 +225,5 @@ fn error_text(job: &Job) -> Option<String> {
     match &job.state {
         JobState::Failed { failure, .. } => Some(describe_failure(failure)),
         state => state.waiting()?.loss().map(describe_loss),
-    }
-}
-
-/// Waiting jobs are listed in queue order, all others newest first.
-fn parse_order(query: &JobsQuery) -> Result<JobListOrder, ServiceError> {
-    let parse = |cursor: &str| match query.phase {
-        Some(JobPhase::Waiting) => parse_cursor(cursor).map(|cursor| JobListOrder::QueueOrder(Some(cursor))),
-        _ => JobId::parse(cursor).ok().map(|id| JobListOrder::Newest(Some(id.to_string()))),
-    };
-    match (query.cursor.as_deref(), query.phase) {
-        (Some(cursor), _) => {
-            Ok(parse(cursor).ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
-        }
-        (None, Some(JobPhase::Waiting)) => Ok(JobListOrder::QueueOrder(None)),
-        (None, _) => Ok(JobListOrder::Newest(None)),
-    }
-}
-
-/// The cursor after this job, valid whatever happens to the job meanwhile.
-fn format_cursor(order: &JobListOrder, last: &Job) -> String {
-    let QueueCursor { urgency, submitted_at, id } = QueueCursor::from_job(last);
-    match order {
-        JobListOrder::Newest(_) => id,
-        JobListOrder::QueueOrder(_) => format!("{urgency}.{}.{id}", submitted_at.0),
-    }
-}
-
-fn parse_cursor(cursor: &str) -> Option<QueueCursor> {
-    let mut parts = cursor.splitn(3, '.');
-    let (urgency, at) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    Some(QueueCursor { urgency, submitted_at: Timestamp(at), id: JobId::parse(parts.next()?).ok()?.to_string() })
-}
-
-fn state_filter(query: &JobsQuery) -> Vec<&'static str> {
-    let phase = |status: &&JobStatus| query.phase.is_none_or(|phase| status.is_in_phase(phase));
-    match (query.status, query.phase) {
-        (None, None) => Vec::new(),
-        (status, _) => {
-            let is_included =
-                |candidate: &&JobStatus| phase(candidate) && status.is_none_or(|status| status == **candidate);
-            let names: Vec<_> = JobStatus::ALL.iter().filter(is_included).map(|status| status.as_str()).collect();
-            // Contradictory filters match nothing, not everything.
-            if names.is_empty() { vec!["none"] } else { names }
-        }
-    }
-}
-
-fn job_counts(by_state: &[(String, u64)]) -> JobCounts {
-    let count = |counts: &dyn Fn(JobStatus) -> bool| {
-        let counted = |(status, _): &&(String, u64)| JobStatus::parse(status).is_some_and(counts);
-        by_state.iter().filter(counted).map(|(_, number)| number).sum()
-    };
-    JobCounts {
-        waiting: count(&|status| status.is_in_phase(JobPhase::Waiting)),
-        running: count(&|status| status.is_in_phase(JobPhase::Running)),
-        completed: count(&|status| status == JobStatus::Completed),
-        failed: count(&|status| status == JobStatus::Failed),
-        cancelled: count(&|status| status == JobStatus::Cancelled),
     }
 }

@@ -3,13 +3,12 @@
 use std::cmp::Ordering;
 
 use app::domain::allowed_values::AllowedValues;
+use app::domain::search_terms::{TextPattern, unescape_glob};
 use app::domain::worker::WorkerState;
 use app::domain::worker_search::SearchableWorker;
 use app::domain::worker_search::facets::{FacetChoice, FacetCounts};
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition, WorkerSortKey};
-use app::domain::worker_search::query::{
-    SearchTerm, TextPattern, WorkerFilter, WorkerSearchQuery, WorkerSearchStatus, unescape_glob,
-};
+use app::domain::worker_search::query::{WorkerFilter, WorkerSearchQuery, WorkerSearchStatus};
 use app::protocol::status::{FacetKind, WorkerStatus};
 use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery};
 use itertools::Itertools;
@@ -117,12 +116,8 @@ fn parse_query(query: &WorkersQuery) -> Result<WorkerSearchQuery, ServiceError> 
         let (key, glob) = label.split_once('=').unwrap_or((label, "*"));
         WorkerFilter::Label { key: key.to_owned(), value: TextPattern::Exact(glob.to_owned()) }
     });
-    let filters = query.status.map(|status| WorkerFilter::Status(search_status(status))).into_iter().chain(label);
-    for term in filters.map(|filter| SearchTerm { negated: false, filter }) {
-        if !search.0.contains(&term) {
-            search.0.push(term);
-        }
-    }
+    let status = query.status.map(|status| WorkerFilter::Status(search_status(status)));
+    status.into_iter().chain(label).for_each(|filter| search.require(filter));
     Ok(search)
 }
 

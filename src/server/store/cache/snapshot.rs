@@ -9,10 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
+use app::domain::ids::JobId;
+
 use crate::store::cache::state::{FleetState, StateChange};
 
 /// The maximum number of changes by other servers that are kept for the writer; it takes them every few seconds.
 const MAX_KEPT_CHANGES: usize = 100_000;
+/// The maximum number of changed jobs that are kept for the index of jobs; it takes them with each query.
+const MAX_CHANGED_JOBS: usize = 100_000;
 /// How long the snapshot may be read after a commit of another server was notified and is not applied.
 const MAX_LAG: Duration = Duration::from_millis(100);
 
@@ -36,6 +40,22 @@ struct SnapshotState {
     published_at: Option<Instant>,
     /// Commits of other servers that the writer has not taken, from the oldest.
     kept: Vec<ExternalChanges>,
+    /// The jobs that were written since they were last taken; `None` if not all of them are known.
+    changed_jobs: Option<BTreeSet<JobId>>,
+}
+
+impl SnapshotState {
+    fn record_jobs(&mut self, changes: &[StateChange]) {
+        let Some(changed_jobs) = &mut self.changed_jobs else { return };
+        changed_jobs.extend(changes.iter().filter_map(|change| match change {
+            StateChange::Job(job) => Some(job.id.clone()),
+            StateChange::JobRemoved(id) => Some(id.clone()),
+            _ => None,
+        }));
+        if changed_jobs.len() > MAX_CHANGED_JOBS {
+            self.changed_jobs = None;
+        }
+    }
 }
 
 /// Changes by other servers.
@@ -84,9 +104,14 @@ impl CommittedSnapshot {
         // Copied before the lock is taken.
         let copied = if self.generation().is_some_and(|at| at >= since) { None } else { all.cloned() };
         let state = &mut *self.state.write().expect("no panic while it is held");
+        state.record_jobs(&changes);
         state.published_at = Some(Instant::now());
         state.newest_generation = state.newest_generation.max(generation);
         let is_contiguous = state.generation >= since;
+        if !is_contiguous && (state.fleet.is_none() || copied.is_some()) {
+            // What other servers have committed in between is not read here.
+            state.changed_jobs = None;
+        }
         match (&mut state.fleet, copied) {
             // These commits and later ones have been published already.
             (Some(_), _) if generation < state.generation => return,
@@ -116,6 +141,14 @@ impl CommittedSnapshot {
     /// Returns the kept changes, which are not kept any longer.
     pub fn take_external(&self) -> Vec<ExternalChanges> {
         std::mem::take(&mut self.state.write().expect("no panic while it is held").kept)
+    }
+
+    /// Takes the jobs that were written since the last call; `None` if any job may have been.
+    pub fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>> {
+        let state = &mut *self.state.write().expect("no panic while it is held");
+        // Without a state, changes by other servers are not read.
+        let is_known = self.max_age.is_none() || state.fleet.is_some();
+        state.changed_jobs.replace(BTreeSet::new()).filter(|_| is_known)
     }
 
     /// Records that another server has committed this generation; returns whether the state is older.

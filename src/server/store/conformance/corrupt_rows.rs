@@ -4,12 +4,11 @@ use app::domain::job::Job;
 
 use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::store::StoreError;
-use crate::store::jobs::JobFilter;
 
 on_every_engine!(
     corrupt_worker_hides_no_other,
     corrupt_job_hides_no_other,
-    corrupt_job_does_not_end_a_list,
+    corrupt_job_does_not_end_the_index,
     corrupt_lease_hides_no_other,
 );
 
@@ -39,8 +38,7 @@ async fn corrupt_job_hides_no_other(store: &TestStore) {
     store.execute_raw("UPDATE jobs SET state = 'banana' WHERE submitted_at = 1705314600004").await;
     let intact = [5, 3, 1].map(job);
     let mut tx = store.read().await;
-    let all = JobFilter { limit: 9, ..JobFilter::default() };
-    assert_eq!(tx.jobs(&all).await.as_deref(), Ok(&intact[..]));
+    assert_eq!(tx.jobs_by_id(&[5, 4, 3, 2, 1].map(|n| job(n).id)).await.as_deref(), Ok(&intact[..]));
     let waiting =
         tx.with_state(|fleet_state| fleet_state.queued_jobs().cloned().collect::<Vec<Job>>()).await.expect("readable");
     assert_eq!(waiting, [1, 3, 5].map(job), "in the order of planning");
@@ -49,16 +47,19 @@ async fn corrupt_job_hides_no_other(store: &TestStore) {
     store.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await.expect("the others continue");
 }
 
-async fn corrupt_job_does_not_end_a_list(store: &TestStore) {
-    for n in 1..=7 {
+async fn corrupt_job_does_not_end_the_index(store: &TestStore) {
+    for n in 1..=5 {
         store.insert_job(&job(n)).await;
     }
-    store.execute_raw("UPDATE jobs SET target = 'banana' WHERE submitted_at IN (1705314600004, 1705314600005)").await;
+    store.execute_raw("UPDATE jobs SET state = 'banana' WHERE submitted_at IN (1705314600002, 1705314600004)").await;
     let mut tx = store.read().await;
-    let page = |limit| JobFilter { limit, ..JobFilter::default() };
-    assert_eq!(tx.jobs(&page(3)).await.as_deref(), Ok(&[7, 6, 3].map(job)[..]), "as many as requested");
-    assert_eq!(tx.jobs(&page(5)).await.as_deref(), Ok(&[7, 6, 3, 2, 1].map(job)[..]));
-    assert_eq!(tx.jobs(&page(6)).await.map(|jobs| jobs.len()), Ok(5), "no more exist");
+    let first = tx.index_rows_after("", 2).await.expect("readable");
+    assert_eq!((first.rows.len(), first.last.as_deref()), (1, Some(job(2).id.as_str())));
+    let rest = tx.index_rows_after(job(2).id.as_str(), 9).await.expect("readable");
+    assert_eq!(rest.rows.iter().map(|row| &row.job.id).collect::<Vec<_>>(), [&job(3).id, &job(5).id]);
+    assert_eq!(rest.last, None);
+    let ids = [1, 2, 3].map(|n| job(n).id).into();
+    assert_eq!(tx.index_rows(&ids).await.map(|rows| rows.len()), Ok(2));
 }
 
 async fn corrupt_lease_hides_no_other(store: &TestStore) {

@@ -1,234 +1,148 @@
-//! Lists of jobs: orders, pages and filters.
+//! What lists of jobs are made from: jobs by ID, rows for the index, and which jobs have changed.
 
-use app::domain::ids::JobId;
-use app::domain::job::{AttemptLoss, Job, JobDescription, JobProperty, JobSpec};
-use app::domain::labels::Labels;
+use std::collections::{BTreeMap, BTreeSet};
+
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::{Job, JobDescription};
+use app::domain::job_search::index::IndexedJob;
+use app::domain::job_status::JobStatus;
+use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
-use app::domain::worker::OfflineCause;
 
+use super::groups::{offer_job, read_all_state};
 use super::history::{attempt, insert};
-use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
-use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
-use crate::store::sql::rows::job::immutable_columns;
-use crate::store::sql::statement::SqlValue;
+use super::{NOW, TestStore, job, on_every_engine, worker};
+use crate::store::StoreError;
+use crate::store::jobs::IndexRow;
+use crate::store::jobs::retention::RetainedKind;
 
 on_every_engine!(
-    jobs_are_paged_and_counted,
-    jobs_are_filtered_by_each_property,
-    jobs_are_filtered_by_user_and_label,
-    jobs_are_filtered_by_worker_and_time,
-    jobs_are_filtered_by_name_among_many,
-    oldest_of_ten_thousand_jobs_is_found_by_name,
-    waiting_jobs_are_listed_in_queue_order,
+    jobs_are_read_in_the_order_of_their_ids,
+    index_rows_have_what_is_stored,
+    index_rows_are_paged,
+    changed_jobs_are_reported_once,
+    changes_of_a_rejected_write_are_not_reported,
 );
 
-async fn jobs_are_paged_and_counted(store: &TestStore) {
-    for n in 1..=5 {
-        store.insert_job(&job(n)).await;
-    }
-    let cancelled = job(4).cancelled(NOW).expect("waits");
-    store.update_job(&job(4), &cancelled).await.expect("as it was read");
-    let mut tx = store.read().await;
-    let page = |states: &[&'static str], before: Option<&JobId>, limit| JobFilter {
-        states: states.to_vec(),
-        order: JobListOrder::Newest(before.map(ToString::to_string)),
-        limit,
-        ..JobFilter::default()
-    };
-    let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>();
-    let first = ids(tx.jobs(&page(&[], None, 2)).await.expect("readable"));
-    assert_eq!(first, [job(5).id, job(4).id]);
-    let second = ids(tx.jobs(&page(&[], first.last(), 9)).await.expect("readable"));
-    assert_eq!(second, [job(3).id, job(2).id, job(1).id]);
-    let queued = ids(tx.jobs(&page(&["queued"], None, 9)).await.expect("readable"));
-    assert_eq!(queued, [job(5).id, job(3).id, job(2).id, job(1).id]);
-    let mut counts = tx.count_jobs(&JobFilter::default()).await.expect("readable");
-    counts.sort();
-    assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+fn ids(numbers: &[u8]) -> Vec<JobId> {
+    numbers.iter().map(|n| job(*n).id).collect()
 }
 
-/// The value of a property of a job.
-fn value_of(property: JobProperty, job: &Job) -> String {
-    match immutable_columns(job).into_iter().find(|(column, _)| *column == property.as_str()) {
-        Some((_, SqlValue::Text(Some(value)))) => value,
-        _ => panic!("the example of a job has no text in {}", property.as_str()),
-    }
-}
-
-async fn jobs_are_filtered_by_each_property(store: &TestStore) {
-    store.insert_job(&job(1)).await;
-    store.insert_job(&Job { submitted_by: "bob".to_owned(), spec: JobSpec::new("faces", 1), ..job(2) }).await;
-    let mut tx = store.read().await;
-    for property in JobProperty::ALL {
-        for (value, expected) in [(value_of(property, &job(1)), vec![job(1).id]), ("none".to_owned(), vec![])] {
-            let filter = JobFilter { properties: vec![(property, value)], limit: 9, ..JobFilter::default() };
-            let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-            assert_eq!(found, expected, "{filter:?}");
-            let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
-            assert_eq!(counted, expected.len() as u64, "{filter:?}");
-        }
-    }
-}
-
-async fn jobs_are_filtered_by_user_and_label(store: &TestStore) {
-    let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
-    let bobs_job = Job { submitted_by: "bob".to_owned(), ..job(1) };
-    store.insert_job(&bobs_job).await;
-    store.insert_job(&job(2)).await;
-    let mut plain = job(3);
-    plain.spec.demand.labels = Labels::default();
-    store.insert_job(&plain).await;
-    let mut tx = store.read().await;
-    let filters = [
-        (Some("bob"), None, vec![1]),
-        (Some("eve"), None, vec![]),
-        (None, label("gpu_type", None), vec![2, 1]),
-        (None, label("gpu_type", Some("a100*")), vec![2, 1]),
-        (Some("ada"), label("gpu_type", Some("a100*")), vec![2]),
-        (None, label("gpu_type", Some("a100")), vec![]),
-        (None, label("team", None), vec![]),
-    ];
-    for (user, label, expected) in filters {
-        let filter = JobFilter { label, limit: 9, ..JobFilter::of_user(user.map(str::to_owned)) };
-        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
-        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
-        assert_eq!(counted, expected.len() as u64, "{filter:?}");
-    }
-}
-
-async fn jobs_are_filtered_by_worker_and_time(store: &TestStore) {
+async fn jobs_are_read_in_the_order_of_their_ids(store: &TestStore) {
     for n in 1..=4 {
         store.insert_job(&job(n)).await;
     }
-    // Cancelled while waiting, held by a worker, and requeued by it.
-    let at = |n: u8| job(n).submitted_at;
-    let offer = |n: u8| job(n).offered(at(n), worker(1).id, vec![], at(n)).expect("waits");
-    store.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
-    store.update_job(&job(2), &offer(2)).await.expect("as it was read");
-    store.update_job(&job(3), &offer(3)).await.expect("as it was read");
-    let lost = offer(3).lost(at(3), AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout), LEASE);
-    store.update_job(&offer(3), &lost).await.expect("as it was read");
-    insert(store, attempt(&job(2).id, 1), "two").await;
-    insert(store, attempt(&job(3).id, 1), "three").await;
-    let all = JobFilter { limit: 9, ..JobFilter::default() };
-    let filters = [
-        (JobFilter { worker: Some(worker(1).id), ..all.clone() }, vec![3, 2]),
-        (JobFilter { worker: Some(worker(2).id), ..all.clone() }, vec![]),
-        (JobFilter { since: Some(at(3)), ..all.clone() }, vec![4, 3]),
-        (JobFilter { until: Some(at(3)), ..all.clone() }, vec![2, 1]),
-        (JobFilter { since: Some(at(2)), until: Some(at(4)), worker: Some(worker(1).id), ..all.clone() }, vec![3, 2]),
-        (
-            JobFilter { since: Some(Timestamp(i64::MIN)), until: Some(Timestamp(i64::MAX)), ..all.clone() },
-            vec![4, 3, 2, 1],
-        ),
-        (JobFilter { ended_since: Some(at(3)), ..all.clone() }, vec![1]),
-        (JobFilter { ended_since: Some(at(4)), ..all.clone() }, vec![]),
-    ];
-    let mut tx = store.read().await;
-    for (filter, expected) in filters {
-        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
-        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
-        assert_eq!(counted, expected.len() as u64, "{filter:?}");
-    }
+    let found = store.read().await.jobs_by_id(&ids(&[3, 1, 9, 4])).await;
+    assert_eq!(found, Ok([3, 1, 4].map(job).to_vec()));
+    assert_eq!(store.read().await.jobs_by_id(&[]).await, Ok(vec![]));
 }
 
-async fn jobs_are_filtered_by_name_among_many(store: &TestStore) {
-    let named = |n: u8, config: &str| {
-        let mut job = job(n);
-        config.clone_into(&mut job.spec.config_name);
-        job
+/// The row of a job that was only submitted.
+fn submitted_row(job: &Job) -> IndexRow {
+    let indexed = IndexedJob {
+        id: job.id.clone(),
+        number: job.number,
+        config: job.spec.config_name.clone(),
+        revision: job.spec.config_revision,
+        name: job.description.name.clone(),
+        tags: job.description.tags.iter().cloned().collect(),
+        user: job.submitted_by.clone(),
+        status: JobStatus::Queued,
+        submitted_at: job.submitted_at,
+        started_at: None,
+        ended_at: None,
+        priority: job.priority,
+        urgency: urgency(job),
+        labels: job.spec.demand.labels.clone(),
+        gpus: job.spec.demand.gpu_count,
+        workers: vec![],
+        overrides: BTreeMap::new(),
+        metrics: BTreeMap::new(),
     };
-    let description = JobDescription { name: Some("L’Été".to_owned()), ..JobDescription::default() };
-    store.insert_job(&Job { description, ..named(1, "Needle-in-Haystack") }).await;
-    for n in 2..=200 {
-        store.insert_job(&named(n, if n % 2 == 0 { "hay" } else { "hay_2" })).await;
-    }
-    let all = JobFilter { limit: 500, ..JobFilter::default() };
-    let with_name = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
-    let config = |name: &str| JobFilter { properties: vec![(JobProperty::Config, name.to_owned())], ..all.clone() };
-    let eves_jobs = vec![(JobProperty::Config, "hay".to_owned()), (JobProperty::User, "eve".to_owned())];
-    let id = job(7).id.to_string();
-    let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
-    let filters = [
-        (with_name("NEEDLE"), vec![1]),
-        (with_name("in-hay"), vec![1]),
-        (with_name("haystack%"), vec![]),
-        (with_name("_2"), odd.clone()),
-        (with_name("hay"), (1..=200).rev().collect()),
-        (JobFilter { limit: 2, ..with_name("hay_") }, vec![199, 197]),
-        (with_name("needles"), vec![]),
-        (config("hay_2"), odd),
-        (config("needle-in-haystack"), vec![]),
-        (JobFilter { properties: eves_jobs, ..all.clone() }, vec![]),
-        (with_name("ÉTÉ"), vec![1]),
-        (with_name("été in"), vec![]),
-        (with_name(&id), vec![7]),
-        (JobFilter { limit: 1, ..with_name(&id[..4]) }, vec![200]),
-        (with_name("j_zzz"), vec![]),
-    ];
-    let mut tx = store.read().await;
-    for (filter, expected) in filters {
-        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
-        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
-        assert!(counted == expected.len() as u64 || filter.limit < 500, "{filter:?}: {counted}");
-    }
+    IndexRow { job: indexed, overrides: job.spec.overrides.clone(), progress: None }
 }
 
-async fn oldest_of_ten_thousand_jobs_is_found_by_name(store: &TestStore) {
-    let named = |n: i64| {
-        let at = Timestamp(NOW.0 + n);
-        let mut job = Job { id: JobId::new(at, [1; 10]), submitted_at: at, ..job(1) };
-        let config = if n == 0 { "needle-in-haystack" } else { "hay" };
-        config.clone_into(&mut job.spec.config_name);
-        job
-    };
-    let jobs: Vec<Job> = (0..10_000).map(named).collect();
-    let oldest = jobs[0].id.clone();
-    let write = store.write(move |tx| {
-        let jobs = jobs.clone();
-        Box::pin(async move {
-            for job in &jobs {
-                tx.insert_job(job).await?;
-            }
-            Ok(())
-        })
-    });
-    write.await.expect("new ids");
-    let mut tx = store.read().await;
-    let all: u64 = tx.count_jobs(&JobFilter::default()).await.expect("readable").iter().map(|(_, number)| number).sum();
-    assert_eq!(all, 10_000);
-    for text in ["Needle", "in-hay", oldest.as_str()] {
-        let filter = JobFilter { name: Some(JobNameFilter::parse(text)), limit: 50, ..JobFilter::default() };
-        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, std::slice::from_ref(&oldest), "{text}");
-    }
+async fn index_rows(store: &TestStore, numbers: &[u8]) -> Vec<IndexRow> {
+    let ids: BTreeSet<JobId> = ids(numbers).into_iter().collect();
+    let mut rows = store.read().await.index_rows(&ids).await.expect("readable");
+    rows.sort_by(|a, b| a.job.id.cmp(&b.job.id));
+    rows
 }
 
-async fn waiting_jobs_are_listed_in_queue_order(store: &TestStore) {
-    let with_priority = |n: u8, priority| Job { priority, ..job(n) };
-    let jobs =
-        [with_priority(1, 20), with_priority(2, 50), with_priority(3, 20), with_priority(4, 0), with_priority(5, 50)];
-    for job in &jobs {
+async fn index_rows_have_what_is_stored(store: &TestStore) {
+    let plain = Job { number: Some(7), description: JobDescription::default(), ..job(2) };
+    for job in [&job(1), &plain, &job(3)] {
         store.insert_job(job).await;
     }
-    let page = |after: Option<&Job>, limit| JobFilter {
-        states: vec!["queued", "offered"],
-        order: JobListOrder::QueueOrder(after.map(QueueCursor::from_job)),
-        limit,
-        ..JobFilter::default()
-    };
-    let listed = async |filter: JobFilter| store.read().await.jobs(&filter).await.expect("readable");
-    let queue_order = [2, 5, 1, 3, 4].map(|n: usize| jobs[n - 1].clone());
-    assert_eq!(listed(page(None, 9)).await, queue_order);
-    let first = listed(page(None, 2)).await;
-    assert_eq!(first, queue_order[..2]);
-    // The page continues at its position, although the last job of the previous page was cancelled.
-    store.update_job(&first[1], &first[1].clone().cancelled(NOW).expect("waits")).await.expect("as it was read");
-    assert_eq!(listed(page(first.last(), 2)).await, queue_order[2..4]);
-    assert_eq!(listed(page(Some(&queue_order[3]), 9)).await, queue_order[4..]);
-    store.execute_raw("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
-    assert_eq!(listed(page(None, 3)).await, [queue_order[0].clone(), queue_order[3].clone(), queue_order[4].clone()]);
+    assert_eq!(index_rows(store, &[1, 2, 9]).await, [submitted_row(&job(1)), submitted_row(&plain)]);
+    store.update_job(&job(3), &job(3).cancelled(Timestamp(NOW.0 + 9)).expect("waits")).await.expect("as it was");
+    let offered = offer_job(&job(1));
+    store.update_job(&job(1), &offered).await.expect("as it was");
+    insert(store, attempt(&job(1).id, 1), "one").await;
+    let write =
+        store.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, AttemptNumber(1), Timestamp(5)).await }));
+    write.await.expect("written");
+    let rows = index_rows(store, &[1, 3]).await;
+    let first = &rows[0].job;
+    assert_eq!((first.status, first.started_at, first.gpus), (JobStatus::Offered, Some(Timestamp(5)), Some(2)));
+    assert_eq!(first.workers, [(worker(1).id, "worker-1".to_owned())]);
+    assert_eq!((rows[1].job.status, rows[1].job.ended_at), (JobStatus::Cancelled, Some(Timestamp(NOW.0 + 9))));
+}
+
+async fn index_rows_are_paged(store: &TestStore) {
+    for n in 1..=5 {
+        store.insert_job(&job(n)).await;
+    }
+    let (mut found, mut after) = (Vec::new(), Some(String::new()));
+    while let Some(id) = after {
+        let page = store.read().await.index_rows_after(&id, 2).await.expect("readable");
+        assert!(page.rows.len() <= 2);
+        found.extend(page.rows);
+        after = page.last;
+    }
+    assert_eq!(found, index_rows(store, &[1, 2, 3, 4, 5]).await);
+}
+
+fn changed(store: &TestStore) -> Option<Vec<JobId>> {
+    store.store.take_changed_jobs().map(|ids| ids.into_iter().collect())
+}
+
+async fn changed_jobs_are_reported_once(store: &TestStore) {
+    store.insert_worker(&worker(1), "one").await.expect("new");
+    store.insert_job(&job(1)).await;
+    read_all_state(store).await;
+    assert_eq!(changed(store), None, "before the first call any job may have changed");
+    assert_eq!(changed(store), Some(vec![]));
+    store.insert_job(&job(2)).await;
+    store.insert_job(&job(3)).await;
+    store.update_job(&job(1), &job(1).cancelled(NOW).expect("waits")).await.expect("as it was");
+    assert_eq!(changed(store), Some(ids(&[1, 2, 3])));
+    let described = Job { description: JobDescription::default(), ..job(2) };
+    let write = store.write(move |tx| {
+        let described = described.clone();
+        Box::pin(async move {
+            tx.describe_job(&described).await?;
+            tx.remove_retained(RetainedKind::Job, &job(1).id).await
+        })
+    });
+    write.await.expect("written");
+    assert_eq!(changed(store), Some(ids(&[1, 2])));
+    assert_eq!(changed(store), Some(vec![]));
+}
+
+async fn changes_of_a_rejected_write_are_not_reported(store: &TestStore) {
+    read_all_state(store).await;
+    changed(store);
+    let write = store.write(|tx| {
+        Box::pin(async move {
+            tx.insert_job(&job(1)).await?;
+            Err(StoreError::Rejected)
+        })
+    });
+    assert_eq!(write.await, Err(StoreError::Rejected));
+    let reported = changed(store);
+    assert!(reported.as_ref().is_none_or(Vec::is_empty), "{reported:?}");
+    store.insert_job(&job(2)).await;
+    let reported = changed(store);
+    assert!(reported.is_none_or(|reported| reported == ids(&[2])));
 }

@@ -76,6 +76,21 @@ async fn notified_changes_are_applied_without_reading_other_rows() {
 }
 
 #[tokio::test]
+async fn jobs_that_another_server_has_changed_are_reported() {
+    let (first, second) = two_servers().await;
+    for store in [&first, &second] {
+        store.store.take_changed_jobs();
+    }
+    second.insert_job(&job(2)).await;
+    second.update_job(&job(1), &job(1).cancelled(NOW).expect("waits")).await.expect("as it was");
+    drop(first.read().await);
+    assert_eq!(first.store.take_changed_jobs(), Some([job(1).id, job(2).id].into()));
+    first.insert_job(&job(3)).await;
+    drop(second.read().await);
+    assert_eq!(second.store.take_changed_jobs(), Some([1, 2, 3].map(|n| job(n).id).into()));
+}
+
+#[tokio::test]
 async fn reader_applies_changes_that_were_not_notified() {
     let (first, second) = two_servers().await;
     let before = unchanged_worker(&second).await;

@@ -1,101 +1,43 @@
 pub mod attempts;
 pub mod retention;
 
+use std::collections::BTreeSet;
+
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobProperty};
-use app::domain::plan::urgency;
+use app::domain::job::{Job, JobOverrides};
+use app::domain::job_search::index::IndexedJob;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct JobFilter {
-    /// States; empty: all.
-    pub states: Vec<&'static str>,
-    /// Only jobs with an attempt that was offered to this worker.
-    pub worker: Option<WorkerId>,
-    /// Only jobs submitted at this time or later.
-    pub since: Option<Timestamp>,
-    /// Only jobs submitted before this time.
-    pub until: Option<Timestamp>,
-    /// Only jobs that ended at this time or later.
-    pub ended_since: Option<Timestamp>,
-    /// Only jobs with exactly these values.
-    pub properties: Vec<(JobProperty, String)>,
-    /// Only jobs that require this label; without a value, any value of it.
-    pub label: Option<(String, Option<String>)>,
-    /// Only jobs with this tag.
-    pub tag: Option<String>,
-    /// Only jobs that match this name.
-    pub name: Option<JobNameFilter>,
-    /// The order and the cursor.
-    pub order: JobListOrder,
-    /// The maximum number of jobs.
-    pub limit: u32,
-}
-
-impl JobFilter {
-    /// Jobs of this user, or of all.
-    pub fn of_user(user: Option<String>) -> Self {
-        let properties = user.map(|user| (JobProperty::User, user)).into_iter().collect();
-        Self { properties, ..Self::default() }
-    }
-}
-
-/// A part of a job's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobNameFilter {
-    /// A part of its name or of that of its configuration, in lower case.
-    Part(String),
-    /// The beginning of its id.
-    Id(String),
-}
-
-impl JobNameFilter {
-    /// Parses a search text.
-    pub fn parse(text: &str) -> Self {
-        let text = text.to_lowercase();
-        if text.starts_with("j_") { Self::Id(text) } else { Self::Part(text) }
-    }
-}
-
-/// The order of a list of jobs. A cursor is the sort key of the last job, not its current position.
+/// A job for the index of jobs. What is JSON in the database is left to its reader.
 #[derive(Debug, Clone, PartialEq)]
-pub enum JobListOrder {
-    /// Newest first: those with a smaller id than this.
-    Newest(Option<String>),
-    /// In queue order: those after this cursor.
-    QueueOrder(Option<QueueCursor>),
+pub struct IndexRow {
+    /// Without overrides and metrics.
+    pub job: IndexedJob,
+    pub overrides: JobOverrides,
+    /// The newest progress point of its newest attempt, as JSON.
+    pub progress: Option<String>,
 }
 
-impl Default for JobListOrder {
-    fn default() -> Self {
-        Self::Newest(None)
-    }
-}
-
-/// A position in the queue; see [`app::domain::plan::job_sort_key`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueCursor {
-    /// Higher is earlier.
-    pub urgency: i64,
-    pub submitted_at: Timestamp,
-    pub id: String,
-}
-
-impl QueueCursor {
-    pub fn from_job(job: &Job) -> Self {
-        Self { urgency: urgency(job), submitted_at: job.submitted_at, id: job.id.to_string() }
-    }
+/// Rows in the order of their IDs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexRows {
+    pub rows: Vec<IndexRow>,
+    /// The ID of the last row, also if it is corrupt; `None` if there are no more.
+    pub last: Option<String>,
 }
 
 #[async_trait]
 pub trait JobQueries {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>>;
-    async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>>;
-    /// Counts jobs by state, ignoring the filter's states.
-    async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>>;
+    /// Jobs in the order of these IDs, without those that are gone.
+    async fn jobs_by_id(&mut self, ids: &[JobId]) -> Result<Vec<Job>>;
+    /// Jobs for the index, without those that are gone.
+    async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>>;
+    /// The first jobs after an ID, for the index.
+    async fn index_rows_after(&mut self, id: &str, limit: u32) -> Result<IndexRows>;
     /// The position of a waiting job in the queue, from 1.
     async fn queue_position(&mut self, job: &Job) -> Result<u64>;
     /// Jobs with an active lease, of one worker or of all.

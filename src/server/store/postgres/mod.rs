@@ -7,11 +7,13 @@
 
 mod listener;
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use app::domain::ids::JobId;
 use app::domain::time::Millis;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
@@ -202,6 +204,10 @@ impl Store for PostgresStore {
             let sent = notify.bind(listener::message_payload(&self.shared.chain, &text)).execute(&self.readers).await;
             sent.map(drop).map_err(store_error)
         })
+    }
+
+    fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>> {
+        self.shared.snapshot.take_changed_jobs()
     }
 
     fn newest_schema(&self) -> i64 {

@@ -36,7 +36,6 @@ const AUDIT_COLUMNS: [&str; 10] =
 #[derive(Default)]
 pub struct WriteBatch {
     jobs: BTreeMap<JobId, PendingJob>,
-    new_tags: Vec<Vec<SqlValue>>,
     new_attempts: Vec<Vec<SqlValue>>,
     attempts: BTreeMap<(JobId, AttemptNumber), AttemptPatch>,
     audit: Vec<Vec<SqlValue>>,
@@ -67,14 +66,8 @@ enum EndPatch {
 
 impl WriteBatch {
     pub fn insert_job(&mut self, job: &Job) -> Result<()> {
-        self.push_tags(job);
         let pending = PendingJob { guard: None, job: job.clone() };
         if self.jobs.insert(job.id.clone(), pending).is_some() { Err(StoreError::Conflict) } else { Ok(()) }
-    }
-
-    /// The tags of a job that has none in the database.
-    pub fn push_tags(&mut self, job: &Job) {
-        self.new_tags.extend(job.description.tags.iter().map(|tag| vec![tag.into(), job.id.as_str().into()]));
     }
 
     /// A job's change, guarded by `before`.
@@ -127,11 +120,7 @@ impl WriteBatch {
     }
 
     fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
-            && self.new_tags.is_empty()
-            && self.new_attempts.is_empty()
-            && self.attempts.is_empty()
-            && self.audit.is_empty()
+        self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty() && self.audit.is_empty()
     }
 
     /// The statements for all writes, each with the number of rows that it must write. An attempt needs its job.
@@ -139,9 +128,6 @@ impl WriteBatch {
         let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
         let key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
         let mut statements = job_statements(placeholders, self.jobs.into_values());
-        statements.extend(batched(placeholders, self.new_tags, |rows| {
-            insert(placeholders, "job_tags", &["tag", "job_id"], rows)
-        }));
         statements.extend(batched(placeholders, self.new_attempts, |rows| {
             insert(placeholders, "attempts", &ATTEMPT_COLUMNS, rows)
         }));

@@ -6,11 +6,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use app::domain::ids::JobId;
 use app::domain::time::Millis;
 use app::threads::wait_for_thread;
 use futures_util::future::BoxFuture;
@@ -105,6 +107,10 @@ impl Store for SqliteStore {
         let reader = DbConnection::SqliteReader(LazyReader::new(&self.readers, "BEGIN"));
         let session = SqlSession::new(reader, Arc::clone(&self.shared)).with_snapshot();
         Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
+    }
+
+    fn take_changed_jobs(&self) -> Option<BTreeSet<JobId>> {
+        self.shared.snapshot.take_changed_jobs()
     }
 
     fn newest_schema(&self) -> i64 {

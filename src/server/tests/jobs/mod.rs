@@ -8,5 +8,6 @@ mod fencing_delay;
 mod fields;
 mod queue;
 mod retention;
+mod search;
 mod trace;
 mod waiting_jobs;

@@ -1,28 +1,26 @@
 //! `jobs` and `idempotency_keys`.
 
 pub(super) mod attempts;
+mod index;
 pub(super) mod retention;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
 use app::domain::plan::urgency;
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
-use super::rows::job::{description_columns, equals, job_from as from_row};
+use super::rows::job::{description_columns, job_from as from_row};
 use super::rows::{NamedRow, to_json};
-use super::statement::{PlaceholderStyle, SqlCondition, select, sql};
-use super::{SqlRow, SqlSession, valid_or_log};
+use super::statement::sql;
+use super::{SqlRow, SqlSession};
 use crate::store::Result;
 use crate::store::cache::state::StateChange;
-use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, JobQueries, QueueCursor};
-use crate::store::sql::rows::job::{ended_states, leased_states};
-
-/// The maximum difference between a job's id and its submit: ids are created before the transaction, by the clock of
-/// any server.
-const MAX_ID_SKEW: Millis = Millis::from_secs(3_600);
+use crate::store::jobs::{IndexRow, IndexRows, JobQueries};
+use crate::store::sql::rows::job::leased_states;
 
 #[async_trait]
 impl JobQueries for SqlSession<'_> {
@@ -34,31 +32,22 @@ impl JobQueries for SqlSession<'_> {
         self.fetch_first(select).await?.as_ref().map(from_row).transpose()
     }
 
-    async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>> {
-        let (mut jobs, mut order) = (Vec::new(), filter.order.clone());
-        // A short page would be the last one; so corrupt rows are replaced by those after them.
-        loop {
-            let missing = filter.limit.saturating_sub(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
-            let rows = self.job_rows(filter, &order, missing).await?;
-            let has_more = rows.len() == missing as usize;
-            if let Some(last) = rows.last().map(|(cursor, _)| cursor.clone()) {
-                order = match order {
-                    JobListOrder::Newest(_) => JobListOrder::Newest(Some(last.id)),
-                    JobListOrder::QueueOrder(_) => JobListOrder::QueueOrder(Some(last)),
-                };
-            }
-            jobs.extend(rows.into_iter().filter_map(|(_, job)| valid_or_log(job)));
-            if !has_more || jobs.len() == filter.limit as usize {
-                return Ok(jobs);
-            }
-        }
+    async fn jobs_by_id(&mut self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let select = self.for_engine(
+            "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each($1))",
+            "SELECT * FROM jobs WHERE id IN (SELECT json_array_elements_text($1::json))",
+        );
+        let found = self.fetch_valid(select.bind(to_json(&ids)), from_row).await?;
+        let mut jobs: HashMap<JobId, Job> = found.into_iter().map(|job| (job.id.clone(), job)).collect();
+        Ok(ids.iter().filter_map(|id| jobs.remove(id)).collect())
     }
 
-    async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>> {
-        let from = "SELECT state, count(*) AS number FROM jobs";
-        let select = select(self.placeholder_style(), from, self.job_conditions(filter), " GROUP BY state");
-        let state_count = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.fetch_all(select, state_count).await
+    async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>> {
+        self.index_rows_by_id(ids).await
+    }
+
+    async fn index_rows_after(&mut self, id: &str, limit: u32) -> Result<IndexRows> {
+        self.first_index_rows(id, limit).await
     }
 
     async fn queue_position(&mut self, job: &Job) -> Result<u64> {
@@ -110,11 +99,9 @@ impl JobQueries for SqlSession<'_> {
     async fn describe_job(&mut self, job: &Job) -> Result<()> {
         self.require_writer()?;
         let columns = description_columns(&job.description);
-        let update = sql("UPDATE jobs SET job_name = $1, job_name_key = $2, tags = $3, notes = $4 WHERE id = $5");
+        let update = sql("UPDATE jobs SET job_name = $1, tags = $2, notes = $3 WHERE id = $4");
         let update = columns.into_iter().fold(update, |update, (_, value)| update.bind(value));
         self.execute_one(update.bind(job.id.as_str())).await?;
-        self.execute(sql("DELETE FROM job_tags WHERE job_id = $1").bind(job.id.as_str())).await?;
-        self.batch.push_tags(job);
         self.record_change(StateChange::Job(Arc::new(job.clone())));
         Ok(())
     }
@@ -143,116 +130,5 @@ impl JobQueries for SqlSession<'_> {
 
     async fn sweep_idempotency_keys(&mut self, before: Timestamp) -> Result<()> {
         self.execute(sql("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before.0)).await.map(drop)
-    }
-}
-
-impl SqlSession<'_> {
-    /// Rows of jobs in this order, valid or not.
-    async fn job_rows(
-        &mut self,
-        filter: &JobFilter,
-        order: &JobListOrder,
-        limit: u32,
-    ) -> Result<Vec<(QueueCursor, Result<Job>)>> {
-        let (after, end): (Option<SqlCondition>, _) = match order {
-            JobListOrder::Newest(before) => {
-                let before = before.as_ref().map(|id| -> SqlCondition { ("id < ?", vec![id.into()]) });
-                (before, " ORDER BY id DESC LIMIT ?")
-            }
-            JobListOrder::QueueOrder(last) => {
-                let after = last.as_ref().map(|QueueCursor { urgency, submitted_at, id }| -> SqlCondition {
-                    let text = "(urgency < ? OR (urgency = ? AND (submitted_at, id) > (?, ?)))";
-                    (text, vec![(*urgency).into(), (*urgency).into(), submitted_at.0.into(), id.into()])
-                });
-                (after, " ORDER BY urgency DESC, submitted_at, id LIMIT ?")
-            }
-        };
-        let states = (!filter.states.is_empty()).then(|| self.state_condition(&filter.states));
-        let conditions = self.job_conditions(filter).into_iter().chain(states).chain(after).collect();
-        let select = select(self.placeholder_style(), "SELECT * FROM jobs", conditions, end).bind(limit);
-        let cursor_and_job = |row: &SqlRow| {
-            let (urgency, submitted_at) = (row.get("urgency")?, Timestamp(row.get("submitted_at")?));
-            Ok((QueueCursor { urgency, submitted_at, id: row.get("id")? }, from_row(row)))
-        };
-        self.fetch_all(select, cursor_and_job).await
-    }
-
-    /// The conditions of the filter, without states.
-    fn job_conditions(&self, filter: &JobFilter) -> Vec<SqlCondition> {
-        let JobFilter {
-            states: _,
-            worker,
-            since,
-            until,
-            ended_since,
-            properties,
-            label,
-            tag,
-            name,
-            order: _,
-            limit: _,
-        } = filter;
-        // An id begins with about the time of the submit, so that distant ids need not be read.
-        let id_near = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
-        let worker = worker.as_ref().map(|worker| -> SqlCondition {
-            ("id IN (SELECT job_id FROM attempts WHERE worker_id = ?)", vec![worker.as_str().into()])
-        });
-        // Written like the condition of the index of ended jobs.
-        let ended = concat!("state IN ", ended_states!(), " AND state_since >= ?");
-        let properties =
-            properties.iter().map(|(property, value)| -> SqlCondition { (equals(*property), vec![value.into()]) });
-        let others = [
-            name.as_ref().map(Self::name_condition),
-            label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),
-            tag.as_ref().map(|tag| ("id IN (SELECT job_id FROM job_tags WHERE tag = ?)", vec![tag.into()])),
-            worker,
-            since.map(|at| {
-                ("submitted_at >= ? AND id >= ?", vec![at.0.into(), id_near(at, Millis(-MAX_ID_SKEW.0)).into()])
-            }),
-            until.map(|at| ("submitted_at < ? AND id < ?", vec![at.0.into(), id_near(at, MAX_ID_SKEW).into()])),
-            ended_since.map(|at| (ended, vec![at.0.into()])),
-        ];
-        properties.chain(others.into_iter().flatten()).collect()
-    }
-
-    /// A part of a configuration's or a job's name, in SQL of both engines, or the beginning of an id. Jobs have few
-    /// different configurations: the index leads from each to the next. Names of jobs are read from their index.
-    fn name_condition(filter: &JobNameFilter) -> SqlCondition {
-        match filter {
-            // `~` sorts after every character of an id.
-            JobNameFilter::Id(begin) => ("id >= ? AND id < ?", vec![begin.into(), format!("{begin}~").into()]),
-            JobNameFilter::Part(part) => (
-                "(config_name IN (WITH RECURSIVE names (name) AS (
-                     SELECT min(config_name) FROM jobs UNION ALL
-                     SELECT (SELECT min(config_name) FROM jobs WHERE config_name > name) FROM names WHERE name IS NOT NULL)
-                 SELECT name FROM names WHERE replace(lower(name), ?, '') <> lower(name))
-                 OR id IN (SELECT id FROM jobs WHERE job_name_key IS NOT NULL AND replace(job_name_key, ?, '') <> job_name_key))",
-                vec![part.into(), part.into()],
-            ),
-        }
-    }
-
-    fn label_condition(&self, key: &String, value: Option<&String>) -> SqlCondition {
-        let text = match (self.placeholder_style(), value.is_some()) {
-            (PlaceholderStyle::Anonymous, false) => "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ?)",
-            (PlaceholderStyle::Anonymous, true) => {
-                "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ? AND l.value = ?)"
-            }
-            (PlaceholderStyle::Numbered, false) => {
-                "EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l WHERE l.key = ?)"
-            }
-            (PlaceholderStyle::Numbered, true) => {
-                "EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l WHERE l.key = ? AND l.value = ?)"
-            }
-        };
-        (text, std::iter::once(key).chain(value).map(Into::into).collect())
-    }
-
-    fn state_condition(&self, states: &[&'static str]) -> SqlCondition {
-        let text = match self.placeholder_style() {
-            PlaceholderStyle::Anonymous => "state IN (SELECT value FROM json_each(?))",
-            PlaceholderStyle::Numbered => "state IN (SELECT json_array_elements_text(?::json))",
-        };
-        (text, vec![to_json(&states).into()])
     }
 }

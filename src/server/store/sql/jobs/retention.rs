@@ -5,6 +5,7 @@ use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use crate::store::Result;
+use crate::store::cache::state::StateChange;
 use crate::store::jobs::retention::{RemovedFiles, RetainedKind, RetentionQueries};
 use crate::store::sql::rows::NamedRow;
 use crate::store::sql::rows::job::{ended_states, live_states};
@@ -23,10 +24,9 @@ const REMOVE_DIRECTORY: [&str; 2] = [
     "DELETE FROM artifacts WHERE job_id = $1 AND attempt = $2 AND substr(path, 1, length($3)) = $3",
 ];
 /// Deletes all other data of a job, before the job itself.
-const FORGET_JOB_PARTS: [&str; 4] = [
+const FORGET_JOB_PARTS: [&str; 3] = [
     "DELETE FROM points WHERE job_id = $1",
     "DELETE FROM attempts WHERE job_id = $1",
-    "DELETE FROM job_tags WHERE job_id = $1",
     "INSERT INTO removed_job_numbers (config_name, number)
      SELECT config_name, number FROM jobs WHERE id = $1 AND number IS NOT NULL
      ON CONFLICT (config_name) DO UPDATE SET number = excluded.number WHERE excluded.number > removed_job_numbers.number",
@@ -109,6 +109,7 @@ impl RetentionQueries for SqlSession<'_> {
                     self.execute(sql(part).bind(job.as_str())).await?;
                 }
                 self.execute_one(sql("DELETE FROM jobs WHERE id = $1").bind(job.as_str())).await?;
+                self.record_change(StateChange::JobRemoved(job.clone()));
                 self.mark_files(job, &RemovedFiles::Logs).await?;
                 self.mark_files(job, &RemovedFiles::Artifacts).await
             }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use app::domain::causes::OfflineCause;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
-    AttemptLoss, CheckpointUploads, Demand, Job, JobDescription, JobFailure, JobOverrides, JobProperty, JobSpec,
-    JobState, JobTarget, Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
+    AttemptLoss, CheckpointUploads, Demand, Job, JobDescription, JobFailure, JobOverrides, JobSpec, JobState,
+    JobTarget, Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
 };
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
@@ -62,14 +62,6 @@ enum FailureJson {
 
 /// The cause of earlier rows, which have none: an attempt is lost only after its worker was silent for the timeout.
 const EARLIER_CAUSE: OfflineCause = OfflineCause::HeartbeatTimeout;
-
-/// Returns the condition that a property has a value.
-pub const fn equals(property: JobProperty) -> &'static str {
-    match property {
-        JobProperty::User => "submitted_by = ?",
-        JobProperty::Config => "config_name = ?",
-    }
-}
 
 /// A column and its value.
 pub type Column = (&'static str, SqlValue);
@@ -128,7 +120,6 @@ pub fn description_columns(description: &JobDescription) -> Vec<Column> {
     let JobDescription { name, tags, notes } = description;
     vec![
         ("job_name", name.clone().into()),
-        ("job_name_key", name.as_ref().map(|name| name.to_lowercase()).into()),
         ("tags", (!tags.is_empty()).then(|| to_json(tags)).into()),
         ("notes", notes.clone().into()),
     ]
@@ -144,7 +135,7 @@ fn overrides_text(overrides: &JobOverrides) -> Option<String> {
     (!changes.is_empty()).then(|| to_json(&changes))
 }
 
-fn overrides_from(row: &NamedRow<'_>) -> Result<JobOverrides> {
+pub fn overrides_from(row: &NamedRow<'_>) -> Result<JobOverrides> {
     let changes = row.optional_json::<OverrideChanges<String>>("overrides")?.unwrap_or_default();
     Ok(changes.into_iter().map(|(key, (from, to))| (key, OverriddenValue { from, to })).collect())
 }

@@ -3,20 +3,9 @@ ALTER TABLE jobs ADD COLUMN number INTEGER;
 -- What users call a job: its name, its tags as a JSON array, and notes. The column of the name is not "name", which a
 -- statement of earlier servers uses for something else.
 ALTER TABLE jobs ADD COLUMN job_name TEXT;
--- The name in lower case, for searches.
-ALTER TABLE jobs ADD COLUMN job_name_key TEXT;
-CREATE INDEX jobs_by_name ON jobs (job_name_key, id) WHERE job_name_key IS NOT NULL;
 ALTER TABLE jobs ADD COLUMN tags TEXT;
 ALTER TABLE jobs ADD COLUMN notes TEXT;
 CREATE INDEX jobs_by_number ON jobs (config_name, number);
-
--- The jobs of a tag.
-CREATE TABLE job_tags (
-    tag TEXT NOT NULL,
-    job_id TEXT NOT NULL,
-    PRIMARY KEY (tag, job_id)
-) STRICT;
-CREATE INDEX job_tags_by_job ON job_tags (job_id);
 
 -- The highest number of a removed job of each configuration, so that no number is used twice.
 CREATE TABLE removed_job_numbers (

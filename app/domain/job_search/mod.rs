@@ -1,0 +1,12 @@
+//! The list of jobs: its query language, and an index of all jobs in memory that answers queries.
+
+mod conditions;
+pub mod index;
+mod matcher;
+pub mod order;
+pub mod query;
+
+#[cfg(test)]
+mod index_tests;
+#[cfg(test)]
+mod query_tests;

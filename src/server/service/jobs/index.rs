@@ -1,0 +1,242 @@
+//! The index of all jobs: loaded at the first query, and brought up to date with the database before each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use app::domain::config_files::CONFIG_FILE;
+use app::domain::ids::JobId;
+use app::domain::job::JobOverrides;
+use app::domain::job_search::index::{ConfigValue, ConfigValues, IndexedJob, JobIndex};
+use app::domain::job_search::order::{JobOrder, JobSortKey};
+use app::domain::job_search::query::{JobSearchFilter, JobSearchQuery};
+use app::protocol::agents::ProgressPoint;
+use app::threads::run_blocking;
+use serde_json::Value;
+
+use super::JobService;
+use crate::service::configs::json_object;
+use crate::service::error::ServiceError;
+use crate::store::jobs::IndexRow;
+use crate::store::{Store, StoreError, Tx};
+
+/// The number of rows that are read at a time.
+const BATCH: u32 = 5_000;
+/// How old metrics of running jobs may be in the index.
+const MAX_METRICS_AGE: Duration = Duration::from_secs(1);
+
+/// The index, and how current it is.
+#[derive(Default)]
+pub struct JobIndexCache {
+    index: Arc<RwLock<JobIndex>>,
+    /// Held while it is brought up to date.
+    state: tokio::sync::Mutex<IndexState>,
+}
+
+#[derive(Default)]
+struct IndexState {
+    is_loaded: bool,
+    metrics_read_at: Option<Instant>,
+}
+
+/// What of the index a query needs, beside the jobs themselves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IndexNeeds {
+    /// Current metrics of running jobs.
+    metrics: bool,
+    /// The values of configurations.
+    pub config: bool,
+}
+
+impl IndexNeeds {
+    pub fn of(query: &JobSearchQuery, order: &JobOrder) -> Self {
+        let any = |needs: fn(&JobSearchFilter) -> bool| query.0.iter().any(|term| needs(&term.filter));
+        Self {
+            metrics: any(JobSearchFilter::reads_metrics) || matches!(order.key, JobSortKey::Metric(_)),
+            config: any(JobSearchFilter::reads_config) || matches!(order.key, JobSortKey::Config(_)),
+        }
+    }
+}
+
+impl JobService {
+    /// Brings the index up to date, and reads it.
+    pub(in crate::service) async fn read_index<R: Send + 'static>(
+        &self,
+        needs: IndexNeeds,
+        read: impl FnOnce(&JobIndex) -> R + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        self.index.update(&*self.context.store, needs).await?;
+        let index = Arc::clone(&self.index.index);
+        let result = run_blocking(move || read(&index.read().expect("no panic while it is held"))).await;
+        Ok(result.map_err(|error| StoreError::Unavailable(error.to_string()))?)
+    }
+}
+
+impl JobIndexCache {
+    async fn update(&self, store: &dyn Store, needs: IndexNeeds) -> Result<(), ServiceError> {
+        let mut state = self.state.lock().await;
+        // A new snapshot, so that it has the changes that are taken below.
+        let tx = &mut *store.read().await?;
+        // If reading fails, these changes are lost.
+        let was_loaded = std::mem::take(&mut state.is_loaded);
+        match store.take_changed_jobs().filter(|_| was_loaded) {
+            Some(ids) => self.read_jobs(tx, ids).await?,
+            None => self.load(tx).await?,
+        }
+        state.is_loaded = true;
+        if needs.metrics && state.metrics_read_at.is_none_or(|at| at.elapsed() > MAX_METRICS_AGE) {
+            let leased = self.with(|index| index.leased().cloned().collect());
+            self.read_jobs(tx, leased).await?;
+            state.metrics_read_at = Some(Instant::now());
+        }
+        if needs.config {
+            self.read_configs(tx).await?;
+        }
+        Ok(())
+    }
+
+    fn with<R>(&self, read: impl FnOnce(&JobIndex) -> R) -> R {
+        read(&self.index.read().expect("no panic while it is held"))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut JobIndex)) {
+        change(&mut self.index.write().expect("no panic while it is held"));
+    }
+
+    async fn load(&self, tx: &mut dyn Tx) -> Result<(), ServiceError> {
+        let (mut index, mut after) = (JobIndex::default(), Some(String::new()));
+        while let Some(id) = after {
+            let page = tx.index_rows_after(&id, BATCH).await?;
+            index.update([], page.rows.into_iter().map(indexed_job));
+            after = page.last;
+        }
+        self.change(|current| *current = index);
+        Ok(())
+    }
+
+    async fn read_jobs(&self, tx: &mut dyn Tx, ids: BTreeSet<JobId>) -> Result<(), ServiceError> {
+        let mut ids = ids.into_iter().peekable();
+        while ids.peek().is_some() {
+            let batch: BTreeSet<JobId> = ids.by_ref().take(BATCH as usize).collect();
+            let jobs: Vec<IndexedJob> = tx.index_rows(&batch).await?.into_iter().map(indexed_job).collect();
+            self.change(|index| index.update(batch, jobs));
+        }
+        Ok(())
+    }
+
+    async fn read_configs(&self, tx: &mut dyn Tx) -> Result<(), ServiceError> {
+        for (name, revision) in self.with(JobIndex::revisions_without_values) {
+            let config = tx.config_revision(&name, revision).await?;
+            let values = config.map(|config| config_values(&Value::Object(json_object(&config, CONFIG_FILE))));
+            self.change(|index| index.set_values(&name, revision, values.unwrap_or_default()));
+        }
+        Ok(())
+    }
+}
+
+fn indexed_job(row: IndexRow) -> IndexedJob {
+    let IndexRow { job, overrides, progress } = row;
+    IndexedJob {
+        overrides: overridden_values(overrides),
+        metrics: progress.as_deref().map(metrics).unwrap_or_default(),
+        ..job
+    }
+}
+
+fn overridden_values(overrides: JobOverrides) -> BTreeMap<String, Option<ConfigValue>> {
+    let value = |text: String| serde_json::from_str(&text).ok().as_ref().and_then(scalar);
+    overrides
+        .into_iter()
+        .map(|(key, overridden)| (config_key(&key).to_owned(), overridden.to.and_then(value)))
+        .collect()
+}
+
+/// The values of a JSON object that are not objects or lists, by key.
+fn config_values(object: &Value) -> ConfigValues {
+    fn collect(prefix: &str, value: &Value, values: &mut ConfigValues) {
+        if let Value::Object(object) = value {
+            for (key, value) in object {
+                let key = config_key(key);
+                collect(&if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }, value, values);
+            }
+        } else if let Some(value) = scalar(value) {
+            values.insert(prefix.to_owned(), value);
+        }
+    }
+    let mut values = ConfigValues::new();
+    collect("", object, &mut values);
+    values
+}
+
+/// Keys may be written as options of the trainer's command line.
+fn config_key(key: &str) -> &str {
+    key.strip_prefix("--").unwrap_or(key)
+}
+
+fn scalar(value: &Value) -> Option<ConfigValue> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    // Numbers are often written as texts, such as "1e-5".
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+    Some(ConfigValue { text, number })
+}
+
+/// The metrics of a progress point, by name.
+fn metrics(progress: &str) -> BTreeMap<String, f64> {
+    let Ok(point) = serde_json::from_str::<ProgressPoint>(progress) else { return BTreeMap::new() };
+    let loss = if point.loss_is_nan { Some(f64::NAN) } else { point.loss };
+    #[expect(clippy::cast_precision_loss, reason = "steps are exact until 2^53")]
+    let step = point.step as f64;
+    let named = [
+        ("step", Some(step)),
+        ("epoch", point.epoch),
+        ("loss", loss),
+        ("lr", point.learning_rate),
+        ("learning_rate", point.learning_rate),
+    ];
+    let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    point.metrics.into_iter().chain(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(values: &ConfigValues) -> Vec<(&str, &str, Option<f64>)> {
+        values.iter().map(|(key, value)| (key.as_str(), value.text.as_str(), value.number)).collect()
+    }
+
+    #[test]
+    fn nested_values_have_keys_with_dots() {
+        let values = config_values(&json!({
+            "--learning_rate": "1e-5", "rank": 16, "model": {"type": "lora", "deep": {"x": true}}, "none": null,
+            "list": [1, 2], "seed": "nan",
+        }));
+        let expected = [
+            ("learning_rate", "1e-5", Some(1e-5)),
+            ("model.deep.x", "true", None),
+            ("model.type", "lora", None),
+            ("rank", "16", Some(16.0)),
+            ("seed", "nan", None),
+        ];
+        assert_eq!(texts(&values), expected);
+    }
+
+    #[test]
+    fn progress_becomes_metrics() {
+        let found = metrics(
+            r#"{"step": 10, "at": "2024-01-15T10:30:00Z", "loss": 0.5, "learning_rate": 0.1, "metrics": {"val": 2}}"#,
+        );
+        let names: Vec<(&str, f64)> = found.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        assert_eq!(names, [("learning_rate", 0.1), ("loss", 0.5), ("lr", 0.1), ("step", 10.0), ("val", 2.0)]);
+        let nan = metrics(r#"{"step": 10, "at": "2024-01-15T10:30:00Z", "loss_is_nan": true}"#);
+        assert!(nan["loss"].is_nan());
+        assert_eq!(metrics("no JSON"), BTreeMap::new());
+    }
+}

@@ -1,0 +1,180 @@
+//! The list of jobs.
+
+use app::domain::access::Permission;
+use app::domain::allowed_values::AllowedValues;
+use app::domain::job_search::index::{JobIndex, JobPageRequest, JobSelection, StatusCounts};
+use app::domain::job_search::order::{JobCursor, JobOrder};
+use app::domain::job_search::query::{
+    Comparison, JobSearchFilter, JobSearchQuery, JobTextField, JobTimeField, TimeCondition,
+};
+use app::domain::search_terms::{TextPattern, escape_glob};
+use app::domain::time::Timestamp;
+use app::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
+use app::protocol::status::{JobPhase, JobStatus};
+
+use super::JobService;
+use super::index::IndexNeeds;
+use crate::service::access::Principal;
+use crate::service::error::{InvalidInput, ServiceError, parse_time};
+
+/// Default number of jobs per page.
+const DEFAULT_PAGE: u32 = 100;
+/// Maximum number of jobs per page.
+const MAX_PAGE: u32 = 1_000;
+
+/// A page of the list.
+#[derive(Debug, Clone)]
+pub struct JobListQuery {
+    pub search: JobSearchQuery,
+    pub statuses: Vec<JobStatus>,
+    pub order: JobOrder,
+    pub after: Option<JobCursor>,
+    pub limit: usize,
+}
+
+impl JobService {
+    /// Returns a page of the jobs that a user may see.
+    pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
+        let list = JobListQuery::parse(principal, query)?;
+        let statuses = list.statuses.clone();
+        let selection = self.select_jobs(list).await?;
+        let mut tx = self.context.read().await?;
+        let jobs = tx.jobs_by_id(&selection.ids).await?;
+        Ok(JobsPage {
+            next_cursor: selection.next.map(|cursor| cursor.to_string()),
+            jobs: self.view_jobs(tx, &jobs).await?,
+            total: selection.counts.sum(|status| statuses.contains(&status)),
+            counts: job_counts(&selection.counts),
+            disk_full: self.context.disk_space.is_full(),
+            server_time: self.context.now(),
+        })
+    }
+
+    /// Selects a page from the index.
+    pub(in crate::service) async fn select_jobs(&self, list: JobListQuery) -> Result<JobSelection, ServiceError> {
+        let (needs, now) = (IndexNeeds::of(&list.search, &list.order), self.context.now());
+        let select = move |index: &JobIndex| {
+            let JobListQuery { search, statuses, order, after, limit } = &list;
+            index.select(&JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now })
+        };
+        self.read_index(needs, select).await
+    }
+
+    /// Counts the jobs that a user may see, by status.
+    pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
+        let (search, now) = (visible_jobs(principal), self.context.now());
+        let count = move |index: &JobIndex| index.count(&search, now);
+        Ok(job_counts(&self.read_index(IndexNeeds::default(), count).await?))
+    }
+}
+
+/// All jobs that a user may see.
+pub fn visible_jobs(principal: &Principal) -> JobSearchQuery {
+    let mut search = JobSearchQuery::default();
+    if let Some(owner) = principal.visible_owner() {
+        search.require(exactly(JobTextField::User, &owner));
+    }
+    search
+}
+
+fn exactly(field: JobTextField, text: &str) -> JobSearchFilter {
+    JobSearchFilter::Text(field, TextPattern::literal(text))
+}
+
+impl JobListQuery {
+    /// The newest jobs that a user may see.
+    pub fn newest(principal: &Principal, limit: usize) -> Self {
+        let search = visible_jobs(principal);
+        Self { search, statuses: JobStatus::ALL.to_vec(), order: JobOrder::NEWEST, after: None, limit }
+    }
+
+    fn parse(principal: &Principal, query: &JobsQuery) -> Result<Self, ServiceError> {
+        let (search, order) = (parse_search(principal, query)?, parse_order(query)?);
+        if IndexNeeds::of(&search, &order).config && !principal.permissions.contains(Permission::ConfigView) {
+            return Err(ServiceError::PermissionDenied(Permission::ConfigView));
+        }
+        let invalid_cursor = InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor };
+        let parse = |text| JobCursor::parse(text).filter(|cursor| order.has_value(&cursor.value)).ok_or(invalid_cursor);
+        let after = query.cursor.as_deref().map(parse).transpose()?;
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE) as usize;
+        Ok(Self { search, statuses: statuses(query), order, after, limit })
+    }
+}
+
+/// Combines the search and the other parameters into one query, for the jobs that the user may see.
+fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQuery, ServiceError> {
+    let JobsQuery {
+        status: _,
+        phase: _,
+        user,
+        label,
+        q,
+        tag,
+        config,
+        worker,
+        since,
+        until,
+        ended_since,
+        sort: _,
+        limit: _,
+        cursor: _,
+    } = query;
+    let visible_owner = principal.visible_owner();
+    if visible_owner.is_some() && user.is_some() && visible_owner != *user {
+        return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
+    }
+    let mut search = JobSearchQuery::parse(q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
+    let label = label.as_deref().map(|label| {
+        let (key, value) =
+            label.split_once('=').map_or((label, "*".to_owned()), |(key, value)| (key, escape_glob(value)));
+        JobSearchFilter::Label { key: key.to_owned(), value: TextPattern::Exact(value) }
+    });
+    let time = |field, comparison, at: Option<Timestamp>| {
+        Some(JobSearchFilter::Time(field, TimeCondition::Instant(comparison, at?)))
+    };
+    let (submitted, ended) = (JobTimeField::Submitted, JobTimeField::Ended);
+    let filters = [
+        user.as_ref().map(|user| exactly(JobTextField::User, user)),
+        visible_owner.map(|owner| exactly(JobTextField::User, &owner)),
+        tag.as_ref().map(|tag| exactly(JobTextField::Tag, tag)),
+        config.as_ref().map(|config| exactly(JobTextField::Config, config)),
+        worker.as_ref().map(|worker| exactly(JobTextField::Worker, worker.as_str())),
+        label,
+        time(submitted, Comparison::AtLeast, parse_time("since", since.as_deref())?),
+        time(submitted, Comparison::Less, parse_time("until", until.as_deref())?),
+        time(ended, Comparison::AtLeast, parse_time("ended_since", ended_since.as_deref())?),
+    ];
+    filters.into_iter().flatten().for_each(|filter| search.require(filter));
+    Ok(search)
+}
+
+/// Unless requested otherwise, waiting jobs are listed in queue order, all others newest first.
+fn parse_order(query: &JobsQuery) -> Result<JobOrder, ServiceError> {
+    match (query.sort.as_deref(), query.phase) {
+        (Some(sort), _) => {
+            let unknown = InvalidInput::OutOfRange { field: "sort", allowed: AllowedValues::Order };
+            Ok(JobOrder::parse(sort).ok_or(unknown)?)
+        }
+        (None, Some(JobPhase::Waiting)) => Ok(JobOrder::QUEUE),
+        (None, _) => Ok(JobOrder::NEWEST),
+    }
+}
+
+/// Contradictory filters match nothing.
+fn statuses(query: &JobsQuery) -> Vec<JobStatus> {
+    let is_included = |candidate: &JobStatus| {
+        query.phase.is_none_or(|phase| candidate.is_in_phase(phase))
+            && query.status.is_none_or(|status| status == *candidate)
+    };
+    JobStatus::ALL.into_iter().filter(is_included).collect()
+}
+
+fn job_counts(counts: &StatusCounts) -> JobCounts {
+    JobCounts {
+        waiting: counts.sum(|status| status.is_in_phase(JobPhase::Waiting)),
+        running: counts.sum(|status| status.is_in_phase(JobPhase::Running)),
+        completed: counts.sum(|status| status == JobStatus::Completed),
+        failed: counts.sum(|status| status == JobStatus::Failed),
+        cancelled: counts.sum(|status| status == JobStatus::Cancelled),
+    }
+}
