@@ -83,3 +83,11 @@ export async function waitForJob(server: Server, job: string, status: string): P
   const currentStatus = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
   await expect.poll(currentStatus, { timeout: 60_000 }).toBe(status);
 }
+
+/** Searches the list of jobs. */
+export async function searchJobs(page: Page, query: string) {
+  const search = page.locator('#content').getByRole('searchbox', { name: 'Search' });
+  await search.fill(query);
+  await search.press('Enter');
+  await expect(page).toHaveURL((url) => url.searchParams.get('q') === query);
+}

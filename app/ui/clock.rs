@@ -87,7 +87,6 @@ impl PageClock {
     }
 
     /// Returns the name of the time zone: `Asia/Tokyo`, or `UTC`.
-    #[cfg(feature = "ssr")]
     pub fn zone_name(self) -> String {
         self.zone.with(|zone| zone.as_ref().map_or("UTC", TimeZone::name).to_owned())
     }

@@ -25,7 +25,7 @@ pub(crate) fn query_pairs(query: &impl Serialize) -> Vec<(String, String)> {
 
 /// The URL of the list of jobs with these filters.
 pub(crate) fn jobs_url(query: &JobsQuery) -> String {
-    format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
+    format!("/jobs{}", query_string(&JobsQuery { zone: None, limit: None, ..query.clone() }))
 }
 
 /// Reads the query from a page's URL. Empty, unknown and invalid parameters are ignored.

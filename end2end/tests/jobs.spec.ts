@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host, startJob, sample } from '../host';
-import { waitForJob, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
+import { waitForJob, makeWorker, registerGpus, searchJobs, signIn, signInWith, submit } from '../steps';
 
 /** A submit with all fields, none of them at its default. A test of the server writes it. */
 const EXAMPLE = JSON.parse(readFileSync(`${__dirname}/../submit-example.json`, 'utf8')) as Record<string, unknown> & { secrets: string[] };
@@ -44,8 +44,7 @@ test('the list shows the requirements of each job, and only the permitted action
   await expect(page.getByText('1 job', { exact: true })).toBeVisible();
   await page.getByRole('link', { name: /^Remove filter/ }).click();
   await expect(row('digits-quick')).toHaveCount(1);
-  await page.getByPlaceholder('Submitted by').fill('nobody-here');
-  await page.getByRole('button', { name: 'Filter' }).click();
+  await searchJobs(page, 'user:nobody-here');
   await expect(page.getByText('No matching jobs')).toBeVisible();
   await page.getByRole('link', { name: 'Clear filters' }).click();
   await page.getByRole('link', { name: 'Queued' }).click();
@@ -237,10 +236,9 @@ test('jobs are filtered by worker and time, and the overview links to the failed
   await expect(page).toHaveURL(new RegExp(`worker=${worker.id}`));
   await expect(rows).toHaveCount(1);
   await expect(page.getByRole('link', { name: 'Remove filter Worker: atlas' })).toBeVisible();
-  await page.getByLabel('Submitted before (UTC)').fill('2020-01-01T00:00');
-  await page.getByRole('button', { name: 'Filter' }).click();
+  await searchJobs(page, 'submitted<2020-01-01');
   await expect(page.getByText('No matching jobs')).toBeVisible();
-  await expect(page.getByLabel('Submitted before (UTC)')).toHaveValue('2020-01-01T00:00');
+  await expect(page.getByRole('link', { name: 'Remove filter Worker: ' })).toBeVisible();
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 900 });
@@ -254,14 +252,55 @@ test('the list is searched by a part of the name', async ({ page, server }) => {
   await submitWith(server, {});
   await signIn(page, server);
   await page.goto('/jobs');
-  const search = page.locator('#content').getByRole('searchbox', { name: 'Search' });
-  await search.fill('DIG');
-  await search.press('Enter');
+  await searchJobs(page, 'DIG');
   await expect(page).toHaveURL(/q=DIG/);
   await expect(page.locator('table.jobs tbody')).toContainText('digits');
-  await search.fill('haystack');
-  await search.press('Enter');
+  await searchJobs(page, 'haystack');
   await expect(page.locator('table.jobs tbody')).toHaveCount(0);
+});
+
+test('the list is searched by metrics and configuration, and sorted by its columns', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const config = (rank: number) => JSON.stringify({ files: { 'config.json': JSON.stringify({ lora_rank: rank }) } });
+  for (const [name, rank] of [['flux-small', 4], ['flux-large', 64]] as const)
+    await server.api(`/api/configs/${name}`, { method: 'PUT', body: config(rank) });
+  const host = await Host.connect(server, 'atlas', {});
+  for (const [name, loss] of [['flux-small', 0.2], ['flux-large', 0.4]] as const) {
+    await submitWith(server, { config_name: name, tags: ['ablation'] });
+    const offer = await host.run();
+    await host.progress(offer, [{ step: 10, at: new Date().toISOString(), loss }]);
+    await host.report(offer, 'completed', {});
+  }
+  await submitWith(server, { config_name: 'digits', name: 'Nightly', priority: 30 });
+  await signIn(page, server);
+  await page.goto('/jobs');
+  const titles = page.locator('table.jobs tbody .row-link[href^="/jobs/"]');
+  await expect(titles).toHaveText(['Nightly', 'flux-large #1', 'flux-small #1']);
+  for (const [query, expected] of [
+    ['config:flux* tag:ablation status:completed loss<0.3', ['flux-small #1']],
+    ['config.lora_rank>=16', ['flux-large #1']],
+    ['-tag:ablation', ['Nightly']],
+    ['#1 worker:atlas', ['flux-large #1', 'flux-small #1']],
+  ] as const) {
+    await searchJobs(page, query);
+    await expect(titles).toHaveText([...expected]);
+  }
+  const heading = (name: string) => page.getByRole('columnheader', { name });
+  await heading('Progress').getByRole('link').click();
+  await expect(page).toHaveURL(/sort=metric\.loss/);
+  await expect(heading('Progress')).toHaveAttribute('aria-sort', 'ascending');
+  await expect(titles).toHaveText(['flux-small #1', 'flux-large #1']);
+  await heading('Progress').getByRole('link').click();
+  await expect(titles).toHaveText(['flux-large #1', 'flux-small #1']);
+  await searchJobs(page, 'flux');
+  await expect(heading('Progress'), 'a search keeps the order').toHaveAttribute('aria-sort', 'descending');
+  await picture(page, 'jobs-search');
+  await searchJobs(page, 'flux loss<low');
+  await expect(page.getByText('loss<low', { exact: false }).first()).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'jobs-search-invalid');
+  await searchJobs(page, 'flux loss<1');
+  await expect(titles).toHaveText(['flux-large #1', 'flux-small #1']);
 });
 
 test('jobs of one configuration can be distinguished', async ({ page, server }) => {
@@ -282,12 +321,13 @@ test('jobs of one configuration can be distinguished', async ({ page, server }) 
   await expect(page.locator(`table.jobs a[href="/jobs/${jobs[1]}"]`)).toBeVisible();
 });
 
-test('users who see only their own jobs have no filter by user', async ({ page, server }) => {
+test('users who see only their own jobs find no others', async ({ page, server }) => {
   const job = await submitWith(server, {});
   await signInWith(page, server, 'ana', ['job.view.own', 'config.view']);
   await page.goto('/jobs');
   await expect(page.getByText('No jobs yet')).toBeVisible();
-  await expect(page.getByPlaceholder('Submitted by')).toHaveCount(0);
+  await searchJobs(page, job);
+  await expect(page.getByText('No matching jobs')).toBeVisible();
   expect((await page.request.get(`/jobs/${job}/events`)).status()).toBe(404);
   expect((await page.request.get(`/jobs/${job}/configuration`)).status()).toBe(404);
 });

@@ -60,8 +60,15 @@ impl fmt::Display for Comparison {
 /// A condition on a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeCondition {
-    /// Compared with a day in UTC: `2026-11-01`. Later is after its end, equal is during it.
-    Day(Comparison, Timestamp),
+    /// Compared with a day: `2026-11-01`. Later is after its end, equal is during it.
+    Day {
+        /// How.
+        comparison: Comparison,
+        /// Its first moment; in UTC, unless [`TimeCondition::in_zone`] was called.
+        start: Timestamp,
+        /// The first moment after it.
+        end: Timestamp,
+    },
     /// Compared with a time.
     Instant(Comparison, Timestamp),
     /// Compared with the time so long ago: `-7d`.
@@ -82,20 +89,26 @@ impl TimeCondition {
         let day = Timestamp::parse_rfc3339(&format!("{value}T00:00:00Z"));
         let at = || Timestamp::parse_rfc3339(&value.to_uppercase());
         let condition = match (day, value.strip_prefix('-')) {
-            (Some(day), _) => Some(Self::Day(comparison, day)),
+            (Some(start), _) => Some(Self::Day { comparison, start, end: start + DAY }),
             (None, Some(ago)) => parse_duration(ago).map(|ago| Self::Ago(comparison, ago)),
             (None, None) => at().map(|at| Self::Instant(comparison, at)),
         };
         condition.ok_or_else(|| TIMES.to_owned())
     }
 
+    /// Moves a day to another time zone, by a function that converts a local time, given as if it were UTC.
+    pub fn in_zone(&mut self, to_utc: impl Fn(Timestamp) -> Timestamp) {
+        if let Self::Day { start, end, .. } = self {
+            (*start, *end) = (to_utc(*start), to_utc(*end));
+        }
+    }
+
     /// Returns whether a time satisfies it.
     pub fn holds(self, at: Timestamp, now: Timestamp) -> bool {
         match self {
-            Self::Day(comparison, day) => {
-                let time_of_day = at - day;
-                // As a whole day: one is during it, zero before it, two after it.
-                let part = 1 + i8::from(time_of_day >= DAY) - i8::from(time_of_day < Millis(0));
+            Self::Day { comparison, start, end } => {
+                // Before the day, during it, or after it.
+                let part = i8::from(at >= start) + i8::from(at >= end);
                 comparison.holds(&part, &1)
             }
             Self::Instant(comparison, bound) => comparison.holds(&at, &bound),
@@ -107,7 +120,7 @@ impl TimeCondition {
 impl fmt::Display for TimeCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Day(comparison, day) => write!(f, "{comparison}{}", &day.to_string()[..10]),
+            Self::Day { comparison, start, .. } => write!(f, "{comparison}{}", &start.to_string()[..10]),
             Self::Instant(comparison, at) => write!(f, "{comparison}\"{at}\""),
             Self::Ago(comparison, ago) => write!(f, "{comparison}-{}", format_duration(*ago)),
         }
@@ -172,6 +185,19 @@ mod tests {
         for (text, expected) in table {
             assert_eq!([before, first, last, after].map(|at| holds(text, at)), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn days_have_a_time_zone() {
+        let at = |text| Timestamp::parse_rfc3339(text).expect("a time");
+        let mut condition = TimeCondition::parse(Comparison::Equal, "2026-11-01").expect("a day");
+        // Two hours ahead of UTC, and one at the end of the day.
+        condition.in_zone(|local| {
+            local + Millis::from_secs(if local > at("2026-11-01T02:00:00Z") { -3_600 } else { -7_200 })
+        });
+        let holds = |time| condition.holds(at(time), Timestamp(0));
+        assert!(!holds("2026-10-31T21:59:59Z") && holds("2026-10-31T22:00:00Z"));
+        assert!(holds("2026-11-01T22:59:59Z") && !holds("2026-11-01T23:00:00Z"));
     }
 
     #[test]

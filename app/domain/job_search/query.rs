@@ -7,7 +7,7 @@ pub use super::conditions::{Comparison, TimeCondition};
 use super::conditions::{format_duration, parse_duration, parse_number};
 use crate::domain::job_status::{JobPhase, JobStatus};
 use crate::domain::search_terms::{SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote};
-use crate::domain::time::Millis;
+use crate::domain::time::{Millis, Timestamp};
 use crate::words::words;
 
 /// A query for jobs.
@@ -164,6 +164,13 @@ impl SearchFilter for JobSearchFilter {
 }
 
 impl JobSearchFilter {
+    /// Moves a day to another time zone; see [`TimeCondition::in_zone`].
+    pub fn in_zone(&mut self, to_utc: impl Fn(Timestamp) -> Timestamp) {
+        if let Self::Time(_, condition) = self {
+            condition.in_zone(to_utc);
+        }
+    }
+
     /// Returns whether it shows something of a configuration.
     pub const fn reads_config(&self) -> bool {
         matches!(self, Self::Value(..) | Self::ConfigText(..) | Self::ConfigNumber(..))

@@ -13,7 +13,7 @@ fn partial(text: &str) -> TextPattern {
 
 #[test]
 fn valid_queries_are_parsed() {
-    let day = Timestamp::parse_rfc3339("2026-11-01T00:00:00Z").expect("a day");
+    let day = |comparison, text| TimeCondition::parse(comparison, text).expect("a day");
     let cases = [
         ("Flux", JobSearchFilter::Any(partial("flux"))),
         ("team=nlp", JobSearchFilter::Any(partial("team=nlp"))),
@@ -41,7 +41,7 @@ fn valid_queries_are_parsed() {
                 TimeCondition::Ago(Comparison::Greater, Millis::from_secs(7 * 86_400)),
             ),
         ),
-        ("ended:2026-11-01", JobSearchFilter::Time(JobTimeField::Ended, TimeCondition::Day(Comparison::Equal, day))),
+        ("ended:2026-11-01", JobSearchFilter::Time(JobTimeField::Ended, day(Comparison::Equal, "2026-11-01"))),
         (
             "label.gpu_type=a100*",
             JobSearchFilter::Label { key: "gpu_type".to_owned(), value: TextPattern::Exact("a100*".to_owned()) },
@@ -104,7 +104,10 @@ fn number() -> impl Strategy<Value = f64> {
 fn condition() -> impl Strategy<Value = TimeCondition> {
     let time = 0..4_000_000_000_000_i64;
     prop_oneof![
-        (comparison(), 0..40_000_i64).prop_map(|(by, day)| TimeCondition::Day(by, Timestamp(day * 86_400_000))),
+        (comparison(), 0..40_000_i64).prop_map(|(comparison, day)| {
+            let [start, end] = [day, day + 1].map(|day| Timestamp(day * 86_400_000));
+            TimeCondition::Day { comparison, start, end }
+        }),
         (comparison(), time).prop_map(|(by, at)| TimeCondition::Instant(by, Timestamp(at))),
         (comparison(), 0..1_000_000_i64).prop_map(|(by, ago)| TimeCondition::Ago(by, Millis::from_secs(ago))),
     ]

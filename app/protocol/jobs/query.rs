@@ -33,6 +33,10 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(value_name = "QUERY"))]
     pub q: Option<String>,
+    /// The time zone of days in `q`, such as `Europe/Berlin`; UTC if it is omitted or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub zone: Option<String>,
     /// Only jobs with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long))]
@@ -84,6 +88,7 @@ impl JobsQuery {
             user: text("ada"),
             label: text("gpu_type=a100*"),
             q: text("digit"),
+            zone: text("Asia/Tokyo"),
             tag: text("ablation"),
             config: text("digits"),
             worker: Some(WorkerId::new(Timestamp(1_705_314_600_000), [1; 10])),

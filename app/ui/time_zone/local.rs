@@ -19,6 +19,11 @@ impl TimeZone {
         Some(Self(browser::time_zone())).filter(|zone| !zone.0.is_empty())
     }
 
+    /// Returns its name: `Asia/Tokyo`.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
     /// Returns its offset from UTC in minutes at a time.
     #[expect(clippy::unused_self, reason = "as on the server")]
     pub fn utc_offset_minutes(&self, at: Timestamp) -> i32 {

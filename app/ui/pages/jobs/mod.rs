@@ -42,7 +42,8 @@ pub(crate) fn JobsPage() -> impl IntoView {
     let words = &t().jobs;
     let backend = use_backend();
     let params = use_query_map();
-    let query = Memo::new(move |_| params.with(query_from_params));
+    let clock = use_clock();
+    let query = Memo::new(move |_| params.with(|params| query_from_params(params, || clock.zone_name())));
     let page = Resource::new(move || query.get(), {
         let backend = backend.clone();
         move |query| backend.jobs(query)
@@ -130,7 +131,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
 
 /// The search. The other parameters stay as they are.
 fn search_form(query: &JobsQuery) -> AnyView {
-    let others = JobsQuery { q: None, cursor: None, limit: None, ..query.clone() };
+    let others = JobsQuery { q: None, zone: None, cursor: None, limit: None, ..query.clone() };
     view! { <ListSearch action="/jobs" q=query.q.clone() hidden_fields=query_pairs(&others) hint=t().jobs.search_hint/> }
         .into_erased()
 }
@@ -152,6 +153,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         user,
         label,
         q: _,
+        zone: _,
         tag,
         config,
         worker,
@@ -260,8 +262,9 @@ mod tests {
 
     use super::*;
 
-    /// The links above the list have the first two, the search field and the headings the next ones, the pager the others.
-    const WITHOUT_CHIP: [&str; 6] = ["status", "phase", "q", "sort", "limit", "cursor"];
+    /// The links above the list have the first two, the search field and the headings the next ones, the pager the last
+    /// ones; the zone is the reader's.
+    const WITHOUT_CHIP: [&str; 7] = ["status", "phase", "q", "zone", "sort", "limit", "cursor"];
 
     fn chips_html(query: JobsQuery) -> String {
         let page = JobsPage {
@@ -280,7 +283,7 @@ mod tests {
         let (html, example) =
             (Owner::new().with(|| search_form(&JobsQuery::example()).to_html()), json!(JobsQuery::example()));
         let fields = example.as_object().expect("an object").keys();
-        for field in fields.filter(|field| !["limit", "cursor"].contains(&field.as_str())) {
+        for field in fields.filter(|field| !["zone", "limit", "cursor"].contains(&field.as_str())) {
             assert!(html.contains(&format!("name=\"{field}\"")), "{field}: {html}");
         }
     }

@@ -8,9 +8,11 @@ use crate::ui::page_query::{from_params, jobs_url};
 /// Number of jobs per page.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters in the address of the page.
-pub(super) fn query_from_params(params: &ParamsMap) -> JobsQuery {
-    JobsQuery { limit: Some(PAGE_SIZE), ..from_params(params) }
+/// The filters in the address of the page. Days of a search are in the time zone of whoever reads the page.
+pub(super) fn query_from_params(params: &ParamsMap, zone: impl FnOnce() -> String) -> JobsQuery {
+    let query: JobsQuery = from_params(params);
+    let zone = query.q.as_ref().map(|_| zone());
+    JobsQuery { zone, limit: Some(PAGE_SIZE), ..query }
 }
 
 /// Whether any filter is set.
@@ -23,13 +25,17 @@ mod tests {
     use super::*;
     use crate::protocol::status::JobStatus;
 
+    fn zone() -> String {
+        "Asia/Tokyo".to_owned()
+    }
+
     #[test]
     fn addresses_and_queries_are_inverse() {
         let mut params = ParamsMap::new();
         for (name, value) in [("status", "failed"), ("cursor", "x=1"), ("user", "a&b"), ("label", " team=nlp ")] {
             params.insert(name, value.to_owned());
         }
-        let query = query_from_params(&params);
+        let query = query_from_params(&params, zone);
         assert_eq!((query.status, is_filtered(&query)), (Some(JobStatus::Failed), true));
         assert_eq!(jobs_url(&query), "/jobs?status=failed&user=a%26b&label=team%3Dnlp&cursor=x%3D1");
         let all = JobsQuery { limit: Some(PAGE_SIZE), ..JobsQuery::example() };
@@ -40,9 +46,9 @@ mod tests {
             params.insert(name, value);
             params
         });
-        assert_eq!(query_from_params(&params_of_all), all);
+        assert_eq!(query_from_params(&params_of_all, zone), all);
         params.insert("phase", "nonsense".to_owned());
-        assert_eq!(query_from_params(&params).phase, None);
-        assert!(!is_filtered(&query_from_params(&ParamsMap::new())));
+        assert_eq!(query_from_params(&params, zone).phase, None);
+        assert!(!is_filtered(&query_from_params(&ParamsMap::new(), zone)));
     }
 }

@@ -11,6 +11,7 @@ use app::domain::search_terms::{TextPattern, escape_glob};
 use app::domain::time::Timestamp;
 use app::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
 use app::protocol::status::{JobPhase, JobStatus};
+use app::ui::time_zone::TimeZone;
 
 use super::JobService;
 use super::index::IndexNeeds;
@@ -109,6 +110,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         user,
         label,
         q,
+        zone,
         tag,
         config,
         worker,
@@ -124,6 +126,10 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
     let mut search = JobSearchQuery::parse(q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
+    if let Some(zone) = zone.as_deref().and_then(TimeZone::from_name) {
+        let to_utc = |local| zone.from_local_time(local).unwrap_or(local);
+        search.0.iter_mut().for_each(|term| term.filter.in_zone(to_utc));
+    }
     let label = label.as_deref().map(|label| {
         let (key, value) =
             label.split_once('=').map_or((label, "*".to_owned()), |(key, value)| (key, escape_glob(value)));

@@ -81,6 +81,32 @@ async fn jobs_are_searched_and_sorted_by_metrics_and_configuration() {
 }
 
 #[tokio::test]
+async fn days_of_a_search_are_in_the_readers_time_zone() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    // It is 2024-01-15T10:30:00Z.
+    let job = server.submit("digits").await;
+    let on = |day: &str, zone: &str| format!("q=submitted:{day}&zone={zone}");
+    for (day, zone, is_found) in [
+        ("2024-01-15", "UTC", true),
+        ("2024-01-15", "Middle/Earth", true),
+        ("2024-01-16", "Pacific/Kiritimati", true),
+        ("2024-01-15", "Pacific/Kiritimati", false),
+        ("2024-01-14", "Pacific/Pago_Pago", true),
+    ] {
+        let expected: &[String] = if is_found { std::slice::from_ref(&job) } else { &[] };
+        assert_eq!(found(&server, &Actor::Admin, &on(day, zone)).await, expected, "{day} in {zone}");
+    }
+    let Actor::Cookie(browser) = server.add_user("vic", "viewer").await else { panic!("a browser") };
+    let list = async |day: &str| {
+        let cookies = format!("{browser}; time_zone=Pacific/Kiritimati");
+        let page = server.get(&Actor::Cookie(cookies), &format!("/jobs?q=submitted:{day}")).await.text();
+        page.contains("<tbody")
+    };
+    assert!(list("2024-01-16").await && !list("2024-01-15").await);
+}
+
+#[tokio::test]
 async fn pages_continue_after_the_last_job_in_each_order() {
     let server = TestServer::start().await;
     for name in ["b", "a", "c"] {
