@@ -86,7 +86,7 @@ export async function waitForJob(server: Server, job: string, status: string): P
 
 /** Searches the list of jobs. */
 export async function searchJobs(page: Page, query: string) {
-  const search = page.locator('#content').getByRole('searchbox', { name: 'Search' });
+  const search = page.locator('#content input[type=search]');
   await search.fill(query);
   await search.press('Enter');
   await expect(page).toHaveURL((url) => url.searchParams.get('q') === query);

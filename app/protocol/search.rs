@@ -21,7 +21,7 @@ pub struct SearchQuery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchPage {
     /// The results that the caller may see, best match first. The newest 1000 jobs are searched by words; older jobs
-    /// only by the whole query: in the name of their configuration, or as a prefix of their ID.
+    /// only by the whole query: in one of their texts, or as a prefix of their ID.
     pub found: Vec<SearchHit>,
 }
 

@@ -16,7 +16,7 @@ use crate::protocol::audit::AuditPage;
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
-use crate::protocol::jobs::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
@@ -52,6 +52,8 @@ pub trait Backend: Send + Sync {
     fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView>;
     /// Returns a page of the list of jobs.
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage>;
+    /// Completes a search for jobs.
+    fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions>;
     /// Returns one job with its attempts.
     fn job(&self, id: JobId) -> BackendFuture<JobView>;
     /// Returns what changes while a job trains, with its log from `offset`.

@@ -13,7 +13,9 @@ use crate::protocol::audit::{AuditPage, AuditQuery};
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
-use crate::protocol::jobs::{AttemptQuery, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::jobs::{
+    AttemptQuery, JobCompletions, JobCompletionsQuery, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk,
+};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogQuery, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
@@ -52,6 +54,10 @@ impl Backend for HttpBackend {
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         get_json(format!("/api/queue{}", query_string(&query)))
+    }
+
+    fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions> {
+        get_json(format!("/api/queue/completions{}", query_string(&query)))
     }
 
     fn job(&self, id: JobId) -> BackendFuture<JobView> {

@@ -73,6 +73,7 @@ pub mod submit_form;
 #[cfg(feature = "ssr")]
 pub mod terminal;
 pub mod time_zone;
+mod typing;
 mod view_scope;
 
 /// The header by which the script of a server-rendered page requests it again to refresh fragments.

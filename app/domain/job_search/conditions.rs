@@ -132,6 +132,12 @@ pub(super) fn parse_number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// Formats a number with or without an exponent, whichever is shorter.
+pub(super) fn format_number(number: f64) -> String {
+    let (plain, exponential) = (number.to_string(), format!("{number:e}"));
+    if exponential.len() < plain.len() { exponential } else { plain }
+}
+
 /// The units of durations, longest first, in milliseconds.
 const UNITS: [(char, i64); 5] =
     [('w', 7 * 86_400_000), ('d', 86_400_000), ('h', 3_600_000), ('m', 60_000), ('s', 1_000)];

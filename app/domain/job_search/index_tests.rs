@@ -50,7 +50,7 @@ fn job(n: u16) -> IndexedJob {
 }
 
 /// A job with every property.
-fn full_job() -> IndexedJob {
+pub(super) fn full_job() -> IndexedJob {
     let at = |text: &str| Timestamp::parse_rfc3339(text).expect("a time");
     let worker = |n: u8| WorkerId::new(Timestamp(0), [n; 10]);
     IndexedJob {

@@ -42,11 +42,20 @@ pub(super) fn select(index: &JobIndex, request: &JobPageRequest<'_>) -> JobSelec
     JobSelection { ids, next, counts }
 }
 
+/// The jobs that match a query, the oldest first.
+pub(super) fn matching_rows<'i>(
+    index: &'i JobIndex,
+    query: &'i JobSearchQuery,
+    now: Timestamp,
+) -> impl Iterator<Item = &'i Row> {
+    let matches = compile(index, query, now);
+    index.rows.iter().filter(move |row| matches(row))
+}
+
 /// See [`JobIndex::count`].
 pub(super) fn count(index: &JobIndex, query: &JobSearchQuery, now: Timestamp) -> StatusCounts {
-    let matches = compile(index, query, now);
     let mut counts = StatusCounts::default();
-    index.rows.iter().filter(|row| matches(row)).for_each(|row| counts.add(row.status));
+    matching_rows(index, query, now).for_each(|row| counts.add(row.status));
     counts
 }
 

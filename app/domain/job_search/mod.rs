@@ -1,11 +1,14 @@
 //! The list of jobs: its query language, and an index of all jobs in memory that answers queries.
 
+pub mod completion;
 mod conditions;
 pub mod index;
 mod matcher;
 pub mod order;
 pub mod query;
 
+#[cfg(test)]
+mod completion_tests;
 #[cfg(test)]
 mod index_tests;
 #[cfg(test)]

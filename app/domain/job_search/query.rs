@@ -4,7 +4,7 @@
 use std::fmt;
 
 pub use super::conditions::{Comparison, TimeCondition};
-use super::conditions::{format_duration, parse_duration, parse_number};
+use super::conditions::{format_duration, format_number, parse_duration, parse_number};
 use crate::domain::job_status::{JobPhase, JobStatus};
 use crate::domain::search_terms::{SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote};
 use crate::domain::time::{Millis, Timestamp};
@@ -206,13 +206,19 @@ impl fmt::Display for JobSearchFilter {
             Self::Status(status) => write!(f, "status:{}", status.as_str()),
             Self::Phase(phase) => write!(f, "status:{}", phase.as_str()),
             Self::Label { key, value } => write!(f, "{LABEL}{}{value}", quote(key)),
-            Self::Number(field, comparison, number) => write!(f, "{}{comparison}{number}", field.as_str()),
+            Self::Number(field, comparison, number) => {
+                write!(f, "{}{comparison}{}", field.as_str(), format_number(*number))
+            }
             Self::Time(field, condition) => write!(f, "{}{condition}", field.as_str()),
             Self::Duration(comparison, duration) => write!(f, "{DURATION}{comparison}{}", format_duration(*duration)),
-            Self::Metric(name, comparison, number) => write!(f, "{METRIC}{}{comparison}{number}", quote(name)),
-            Self::Value(name, comparison, number) => write!(f, "{}{comparison}{number}", quote(name)),
+            Self::Metric(name, comparison, number) => {
+                write!(f, "{METRIC}{}{comparison}{}", quote(name), format_number(*number))
+            }
+            Self::Value(name, comparison, number) => write!(f, "{}{comparison}{}", quote(name), format_number(*number)),
             Self::ConfigText(key, pattern) => write!(f, "{CONFIG}{}{pattern}", quote(key)),
-            Self::ConfigNumber(key, comparison, number) => write!(f, "{CONFIG}{}{comparison}{number}", quote(key)),
+            Self::ConfigNumber(key, comparison, number) => {
+                write!(f, "{CONFIG}{}{comparison}{}", quote(key), format_number(*number))
+            }
         }
     }
 }

@@ -12,8 +12,8 @@ mod tokenizer;
 use std::fmt;
 
 pub use pattern::{TextPattern, escape_glob, unescape_glob};
+pub use tokenizer::{LastTerm, SearchOperator, quote};
 use tokenizer::{RawTerm, tokenize};
-pub use tokenizer::{SearchOperator, quote};
 
 /// Maximum length of a query, in characters.
 pub const MAX_QUERY_CHARS: usize = 1_000;

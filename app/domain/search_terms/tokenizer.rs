@@ -23,6 +23,11 @@ impl SearchOperator {
     /// All operators; longer ones come first.
     pub const ALL: [Self; 6] = [Self::AtMost, Self::AtLeast, Self::Contains, Self::Equals, Self::Less, Self::Greater];
 
+    /// The operator at the beginning of a text.
+    fn at(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operator| text.starts_with(operator.as_str()))
+    }
+
     /// Returns the operator as written.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -62,7 +67,9 @@ impl RawTerm {
 pub(super) fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
     let (mut terms, mut term, mut quoted) = (Vec::new(), RawTerm::default(), false);
     let mut rest = text.chars();
-    while let Some(c) = rest.next() {
+    loop {
+        let operator = SearchOperator::at(rest.as_str());
+        let Some(c) = rest.next() else { break };
         let next = rest.clone().next();
         match c {
             '"' => (quoted, term.has_content) = (!quoted, true),
@@ -82,11 +89,7 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
                 if quoted || term.operator.is_some() {
                     continue;
                 }
-                let follows = |operator: &SearchOperator| {
-                    let mut written = operator.as_str().chars();
-                    written.next() == Some(c) && written.next().is_none_or(|second| next == Some(second))
-                };
-                if let Some(operator) = SearchOperator::ALL.into_iter().find(follows) {
+                if let Some(operator) = operator {
                     term.operator = Some((at, operator));
                     if operator.as_str().len() > 1 {
                         term.text.extend(rest.next());
@@ -100,6 +103,36 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<RawTerm>, QueryParseError> {
     }
     terms.extend(Some(term).filter(|term| term.has_content));
     Ok(terms)
+}
+
+/// The last term of a query that is being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastTerm<'t> {
+    /// The text before the term, with the `-` that excludes its matches.
+    pub before: &'t str,
+    /// Its key and operator, if it has one already.
+    pub operator: Option<(&'t str, SearchOperator)>,
+    /// What was typed of the word or the value, without its first quotation mark.
+    pub value: &'t str,
+}
+
+impl<'t> LastTerm<'t> {
+    /// Finds the last term.
+    pub fn of(text: &'t str) -> Self {
+        let (mut start, mut operator, mut quoted) = (0, None, false);
+        for (at, c) in text.char_indices() {
+            match c {
+                '"' => quoted = !quoted,
+                c if c.is_whitespace() && !quoted => (start, operator) = (at + c.len_utf8(), None),
+                _ if quoted || operator.is_some() => {}
+                '-' if at == start => start += 1,
+                _ => operator = SearchOperator::at(&text[at..]).map(|found| (at, found)),
+            }
+        }
+        let (before, value_at) = (&text[..start], operator.map_or(start, |(at, found)| at + found.as_str().len()));
+        let operator = operator.map(|(at, found)| (&text[start..at], found));
+        Self { before, operator, value: text[value_at..].trim_start_matches('"') }
+    }
 }
 
 /// Quotes a text, so that it is read literally.

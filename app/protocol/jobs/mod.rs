@@ -9,7 +9,7 @@ pub mod submit;
 use serde::{Deserialize, Serialize};
 
 pub use self::fields::{JobView, SubmitJob};
-pub use self::query::JobsQuery;
+pub use self::query::{JobCompletions, JobCompletionsQuery, JobsQuery};
 use super::status::JobStatus;
 use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};

@@ -77,6 +77,22 @@ pub struct JobsQuery {
     pub cursor: Option<String>,
 }
 
+/// Query string of `GET /api/queue/completions`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobCompletionsQuery {
+    /// A search for jobs that is being typed, until the cursor.
+    pub q: String,
+}
+
+/// `GET /api/queue/completions`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobCompletions {
+    /// The search with its last term completed, in the order in which they are offered.
+    pub completions: Vec<String>,
+}
+
 impl JobsQuery {
     /// A query with all filters, most of which [`SubmitJob::example`] matches, for tests.
     #[cfg(any(test, feature = "native"))]

@@ -3,10 +3,15 @@
 use leptos::prelude::*;
 
 use super::icon::Icon;
+use crate::protocol::jobs::{JobCompletions, JobCompletionsQuery};
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
+use crate::ui::typing::query_while_typing;
+
+/// The ID of the list of completions.
+const COMPLETIONS_ID: &str = "completions";
 
 /// A search form. It loads the page again, so that an error in the query is shown in the user's language.
 /// `hidden_fields` are the other query parameters, which do not change.
@@ -17,8 +22,19 @@ pub(crate) fn ListSearch(
     hidden_fields: Vec<(String, String)>,
     /// The placeholder of the search field.
     hint: Text,
+    /// Whether searches for jobs are completed while they are typed.
+    #[prop(optional)]
+    completes_jobs: bool,
 ) -> impl IntoView {
     let label = t().workers.search;
+    let (typed, completions) = (RwSignal::new(None), RwSignal::new(JobCompletions::default()));
+    let list = completes_jobs.then(|| {
+        let query = move || Some(JobCompletionsQuery { q: typed.get()? });
+        query_while_typing(query, |backend, query| backend.complete_job_search(query), completions);
+        let option = |text: &String| view! { <option value=text.clone()></option> };
+        let options = move || completions.with(|found| found.completions.iter().map(option).collect_view());
+        view! { <datalist id=COMPLETIONS_ID>{options}</datalist> }
+    });
     let hidden_fields =
         hidden_fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
     view! {
@@ -27,7 +43,9 @@ pub(crate) fn ListSearch(
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{label}</label>
             <input class="input input-sm w-full" id="q" name="q" type="search" placeholder=hint value=q
-                autocomplete="off" autocapitalize="none" spellcheck="false"/>
+                list=completes_jobs.then_some(COMPLETIONS_ID) autocomplete="off" autocapitalize="none" spellcheck="false"
+                on:input:target=move |event| typed.set(Some(event.target().value()))/>
+            {list}
         </form>
     }
     .into_erased()

@@ -2,26 +2,19 @@
 
 pub(crate) mod entries;
 
-use std::time::Duration;
-
 use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use self::entries::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use super::icon::Icon;
 use super::modal::use_modal;
-use crate::protocol::search::SearchHit;
-use crate::ui::backend::SharedBackend;
+use crate::protocol::search::SearchPage;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
-use crate::ui::schedule::after;
-
-/// The pause in typing after which the server is queried.
-const DEBOUNCE: Duration = Duration::from_millis(120);
+use crate::ui::typing::query_while_typing;
 
 /// Whether the palette is open.
 #[derive(Clone, Copy)]
@@ -70,11 +63,13 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let command = prefs.command_key();
-    let (search_text, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<SearchHit>::new()));
+    let (search_text, found) = (RwSignal::new(String::new()), RwSignal::new(SearchPage::default()));
     let selected = RwSignal::new(0_usize);
-    run_search(search_text, found);
+    let query = move || search_text.with(|search_text| server_query(t(), search_text));
+    // After an error the previous hits stay: pages and preferences do not need the server.
+    query_while_typing(query, |backend, query| backend.search(query), found);
     let entries = Memo::new(move |_| {
-        search_text.with(|search_text| found.with(|found| palette_entries(words, &prefs, search_text, found)))
+        search_text.with(|search_text| found.with(|page| palette_entries(words, &prefs, search_text, &page.found)))
     });
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let (current, count) = (selected.get_untracked(), entries.with_untracked(Vec::len).max(1));
@@ -141,33 +136,6 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
 
 fn option_id(index: usize) -> String {
     format!("palette-{index}")
-}
-
-/// Queries the server after a pause in typing, and sets `found`.
-fn run_search(search_text: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
-    let backend = use_context::<SharedBackend>();
-    let last_request = StoredValue::new(0_u32);
-    Effect::new(move |_| {
-        let query = search_text.with(|search_text| server_query(t(), search_text));
-        let number = last_request.get_value() + 1;
-        last_request.set_value(number);
-        let Some((query, backend)) = query.zip(backend.clone()) else {
-            found.set(Vec::new());
-            return;
-        };
-        after(DEBOUNCE, last_request, move || {
-            if last_request.get_value() != number {
-                return;
-            }
-            let response = backend.search(query);
-            spawn_local(async move {
-                // After an error the previous hits stay: pages and preferences do not need the server.
-                if let (Ok(page), true) = (response.await, last_request.try_get_value() == Some(number)) {
-                    found.try_set(page.found);
-                }
-            });
-        });
-    });
 }
 
 /// What an entry shows, in the palette and on the search page.

@@ -132,7 +132,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
 /// The search. The other parameters stay as they are.
 fn search_form(query: &JobsQuery) -> AnyView {
     let others = JobsQuery { q: None, zone: None, cursor: None, limit: None, ..query.clone() };
-    view! { <ListSearch action="/jobs" q=query.q.clone() hidden_fields=query_pairs(&others) hint=t().jobs.search_hint/> }
+    view! { <ListSearch action="/jobs" q=query.q.clone() hidden_fields=query_pairs(&others) hint=t().jobs.search_hint completes_jobs=true/> }
         .into_erased()
 }
 

@@ -10,7 +10,7 @@ use app::domain::priority::DEFAULT_PRIORITY;
 use app::domain::trace_context::TraceContext;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse, SubmitPreviewResponse};
-use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, SubmitJob};
+use app::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobCounts, JobView, JobsPage, JobsQuery, SubmitJob};
 use app::protocol::status::BulkTarget;
 use app::protocol::workers::FleetLabels;
 use app::ui::localized_explanation::{no_local_worker, summary_sentence, write_explanation};
@@ -42,6 +42,7 @@ pub fn routes(app: &AppState) -> Routes {
     Routes::new(app, "Jobs")
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
+        .get("/queue/completions", Requirement::SeeJobs, COMPLETIONS, completions)
         .get("/queue/labels", submit_jobs, LABELS, labels)
         .post("/queue/submit", submit_jobs, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
@@ -77,6 +78,19 @@ async fn list(
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<JobsPage>, ApiError> {
     Ok(if_none_match.listed(app.services.jobs.jobs_page(&principal, &query).await?))
+}
+
+const COMPLETIONS: OperationDoc = OperationDoc {
+    description: "Values come from the jobs that the caller may see.",
+    ..OperationDoc::new("completeJobSearch", "Completes a search for jobs that is being typed.")
+};
+
+async fn completions(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Query(query): Query<JobCompletionsQuery>,
+) -> Result<Json<JobCompletions>, ApiError> {
+    Ok(Json(app.services.jobs.complete_search(&principal, query.q).await?))
 }
 
 const STATS: OperationDoc = OperationDoc::new("countJobs", "Counts jobs by status.");

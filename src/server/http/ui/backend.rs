@@ -17,7 +17,9 @@ use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::jobs::explain::ExplanationView;
-use app::protocol::jobs::{JobLive, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob};
+use app::protocol::jobs::{
+    JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob,
+};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
 use app::protocol::problem::Problem;
@@ -133,6 +135,12 @@ impl Backend for InProcessBackend {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
             services.jobs.jobs_page(&principal, &query).await
+        })
+    }
+
+    fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions> {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.complete_search(&principal, query.q).await
         })
     }
 

@@ -43,7 +43,7 @@ struct IndexState {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IndexNeeds {
     /// Current metrics of running jobs.
-    metrics: bool,
+    pub metrics: bool,
     /// The values of configurations.
     pub config: bool,
 }

@@ -2,14 +2,15 @@
 
 use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
+use app::domain::job_search::completion::CompletionRequest;
 use app::domain::job_search::index::{JobIndex, JobPageRequest, JobSelection, StatusCounts};
 use app::domain::job_search::order::{JobCursor, JobOrder};
 use app::domain::job_search::query::{
     Comparison, JobSearchFilter, JobSearchQuery, JobTextField, JobTimeField, TimeCondition,
 };
-use app::domain::search_terms::{TextPattern, escape_glob};
+use app::domain::search_terms::{MAX_QUERY_CHARS, TextPattern, escape_glob};
 use app::domain::time::Timestamp;
-use app::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
+use app::protocol::jobs::{JobCompletions, JobCounts, JobsPage, JobsQuery};
 use app::protocol::status::{JobPhase, JobStatus};
 use app::ui::time_zone::TimeZone;
 
@@ -22,6 +23,9 @@ use crate::service::error::{InvalidInput, ServiceError, parse_time};
 const DEFAULT_PAGE: u32 = 100;
 /// Maximum number of jobs per page.
 const MAX_PAGE: u32 = 1_000;
+
+/// The maximum number of completions.
+const MAX_COMPLETIONS: usize = 12;
 
 /// A page of the list.
 #[derive(Debug, Clone)]
@@ -59,6 +63,21 @@ impl JobService {
             index.select(&JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now })
         };
         self.read_index(needs, select).await
+    }
+
+    /// Completes a search that is being typed, with values of the jobs that the user may see.
+    pub async fn complete_search(&self, principal: &Principal, text: String) -> Result<JobCompletions, ServiceError> {
+        let (visible, now) = (visible_jobs(principal), self.context.now());
+        let shows_config = principal.permissions.contains(Permission::ConfigView);
+        if text.chars().count() > MAX_QUERY_CHARS {
+            return Ok(JobCompletions::default());
+        }
+        let complete = move |index: &JobIndex| {
+            let limit = MAX_COMPLETIONS;
+            index.complete(&CompletionRequest { text: &text, visible: &visible, shows_config, limit, now })
+        };
+        let needs = IndexNeeds { config: shows_config, metrics: false };
+        Ok(JobCompletions { completions: self.read_index(needs, complete).await? })
     }
 
     /// Counts the jobs that a user may see, by status.

@@ -175,3 +175,29 @@ async fn a_search_finds_only_what_the_user_may_see() {
     let bobs = server.post(&bob, "/api/queue/submit", json!({"config_name": "flux"})).await.expect_status(201);
     assert_eq!(found(&server, &scoped, "q=flux").await, [bobs["job_id"].as_str().expect("text")]);
 }
+
+#[tokio::test]
+async fn a_search_is_completed_with_what_the_user_may_see() {
+    let server = TestServer::start().await;
+    put_config(&server, "flux", &json!({"lora_rank": 16})).await;
+    server.submit("flux").await;
+    let completions = async |actor: &Actor, text: &str| {
+        let query = serde_urlencoded::to_string([("q", text)]).expect("a pair");
+        let page = server.get(actor, &format!("/api/queue/completions?{query}")).await.expect_status(200);
+        serde_json::from_value::<Vec<String>>(page["completions"].clone()).expect("texts")
+    };
+    let admin = Actor::Admin;
+    assert_eq!(
+        completions(&admin, "status:failed con").await[..2],
+        ["status:failed config:", "status:failed config.lora_rank:"]
+    );
+    assert_eq!(completions(&admin, "config:fl").await, ["config:flux"]);
+    assert_eq!(completions(&admin, "config.lora_rank:").await, ["config.lora_rank:16"]);
+    assert_eq!(completions(&admin, &"x".repeat(1_001)).await, [] as [String; 0]);
+    let bob = server.add_user("bob", "researcher").await;
+    let token = json!({"name": "own", "scopes": ["job.view.own"]});
+    let token = server.post(&bob, "/api/account/tokens", token).await.expect_status(201);
+    let scoped = Actor::Token(token["secret"].as_str().expect("text").to_owned());
+    assert_eq!(completions(&scoped, "config:fl").await, [] as [String; 0]);
+    assert_eq!(completions(&scoped, "lora_rank").await, [] as [String; 0]);
+}
