@@ -5,6 +5,7 @@
 //! * `command_line` (`native`): shared by the command lines of both programs.
 //! * `logging` (`native`): the log format of both programs.
 //! * `simulation`: time and randomness of a simulation (`simulation`).
+//! * `time_zone`: the time zone database (`ssr`).
 //! * `threads` (`native`): work that other threads do for a task.
 //! * `remote`: how a client verifies its orchestrator (`worker`, `cli`).
 //! * `ui`: the dashboard, rendered on the server (`ssr`) and hydrated in the browser (`hydrate`).
@@ -22,6 +23,8 @@ pub mod protocol;
 pub mod simulation;
 #[cfg(feature = "native")]
 pub mod threads;
+#[cfg(feature = "ssr")]
+pub mod time_zone;
 mod words;
 
 #[cfg(feature = "remote")]

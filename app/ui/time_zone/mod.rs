@@ -2,13 +2,11 @@
 
 #[cfg(feature = "hydrate")]
 mod local;
-#[cfg(feature = "ssr")]
-mod tzdb;
 
+#[cfg(feature = "ssr")]
+pub use crate::time_zone::TimeZone;
 #[cfg(feature = "hydrate")]
 pub(crate) use local::TimeZone;
-#[cfg(feature = "ssr")]
-pub use tzdb::TimeZone;
 
 /// The cookie with the browser's time zone; also a form field that gives the zone of the times in the form.
 #[cfg(feature = "ssr")]

@@ -8,7 +8,7 @@ use crate::ui::page_query::{from_params, jobs_url};
 /// Number of jobs per page.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters in the address of the page. Days of a search are in the time zone of whoever reads the page.
+/// The filters in the address of the page. Days of a search are in the reader's time zone.
 pub(super) fn query_from_params(params: &ParamsMap, zone: impl FnOnce() -> String) -> JobsQuery {
     let query: JobsQuery = from_params(params);
     let zone = query.q.as_ref().map(|_| zone());

@@ -12,7 +12,7 @@ use app::domain::search_terms::{MAX_QUERY_CHARS, TextPattern, escape_glob};
 use app::domain::time::Timestamp;
 use app::protocol::jobs::{JobCompletions, JobCounts, JobsPage, JobsQuery};
 use app::protocol::status::{JobPhase, JobStatus};
-use app::ui::time_zone::TimeZone;
+use app::time_zone::TimeZone;
 
 use super::JobService;
 use super::index::IndexNeeds;
