@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host, startJob, sample } from '../host';
-import { live, waitForJob, makeWorker, registerGpus, searchJobs, signIn, signInWith, submit } from '../steps';
+import { waitForJob, makeWorker, registerGpus, searchJobs, signIn, signInWith, submit } from '../steps';
 
 /** A submit with all fields, none of them at its default. A test of the server writes it. */
 const EXAMPLE = JSON.parse(readFileSync(`${__dirname}/../submit-example.json`, 'utf8')) as Record<string, unknown> & { secrets: string[] };
@@ -301,21 +301,6 @@ test('the list is searched by metrics and configuration, and sorted by its colum
   await picture(page, 'jobs-search-invalid');
   await searchJobs(page, 'flux loss<1');
   await expect(titles).toHaveText(['flux-large #1', 'flux-small #1']);
-});
-
-test('a search is completed while it is typed', async ({ page, server, javaScriptEnabled }) => {
-  test.skip(!javaScriptEnabled, 'the browser shows no completions without scripts');
-  await submitWith(server, { tags: ['ablation'] });
-  await signIn(page, server);
-  await page.goto('/jobs');
-  await live(page);
-  const search = page.locator('#content').getByRole('combobox', { name: 'Search' });
-  await search.pressSequentially('digits tag:ab');
-  const completions = page.locator('#completions option');
-  await expect(completions).toHaveCount(1);
-  await expect(completions).toHaveAttribute('value', 'digits tag:ablation');
-  await search.fill('config.');
-  await expect(page.locator('#completions option[value^="config."]').first()).toBeAttached();
 });
 
 test('jobs of one configuration can be distinguished', async ({ page, server }) => {
