@@ -42,7 +42,7 @@ test('markup, URLs and control characters in names, labels, logs and errors are 
   if (test.info().project.use.javaScriptEnabled ?? true) {
     await live(page);
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').fill('gpu');
+    await page.getByRole('dialog').getByRole('combobox').fill('gpu');
     await expect(page.getByRole('option').filter({ hasText: name })).toBeVisible();
     expect(await page.evaluate(() => 'ran' in window || document.querySelectorAll('[onclick], [onerror]').length > 0)).toBe(false);
   }

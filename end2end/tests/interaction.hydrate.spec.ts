@@ -79,7 +79,7 @@ test('the search overlay is announced, and returns the focus when it closes', as
   await live(page);
   const button = page.locator('.sidebar .search-button');
   await button.click();
-  const field = page.getByRole('combobox', { name: 'Search' });
+  const field = page.getByRole('dialog').getByRole('combobox', { name: 'Search' });
   await expect(field).toBeFocused();
   await expect(page.getByRole('option', { name: /Overview/ })).toHaveAttribute('aria-selected', 'true');
   await picture(page, 'palette-empty');
@@ -114,7 +114,7 @@ test('the search overlay stays open if it is reopened immediately', async ({ pag
   await signIn(page, server);
   await live(page);
   await page.keyboard.press('Control+k');
-  const field = page.getByRole('combobox', { name: 'Search' });
+  const field = page.getByRole('dialog').getByRole('combobox', { name: 'Search' });
   await expect(field).toBeFocused();
   // The `close` event of a dialog is only dispatched later.
   await page.evaluate(() => {
@@ -214,7 +214,7 @@ test('shortcuts are text in input fields, and can be turned off', async ({ page,
   await expect(page.locator('body')).toBeFocused();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await page.keyboard.press('Control+k');
-  await expect(page.getByRole('combobox')).toBeFocused();
+  await expect(page.getByRole('dialog').getByRole('combobox')).toBeFocused();
 });
 
 test('the message of a rejected action stays, has its request ID, and can be read on other pages', async ({ page, server, consoleErrors }) => {
