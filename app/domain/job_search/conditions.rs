@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::domain::search_terms::SearchOperator;
+use crate::domain::search_terms::{AllowedTermValues, SearchOperator};
 use crate::domain::time::{Millis, Timestamp};
 
 /// How a value is compared.
@@ -85,7 +85,7 @@ impl TimeCondition {
     /// # Errors
     ///
     /// Returns examples of valid ones.
-    pub fn parse(comparison: Comparison, value: &str) -> Result<Self, String> {
+    pub fn parse(comparison: Comparison, value: &str) -> Result<Self, AllowedTermValues> {
         let day = Timestamp::parse_rfc3339(&format!("{value}T00:00:00Z"));
         let at = || Timestamp::parse_rfc3339(&value.to_uppercase());
         let condition = match (day, value.strip_prefix('-')) {
@@ -93,7 +93,7 @@ impl TimeCondition {
             (None, Some(ago)) => parse_duration(ago).map(|ago| Self::Ago(comparison, ago)),
             (None, None) => at().map(|at| Self::Instant(comparison, at)),
         };
-        condition.ok_or_else(|| TIMES.to_owned())
+        condition.ok_or(AllowedTermValues::Like(TIMES))
     }
 
     /// Moves a day to another time zone, by a function that converts a local time, given as if it were UTC.
@@ -212,7 +212,11 @@ mod tests {
         assert!(holds("<-30m", "2026-11-10T11:29:59Z") && !holds("<-30m", "2026-11-10T11:30:00Z"));
         assert!(holds(">=2026-11-01T10:30:00Z", "2026-11-01T10:30:00Z"));
         for invalid in ["yesterday", "2026-13-01", "-7", "7d", "-d", "-ä", "2026-11-01T10:30"] {
-            assert_eq!(TimeCondition::parse(Comparison::Less, invalid), Err(TIMES.to_owned()), "{invalid}");
+            assert_eq!(
+                TimeCondition::parse(Comparison::Less, invalid),
+                Err(AllowedTermValues::Like(TIMES)),
+                "{invalid}"
+            );
         }
     }
 

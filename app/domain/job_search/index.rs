@@ -218,9 +218,10 @@ impl JobIndex {
         self.rows.last().map(|row| &row.id)
     }
 
-    /// The IDs of jobs that have a lease, whose metrics change.
-    pub fn leased(&self) -> impl Iterator<Item = &JobId> {
-        self.rows.iter().filter(|row| row.status.has_lease()).map(|row| &row.id)
+    /// The IDs of jobs whose metrics change: those that have not ended, with an attempt, also while it is lost.
+    pub fn with_progress(&self) -> impl Iterator<Item = &JobId> {
+        let has_attempt = |row: &&Row| !self.text_sets.values[row.workers as usize].is_empty();
+        self.rows.iter().filter(|row| !row.status.is_terminal()).filter(has_attempt).map(|row| &row.id)
     }
 
     /// Replaces or adds jobs, and removes those of `ids` that are not among them.

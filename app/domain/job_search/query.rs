@@ -6,7 +6,9 @@ use std::fmt;
 pub use super::conditions::{Comparison, TimeCondition};
 use super::conditions::{format_duration, format_number, parse_duration, parse_number};
 use crate::domain::job_status::{JobPhase, JobStatus};
-use crate::domain::search_terms::{SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote};
+use crate::domain::search_terms::{
+    AllowedTermValues, SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote,
+};
 use crate::domain::time::{Millis, Timestamp};
 use crate::words::words;
 
@@ -129,10 +131,10 @@ impl SearchFilter for JobSearchFilter {
         operator == SearchOperator::Equals && (has_prefix(key, LABEL) || has_prefix(key, CONFIG))
     }
 
-    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, String> {
+    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, AllowedTermValues> {
         let pattern = || TextPattern::new(operator, value);
         let comparison = Comparison::of(operator);
-        let number = || parse_number(value).ok_or_else(|| NUMBERS.to_owned());
+        let number = || parse_number(value).ok_or(AllowedTermValues::Like(NUMBERS));
         if let Some(field) = JobTextField::parse(key) {
             return Ok(Self::Text(field, pattern()));
         }
@@ -149,7 +151,7 @@ impl SearchFilter for JobSearchFilter {
             return Ok(Self::Time(field, TimeCondition::parse(comparison, value)?));
         }
         if key == DURATION {
-            let duration = parse_duration(value).ok_or_else(|| "30m, 2h, 7d".to_owned());
+            let duration = parse_duration(value).ok_or(AllowedTermValues::Like("30m, 2h, 7d"));
             return Ok(Self::Duration(comparison, duration?));
         }
         if let Some(metric) = key.strip_prefix(METRIC) {
@@ -191,7 +193,7 @@ fn has_prefix(key: &str, prefix: &str) -> bool {
 }
 
 /// A status, or a phase that has no status of this name.
-fn parse_status(value: &str) -> Result<JobSearchFilter, String> {
+fn parse_status(value: &str) -> Result<JobSearchFilter, AllowedTermValues> {
     let statuses = JobStatus::ALL.map(|status| (status.as_str(), JobSearchFilter::Status(status)));
     let phases = [JobPhase::Active, JobPhase::Waiting, JobPhase::Ended];
     let phases = phases.map(|phase| (phase.as_str(), JobSearchFilter::Phase(phase)));

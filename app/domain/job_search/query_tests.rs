@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::query::*;
 use crate::domain::job_status::{JobPhase, JobStatus};
-use crate::domain::search_terms::{QueryParseError, SearchFilter, SearchTerm, SearchTerms, TextPattern};
+use crate::domain::search_terms::{
+    AllowedTermValues, QueryParseError, SearchFilter, SearchTerm, SearchTerms, TextPattern,
+};
 use crate::domain::time::{Millis, Timestamp};
 
 fn partial(text: &str) -> TextPattern {
@@ -56,20 +58,18 @@ fn valid_queries_are_parsed() {
 #[test]
 fn invalid_terms_are_named() {
     let unknown = |word: &str| QueryParseError::UnknownKey { word: word.to_owned(), keys: JobSearchFilter::KEYS_HELP };
-    let invalid = |word: &str, allowed: &str| QueryParseError::InvalidValue {
-        word: word.to_owned(),
-        allowed: allowed.to_owned(),
-    };
+    let invalid = |word: &str, allowed| QueryParseError::InvalidValue { word: word.to_owned(), allowed };
+    let like = AllowedTermValues::Like;
     let statuses =
         "queued, offered, starting, running, cancelling, completed, failed, cancelled, active, waiting, ended";
     let cases = [
         ("color:red", unknown("color:red")),
         ("config.:x", unknown("config.:x")),
-        ("a status:sleepy", invalid("status:sleepy", statuses)),
-        ("loss<low", invalid("loss<low", "10, 0.5, 1e-5")),
-        ("gpus:two", invalid("gpus:two", "10, 0.5, 1e-5")),
-        ("duration>2", invalid("duration>2", "30m, 2h, 7d")),
-        ("ended<yesterday", invalid("ended<yesterday", "2026-11-01, 2026-11-01T10:30:00Z, -7d, -12h, -30m")),
+        ("a status:sleepy", invalid("status:sleepy", AllowedTermValues::OneOf(statuses.to_owned()))),
+        ("loss<low", invalid("loss<low", like("10, 0.5, 1e-5"))),
+        ("gpus:two", invalid("gpus:two", like("10, 0.5, 1e-5"))),
+        ("duration>2", invalid("duration>2", like("30m, 2h, 7d"))),
+        ("ended<yesterday", invalid("ended<yesterday", like("2026-11-01, 2026-11-01T10:30:00Z, -7d, -12h, -30m"))),
         ("tag:", QueryParseError::MissingValue("tag:".to_owned())),
         ("loss<", QueryParseError::MissingValue("loss<".to_owned())),
     ];

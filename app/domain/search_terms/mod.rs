@@ -17,6 +17,8 @@ use tokenizer::{RawTerm, tokenize};
 
 /// Maximum length of a query, in characters.
 pub const MAX_QUERY_CHARS: usize = 1_000;
+/// Maximum number of terms of a query: each may be compared with everything in a list.
+pub const MAX_TERMS: usize = 32;
 
 /// What a term can filter by.
 pub trait SearchFilter: fmt::Display + Sized {
@@ -39,7 +41,7 @@ pub trait SearchFilter: fmt::Display + Sized {
     /// # Errors
     ///
     /// Returns the allowed values if it is not one of them.
-    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, String>;
+    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, AllowedTermValues>;
 }
 
 /// A query; see the module documentation.
@@ -53,6 +55,15 @@ pub struct SearchTerm<F> {
     pub negated: bool,
     /// The filter.
     pub filter: F,
+}
+
+/// Which values a term can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedTermValues {
+    /// These.
+    OneOf(String),
+    /// Values such as these, which need no translation.
+    Like(&'static str),
 }
 
 /// Why a term is invalid.
@@ -70,7 +81,7 @@ pub enum QueryParseError {
         /// The invalid term.
         word: String,
         /// The allowed values.
-        allowed: String,
+        allowed: AllowedTermValues,
     },
     /// The value is missing.
     MissingValue(String),
@@ -78,6 +89,8 @@ pub enum QueryParseError {
     UnclosedQuote(String),
     /// The query is longer than [`MAX_QUERY_CHARS`].
     TooLong,
+    /// The query has more than [`MAX_TERMS`].
+    TooManyTerms,
 }
 
 impl<F> Default for SearchTerms<F> {
@@ -96,7 +109,11 @@ impl<F: SearchFilter> SearchTerms<F> {
         if text.chars().count() > MAX_QUERY_CHARS {
             return Err(QueryParseError::TooLong);
         }
-        tokenize(text)?.into_iter().map(parse_term).collect::<Result<_, _>>().map(Self)
+        let terms = tokenize(text)?;
+        if terms.len() > MAX_TERMS {
+            return Err(QueryParseError::TooManyTerms);
+        }
+        terms.into_iter().map(parse_term).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -134,7 +151,10 @@ fn parse_term<F: SearchFilter>(term: RawTerm) -> Result<SearchTerm<F>, QueryPars
 /// # Errors
 ///
 /// Returns all keywords if the value is none of them.
-pub fn parse_keyword<T>(value: &str, keywords: impl IntoIterator<Item = (&'static str, T)>) -> Result<T, String> {
+pub fn parse_keyword<T>(
+    value: &str,
+    keywords: impl IntoIterator<Item = (&'static str, T)>,
+) -> Result<T, AllowedTermValues> {
     let mut names = Vec::new();
     for (keyword, parsed) in keywords {
         if keyword.eq_ignore_ascii_case(value) {
@@ -142,7 +162,7 @@ pub fn parse_keyword<T>(value: &str, keywords: impl IntoIterator<Item = (&'stati
         }
         names.push(keyword);
     }
-    Err(names.join(", "))
+    Err(AllowedTermValues::OneOf(names.join(", ")))
 }
 
 /// Text that parses to the same query.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::domain::search_terms::{SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote};
+use crate::domain::search_terms::{
+    AllowedTermValues, SearchFilter, SearchOperator, SearchTerms, TextPattern, parse_keyword, quote,
+};
 use crate::domain::worker::WorkerKind;
 
 /// A query for workers.
@@ -91,7 +93,7 @@ impl SearchFilter for WorkerFilter {
         key.starts_with("label.") && operator == SearchOperator::Equals
     }
 
-    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, String> {
+    fn parse(key: &str, operator: SearchOperator, value: &str) -> Result<Self, AllowedTermValues> {
         let pattern = TextPattern::new(operator, value);
         let kinds = [WorkerKind::Persistent, WorkerKind::Ephemeral];
         Ok(match key {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::search_terms::{MAX_QUERY_CHARS, QueryParseError, SearchTerm};
+use crate::domain::search_terms::{AllowedTermValues, MAX_QUERY_CHARS, MAX_TERMS, QueryParseError, SearchTerm};
 
 fn parse(text: &str) -> WorkerSearchQuery {
     WorkerSearchQuery::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error:?}"))
@@ -39,7 +39,7 @@ fn valid_queries_are_parsed() {
 
 #[test]
 fn invalid_terms_are_named() {
-    let allowed = |text: &str| text.to_owned();
+    let allowed = |text: &str| AllowedTermValues::OneOf(text.to_owned());
     let unknown = |word: &str| QueryParseError::UnknownKey { word: word.to_owned(), keys: WorkerFilter::KEYS_HELP };
     let cases = [
         ("color:red", unknown("color:red")),
@@ -60,6 +60,8 @@ fn invalid_terms_are_named() {
         assert_eq!(WorkerSearchQuery::parse(text), Err(error), "{text:?}");
     }
     assert_eq!(WorkerSearchQuery::parse(&"x".repeat(MAX_QUERY_CHARS + 1)), Err(QueryParseError::TooLong));
+    assert_eq!(WorkerSearchQuery::parse(&"x ".repeat(MAX_TERMS)).map(|query| query.0.len()), Ok(MAX_TERMS));
+    assert_eq!(WorkerSearchQuery::parse(&"x ".repeat(MAX_TERMS + 1)), Err(QueryParseError::TooManyTerms));
 }
 
 fn pattern() -> impl Strategy<Value = TextPattern> {

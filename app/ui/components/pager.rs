@@ -16,6 +16,9 @@ pub(crate) fn Pager(
     #[prop(optional, into)]
     total: Option<String>,
     #[prop(optional, into)] names: Option<(Text, Text)>,
+    /// What is before the links.
+    #[prop(optional, into)]
+    between: Option<AnyView>,
 ) -> impl IntoView {
     let words = &t().common;
     let (to_first, to_next) = names.unwrap_or((words.newer, words.older));
@@ -25,6 +28,7 @@ pub(crate) fn Pager(
         view! {
             <nav class="pager" aria-label=label>
                 <span class="text-muted">{total}</span>
+                {between}
                 {link(first, to_first)}
                 {link(next, to_next)}
             </nav>

@@ -28,6 +28,8 @@ const LAST_USED_INTERVAL: Duration = Duration::from_mins(1);
 const READINGS_INTERVAL: Duration = Duration::from_mins(1);
 /// How much GPU history a crash loses.
 const HISTORY_INTERVAL: Duration = Duration::from_mins(5);
+/// The index of jobs, so that the first query after a start need not wait for it.
+const JOB_INDEX_INTERVAL: Duration = Duration::from_secs(10);
 /// Expired sessions.
 const SESSIONS_INTERVAL: Duration = Duration::from_hours(1);
 
@@ -67,6 +69,7 @@ impl Loops<'_> {
         self.every("presence", PRESENCE_INTERVAL, |services| async move { services.agents.flush_presence().await });
         self.every("rates", RATES_INTERVAL, |services| async move { services.access.share_charges().await });
         self.every("disk", DISK_INTERVAL, |services| async move { services.context.refresh_disk_space() });
+        self.every("job index", JOB_INDEX_INTERVAL, |services| async move { services.jobs.update_index().await });
         self.every("used", LAST_USED_INTERVAL, |services| async move { services.access.flush_last_used().await });
         self.every("readings", READINGS_INTERVAL, |services| async move { services.gpus.prune_readings().await });
         self.every("gpu history", HISTORY_INTERVAL, |services| async move { services.gpus.save_gpu_history().await });

@@ -33,7 +33,7 @@ use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
-use crate::ui::page_query::{jobs_url, query_pairs};
+use crate::ui::page_query::{jobs_url, query_pairs, query_string};
 use crate::ui::view_scope::ViewScope;
 
 /// All jobs that the user may see, newest first; a list of waiting jobs is in the order of the queue.
@@ -57,7 +57,7 @@ pub(crate) fn JobsPage() -> impl IntoView {
                     scope.render(|| view! { <JobList first=first query=query backend=backend/> }.into_erased())
                 }
                 Err(problem) if problem.code == "invalid_search" => view! {
-                    {search_form(&query)}
+                    <div class="toolbar">{search_form(&query)}</div>
                     <ProblemNotice problem=problem/>
                 }
                 .into_erased(),
@@ -205,8 +205,21 @@ fn jobs_pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
     let is_newest_first = query.sort.is_none() && query.phase != Some(JobPhase::Waiting);
     let names =
         if is_newest_first { (t().common.newer, t().common.older) } else { (t().common.first, t().workers.next) };
-    view! { <Pager label=words.title first=newest next=older total=words.total.of(page.total) names=names/> }
+    let exports = (page.total > 0).then(|| export_links(query)).into_erased();
+    view! { <Pager label=words.title first=newest next=older total=words.total.of(page.total) names=names between=exports/> }
         .into_erased()
+}
+
+/// Links to download all jobs that match the filters.
+fn export_links(query: &JobsQuery) -> AnyView {
+    let all = JobsQuery { cursor: None, limit: None, ..query.clone() };
+    let url = |path: &str| format!("{path}{}", query_string(&all));
+    view! {
+        <span class="text-muted">{t().workers.export}</span>
+        <a class="btn btn-sm btn-ghost" rel="external" href=url("/api/queue/export") download="jobs.csv">"CSV"</a>
+        <a class="btn btn-sm btn-ghost" rel="external" href=url("/api/queue/export/json") download="jobs.jsonl">"JSON"</a>
+    }
+    .into_erased()
 }
 
 /// The columns that the list can be sorted by.

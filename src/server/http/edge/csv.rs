@@ -9,7 +9,7 @@ pub fn csv_field(name: &str) -> String {
 }
 
 /// Returns a CSV file of this name; the first line contains the column names.
-pub fn csv_response(name: &str, lines: String) -> Response {
+pub fn csv_response(name: &str, lines: impl IntoResponse) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),

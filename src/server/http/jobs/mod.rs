@@ -1,5 +1,6 @@
 //! `/api/queue`: jobs.
 
+mod export;
 mod files;
 mod follow;
 mod series;
@@ -43,6 +44,8 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
         .get("/queue/completions", Requirement::SeeJobs, COMPLETIONS, completions)
+        .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
+        .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)
         .get("/queue/labels", submit_jobs, LABELS, labels)
         .post("/queue/submit", submit_jobs, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)

@@ -28,7 +28,7 @@ pub async fn export(
     let page = app.services.workers.workers_page(&principal, &query).await?;
     let names = "id,name,status,type,gpus,gpu,labels,host,agent_version,tls_verify,last_heartbeat,jobs\r\n";
     let lines = std::iter::once(names.to_owned()).chain(page.workers.iter().map(csv_line));
-    Ok(csv::csv_response("workers.csv", lines.collect()))
+    Ok(csv::csv_response("workers.csv", lines.collect::<String>()))
 }
 
 fn csv_line(worker: &WorkerView) -> String {

@@ -1,4 +1,4 @@
-//! The index of all jobs: loaded at the first query, and brought up to date with the database before each.
+//! The index of all jobs: loaded soon after the start, and brought up to date with the database before each query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
@@ -59,6 +59,11 @@ impl IndexNeeds {
 }
 
 impl JobService {
+    /// Loads the index, or brings it up to date.
+    pub async fn update_index(&self) -> Result<(), ServiceError> {
+        self.index.update(&*self.context.store, IndexNeeds::default()).await
+    }
+
     /// Brings the index up to date, and reads it.
     pub(in crate::service) async fn read_index<R: Send + 'static>(
         &self,
@@ -85,8 +90,8 @@ impl JobIndexCache {
         }
         state.is_loaded = true;
         if needs.metrics && state.metrics_read_at.is_none_or(|at| at.elapsed() > MAX_METRICS_AGE) {
-            let leased = self.with(|index| index.leased().cloned().collect());
-            self.read_jobs(tx, leased).await?;
+            let changing = self.with(|index| index.with_progress().cloned().collect());
+            self.read_jobs(tx, changing).await?;
             state.metrics_read_at = Some(Instant::now());
         }
         if needs.config {

@@ -145,6 +145,7 @@ async fn queries_without_meaning_are_rejected_with_the_term() {
         ("flux status:asleep", "value", "status:asleep"),
         ("tag:", "empty", "tag:"),
         ("\"open", "quote", "open"),
+        (&"a ".repeat(33), "terms", ""),
     ] {
         let query = serde_urlencoded::to_string([("q", query)]).expect("a pair");
         let problem =
@@ -200,4 +201,33 @@ async fn a_search_is_completed_with_what_the_user_may_see() {
     let scoped = Actor::Token(token["secret"].as_str().expect("text").to_owned());
     assert_eq!(completions(&scoped, "config:fl").await, [] as [String; 0]);
     assert_eq!(completions(&scoped, "lora_rank").await, [] as [String; 0]);
+}
+
+#[tokio::test]
+async fn all_jobs_that_match_are_exported() {
+    let server = TestServer::start_with(|policy| policy.usage_limits.waiting_jobs_per_user = 2_000).await;
+    server.put_config("digits").await;
+    let named = json!({"config_name": "digits", "name": "=1+1", "tags": ["a", "b"]});
+    let named = server.post(&Actor::Admin, "/api/queue/submit", named).await.expect_status(201)["job_id"].clone();
+    // More than are read at a time.
+    for _ in 0..1_005 {
+        server.submit("digits").await;
+    }
+    let csv = server.get(&Actor::Admin, "/api/queue/export?sort=submitted&limit=1").await;
+    assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
+    let text = csv.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1_007);
+    let id = named.as_str().expect("text");
+    assert!(lines[1].starts_with(&format!("{id},'=1+1,digits,1,1,a; b,admin,queued,")), "{}", lines[1]);
+    assert_eq!(lines[1].split(',').count(), lines[0].split(',').count());
+    let found = server.get(&Actor::Admin, "/api/queue/export/json?q=tag:a").await.text();
+    let job: Value = serde_json::from_str(&found).expect("one line");
+    assert_eq!((&job["job_id"], &job["name"]), (&named, &json!("=1+1")));
+    server.get(&Actor::Admin, "/api/queue/export?q=color:red").await.expect_problem(422, "invalid_search");
+    let bob = server.add_user("bob", "researcher").await;
+    let token = json!({"name": "own", "scopes": ["job.view.own"]});
+    let token = server.post(&bob, "/api/account/tokens", token).await.expect_status(201);
+    let scoped = Actor::Token(token["secret"].as_str().expect("text").to_owned());
+    assert_eq!(server.get(&scoped, "/api/queue/export").await.text().lines().count(), 1, "the header");
 }
