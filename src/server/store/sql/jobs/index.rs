@@ -14,7 +14,7 @@ use crate::store::sql::rows::{NamedRow, to_json};
 use crate::store::sql::statement::{Statement, sql};
 use crate::store::sql::{SqlRow, SqlSession, valid_or_log};
 
-/// The columns of `jobs` that are read; without the name, which is long for a million rows.
+/// `SELECT` of jobs: only the columns that the index has, because it reads all rows.
 macro_rules! jobs {
     ($end:literal) => {
         concat!(
