@@ -32,7 +32,10 @@ pub fn is_plain(text: &str, max_chars: usize) -> bool {
 
 /// Compares names in natural order: `step_30` comes before `step_120`.
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
-    let (mut left, mut right) = (a, b);
+    // What is equal at the start, but not a part of a number.
+    let common = a.bytes().zip(b.bytes()).take_while(|(one, other)| one == other && !one.is_ascii_digit()).count();
+    let common = (0..=common).rev().find(|at| a.is_char_boundary(*at) && b.is_char_boundary(*at)).unwrap_or(0);
+    let (mut left, mut right) = (&a[common..], &b[common..]);
     loop {
         let (number_left, number_right) = (leading_digits(left), leading_digits(right));
         if number_left.is_empty() || number_right.is_empty() {
@@ -45,9 +48,8 @@ pub fn natural_cmp(a: &str, b: &str) -> Ordering {
             (left, right) = (&left[one.len_utf8()..], &right[other.len_utf8()..]);
             continue;
         }
-        let value = |digits: &str| digits.trim_start_matches('0').to_owned();
-        let (one, other) = (value(number_left), value(number_right));
-        let order = one.len().cmp(&other.len()).then_with(|| one.cmp(&other));
+        let (one, other) = (number_left.trim_start_matches('0'), number_right.trim_start_matches('0'));
+        let order = one.len().cmp(&other.len()).then_with(|| one.cmp(other));
         if order != Ordering::Equal {
             return order;
         }
@@ -100,6 +102,13 @@ mod tests {
         assert_eq!(names, sorted);
         assert_eq!(natural_cmp("x1", "x1"), Ordering::Equal);
         assert_eq!(natural_cmp("99999999999999999999998", "99999999999999999999999"), Ordering::Less);
+    }
+
+    #[test]
+    fn equal_starts_end_between_characters() {
+        // The first bytes of é and è are equal.
+        assert_eq!(natural_cmp("aé", "aè"), Ordering::Greater);
+        assert_eq!(natural_cmp("a1b2é10", "a1b2é9"), Ordering::Greater);
     }
 
     #[test]

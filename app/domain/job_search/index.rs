@@ -103,9 +103,20 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         if let Some(number) = self.numbers.get(value) {
             return *number;
         }
+        self.add(value.into())
+    }
+
+    /// Keeps the values for which `keep` returns one, and returns the new number of each old one.
+    fn rebuild(&mut self, keep: impl Fn(usize, T) -> Option<T>) -> Vec<u32> {
+        let old = std::mem::take(self).values.into_iter().enumerate();
+        let kept = old.map(|(number, value)| keep(number, value).map_or(u32::MAX, |value| self.add(value)));
+        kept.collect()
+    }
+
+    fn add(&mut self, value: T) -> u32 {
         let number = u32::try_from(self.values.len()).expect("fewer than 2^32 values");
-        self.values.push(value.into());
-        self.numbers.insert(value.into(), number);
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
         number
     }
 }
@@ -138,6 +149,12 @@ pub(super) struct Row {
     pub metrics: Box<[f64]>,
 }
 
+impl Row {
+    fn text_sets(&mut self) -> [&mut u32; 4] {
+        [&mut self.tags, &mut self.labels, &mut self.workers, &mut self.metric_names]
+    }
+}
+
 /// A revision of a configuration that jobs use.
 #[derive(Debug, Clone)]
 pub(super) struct Revision {
@@ -146,6 +163,9 @@ pub(super) struct Revision {
     /// Not loaded before a query needs them.
     pub values: Option<ConfigValues>,
 }
+
+/// So many shared values, beyond twice those in use, may be left over from jobs that changed.
+const UNUSED_VALUES: usize = 1_000;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
@@ -157,6 +177,8 @@ pub struct JobIndex {
     pub(super) text_sets: Interner<Box<[Symbol]>>,
     pub(super) revisions: Vec<Revision>,
     revision_numbers: HashMap<(Symbol, u32), u32>,
+    /// The number of shared values when the unused ones were last removed.
+    values_in_use: usize,
 }
 
 /// A page of the list.
@@ -248,6 +270,49 @@ impl JobIndex {
         if !is_sorted {
             self.rows.sort_by(|a, b| a.id.cmp(&b.id));
         }
+        if self.shared_values() > 2 * self.values_in_use + UNUSED_VALUES {
+            self.remove_unused_values();
+            self.values_in_use = self.shared_values();
+        }
+    }
+
+    /// The number of texts, lists of texts and revisions.
+    pub(super) fn shared_values(&self) -> usize {
+        self.texts.values.len() + self.text_sets.values.len() + self.revisions.len()
+    }
+
+    /// Removes the texts, lists of texts and revisions that no job has any more.
+    fn remove_unused_values(&mut self) {
+        let mut texts = vec![false; self.texts.values.len()];
+        let mut text_sets = vec![false; self.text_sets.values.len()];
+        let mut revisions = vec![false; self.revisions.len()];
+        for row in &mut self.rows {
+            texts[row.user as usize] = true;
+            revisions[row.revision as usize] = true;
+            row.text_sets().into_iter().for_each(|set| text_sets[*set as usize] = true);
+        }
+        let used_sets = self.text_sets.values.iter().zip(&text_sets).filter(|(_, used)| **used);
+        let used_revisions = self.revisions.iter().zip(&revisions).filter(|(_, used)| **used);
+        let symbols = used_sets.flat_map(|(set, _)| set.iter().copied());
+        let symbols = symbols.chain(used_revisions.map(|(revision, _)| revision.config));
+        symbols.for_each(|symbol| texts[symbol as usize] = true);
+
+        let texts = self.texts.rebuild(|number, text| texts[number].then_some(text));
+        let renumbered = |set: Box<[Symbol]>| set.iter().map(|symbol| texts[*symbol as usize]).collect();
+        let text_sets = self.text_sets.rebuild(|number, set| text_sets[number].then(|| renumbered(set)));
+        self.revision_numbers.clear();
+        let mut new_revisions = vec![u32::MAX; revisions.len()];
+        for (number, revision) in std::mem::take(&mut self.revisions).into_iter().enumerate() {
+            if revisions[number] {
+                let config = texts[revision.config as usize];
+                new_revisions[number] = self.add_revision(Revision { config, ..revision });
+            }
+        }
+        for row in &mut self.rows {
+            row.user = texts[row.user as usize];
+            row.revision = new_revisions[row.revision as usize];
+            row.text_sets().into_iter().for_each(|set| *set = text_sets[*set as usize]);
+        }
     }
 
     pub(super) fn position(&self, id: &JobId) -> Result<usize, usize> {
@@ -287,10 +352,15 @@ impl JobIndex {
 
     fn revision(&mut self, config: &str, number: u32) -> u32 {
         let config = self.texts.number(config);
-        *self.revision_numbers.entry((config, number)).or_insert_with(|| {
-            self.revisions.push(Revision { config, number, values: None });
-            u32::try_from(self.revisions.len() - 1).expect("fewer than 2^32 revisions")
-        })
+        let known = self.revision_numbers.get(&(config, number)).copied();
+        known.unwrap_or_else(|| self.add_revision(Revision { config, number, values: None }))
+    }
+
+    fn add_revision(&mut self, revision: Revision) -> u32 {
+        let number = u32::try_from(self.revisions.len()).expect("fewer than 2^32 revisions");
+        self.revision_numbers.insert((revision.config, revision.number), number);
+        self.revisions.push(revision);
+        number
     }
 
     fn row(&mut self, job: IndexedJob) -> Row {

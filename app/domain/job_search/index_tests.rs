@@ -276,3 +276,25 @@ proptest! {
         prop_assert_eq!(changed.count(&everything, NOW), built.count(&everything, NOW));
     }
 }
+
+#[test]
+fn values_that_no_job_has_any_more_are_removed() {
+    let changed = |n: u16| IndexedJob {
+        tags: vec![format!("tag-{n}")],
+        workers: vec![(WorkerId::new(Timestamp(0), [1; 10]), format!("worker-{n}"))],
+        metrics: BTreeMap::from([(format!("metric-{n}"), f64::from(n))]),
+        revision: n.into(),
+        ..full_job()
+    };
+    let mut index = index((0..20).filter(|n| *n != 7).map(job));
+    index.set_values("config-0", 1, BTreeMap::from([("rank".to_owned(), value("8"))]));
+    for n in 0..10_000 {
+        index.update([], [changed(n)]);
+    }
+    assert!(index.shared_values() < 5_000, "{}", index.shared_values());
+    let found =
+        ["tag:tag-9999", "worker-9999", "metric-9999>=9999", "revision:9999 user:ada", "tag:tag-1", "config.rank=8"];
+    assert_eq!(found.map(|query| number_of(&index, query)), [1, 1, 1, 1, 0, 4]);
+    assert_eq!(number_of(&index, "tag:night"), 9);
+    assert_eq!(number_of(&index, ""), 20);
+}

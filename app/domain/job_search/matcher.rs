@@ -7,7 +7,6 @@ use itertools::Itertools;
 use super::index::{ConfigValue, JobIndex, JobPageRequest, JobSelection, Row, StatusCounts, Symbol, escaped_key};
 use super::order::{JobColumn, JobCursor, JobSortKey, SortValue};
 use super::query::{JobNumberField, JobSearchFilter, JobSearchQuery, JobTextField, JobTimeField};
-use crate::domain::job_status::JobPhase;
 use crate::domain::search_terms::TextPattern;
 use crate::domain::time::{Millis, Timestamp};
 
@@ -70,7 +69,7 @@ fn check<'q>(index: &'q JobIndex, filter: &'q JobSearchFilter, now: Timestamp) -
         JobSearchFilter::Any(pattern) => any_text(index, pattern),
         JobSearchFilter::Text(field, pattern) => text_check(index, *field, pattern),
         JobSearchFilter::Status(status) => Box::new(|row| row.status == *status),
-        JobSearchFilter::Phase(phase) => phase_check(*phase),
+        JobSearchFilter::Phase(phase) => Box::new(|row| row.status.is_in_phase(*phase)),
         JobSearchFilter::Label { key, value } => {
             let prefix = format!("{}=", escaped_key(key));
             let labels = shared_texts(index, |text| text.strip_prefix(&prefix).is_some_and(|text| value.matches(text)));
@@ -159,10 +158,6 @@ fn text_check<'q>(index: &'q JobIndex, field: JobTextField, pattern: &'q TextPat
             Box::new(move |row| has(&workers, row.workers))
         }
     }
-}
-
-fn phase_check<'q>(phase: JobPhase) -> Check<'q> {
-    Box::new(move |row| row.status.is_in_phase(phase))
 }
 
 /// Which of the shared texts match, by symbol.

@@ -173,6 +173,13 @@ impl JobSearchFilter {
         }
     }
 
+    /// For a user who may not see configurations: a name alone is a metric.
+    pub fn exclude_config(&mut self) {
+        if let Self::Value(name, comparison, number) = self {
+            *self = Self::Metric(std::mem::take(name), *comparison, *number);
+        }
+    }
+
     /// Returns whether it shows something of a configuration.
     pub const fn reads_config(&self) -> bool {
         matches!(self, Self::Value(..) | Self::ConfigText(..) | Self::ConfigNumber(..))

@@ -54,14 +54,20 @@ impl TextPattern {
 
 /// Returns whether a text contains a part, which is in lower case.
 fn contains_ignore_case(text: &str, part: &str) -> bool {
-    if part.is_empty() {
-        return true;
+    let Some((first, rest)) = part.as_bytes().split_first() else { return true };
+    if !text.is_ascii() {
+        return text.to_lowercase().contains(part);
     }
-    if text.is_ascii() {
-        // The usual case, without copying each name of the fleet.
-        return text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()));
+    // The usual case, without copying each name of the fleet.
+    let starts_with_rest = |text: &[u8]| text.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest));
+    let mut text = text.as_bytes();
+    while let Some(at) = text.iter().position(|byte| byte.to_ascii_lowercase() == *first) {
+        text = &text[at + 1..];
+        if starts_with_rest(text) {
+            return true;
+        }
     }
-    text.to_lowercase().contains(part)
+    false
 }
 
 /// Returns the text from its start and from the start of each of its parts.

@@ -109,9 +109,12 @@ impl JobListQuery {
     }
 
     fn parse(principal: &Principal, query: &JobsQuery) -> Result<Self, ServiceError> {
-        let (search, order) = (parse_search(principal, query)?, parse_order(query)?);
-        if IndexNeeds::of(&search, &order).config && !principal.permissions.contains(Permission::ConfigView) {
-            return Err(ServiceError::PermissionDenied(Permission::ConfigView));
+        let (mut search, order) = (parse_search(principal, query)?, parse_order(query)?);
+        if !principal.permissions.contains(Permission::ConfigView) {
+            search.0.iter_mut().for_each(|term| term.filter.exclude_config());
+            if IndexNeeds::of(&search, &order).config {
+                return Err(ServiceError::PermissionDenied(Permission::ConfigView));
+            }
         }
         let invalid_cursor = InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor };
         let parse = |text| JobCursor::parse(text).filter(|cursor| order.has_value(&cursor.value)).ok_or(invalid_cursor);

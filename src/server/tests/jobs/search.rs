@@ -169,12 +169,15 @@ async fn a_search_finds_only_what_the_user_may_see() {
     let token = json!({"name": "own", "scopes": ["job.view.own"]});
     let token = server.post(&bob, "/api/account/tokens", token).await.expect_status(201);
     let scoped = Actor::Token(token["secret"].as_str().expect("text").to_owned());
-    for query in ["q=secret_recipe%3E6", "q=config.secret_recipe%3D7", "sort=config.secret_recipe"] {
+    for query in ["q=config.secret_recipe%3D7", "sort=config.secret_recipe"] {
         server.get(&scoped, &format!("/api/queue?{query}")).await.expect_problem(403, "permission_denied");
     }
     assert_eq!(found(&server, &scoped, "q=flux").await, [] as [String; 0]);
     let bobs = server.post(&bob, "/api/queue/submit", json!({"config_name": "flux"})).await.expect_status(201);
-    assert_eq!(found(&server, &scoped, "q=flux").await, [bobs["job_id"].as_str().expect("text")]);
+    let bobs = bobs["job_id"].as_str().expect("text");
+    assert_eq!(found(&server, &scoped, "q=flux").await, [bobs]);
+    assert_eq!(found(&server, &bob, "q=secret_recipe>6 user:bob").await, [bobs]);
+    assert_eq!(found(&server, &scoped, "q=secret_recipe>6").await, [] as [String; 0], "a metric, or nothing");
 }
 
 #[tokio::test]
