@@ -26,6 +26,12 @@ pub enum AllowedValues {
     Role,
     /// A column of the worker list, with its direction.
     Order,
+    /// A column of the list of jobs, with its direction.
+    JobOrder,
+    /// Columns of the list of jobs.
+    JobColumns,
+    /// The query string of the list of jobs.
+    JobsQuery,
     /// A label by which a list is grouped.
     Grouping,
     Characters {
@@ -115,6 +121,7 @@ impl AllowedValues {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedItems {
     Secrets,
+    SavedViews,
     Gpus,
     Paths,
     Points,

@@ -122,6 +122,10 @@ actions! {
     LoginFailed => "access.login_failed",
     /// A request was not permitted.
     AccessDenied => "access.denied",
+    /// A user saved a view of the list of jobs.
+    ViewSaved => "view.saved",
+    /// A user deleted a saved view of the list of jobs.
+    ViewDeleted => "view.deleted",
     /// A job secret was saved.
     SecretSet => "secret.saved",
     /// A job secret was deleted.

@@ -16,6 +16,7 @@ use crate::protocol::audit::AuditPage;
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
+use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
@@ -54,6 +55,8 @@ pub trait Backend: Send + Sync {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage>;
     /// Completes a search for jobs.
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions>;
+    /// Returns the user's saved views of the list of jobs, and the shared ones.
+    fn saved_views(&self) -> BackendFuture<SavedViews>;
     /// Returns one job with its attempts.
     fn job(&self, id: JobId) -> BackendFuture<JobView>;
     /// Returns what changes while a job trains, with its log from `offset`.
@@ -162,6 +165,8 @@ pub trait ServerPageBackend: Send + Sync {
     fn users(&self, query: crate::protocol::access::UsersQuery) -> BackendFuture<crate::protocol::access::UsersPage>;
     /// Returns a user with their tokens and browser sessions.
     fn user(&self, id: crate::domain::ids::UserId) -> BackendFuture<crate::protocol::access::UserDetail>;
+    /// Returns the columns that a list of jobs can show.
+    fn job_columns(&self) -> BackendFuture<crate::protocol::jobs::JobColumns>;
     /// Returns the configurations that can be submitted.
     fn configs(&self) -> BackendFuture<crate::protocol::configs::ConfigsPage>;
     /// Returns the attempts that were offered to a worker.

@@ -132,6 +132,8 @@ impl FlashNotice {
             FlashNotice::JobSubmitted => words.job_submitted,
             FlashNotice::JobCancelled => words.job_cancelled,
             FlashNotice::JobDescribed => words.job_described,
+            FlashNotice::ViewSaved => words.view_saved,
+            FlashNotice::ViewDeleted => words.view_deleted,
             FlashNotice::PriorityChanged => words.priority_changed,
             FlashNotice::TokenRevoked => words.token_revoked,
             FlashNotice::PasswordChanged => words.password_changed,
@@ -226,6 +228,8 @@ pub enum FormName {
     Factor,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
     User,
+    /// `POST /ui/jobs/views`.
+    View,
     /// `POST /ui/secrets`.
     Secret,
     /// `POST /ui/configs`, `POST /ui/configs/{name}`.
@@ -254,6 +258,10 @@ pub enum FlashNotice {
     JobCancelled,
     /// The name, the tags or the notes of a job were changed.
     JobDescribed,
+    /// A view of the list of jobs was saved.
+    ViewSaved,
+    /// A saved view of the list of jobs was deleted.
+    ViewDeleted,
     /// The priority of a job was changed.
     PriorityChanged,
     /// An API token was revoked.

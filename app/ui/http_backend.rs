@@ -13,6 +13,7 @@ use crate::protocol::audit::{AuditPage, AuditQuery};
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
+use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
     AttemptQuery, JobCompletions, JobCompletionsQuery, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk,
 };
@@ -54,6 +55,10 @@ impl Backend for HttpBackend {
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         get_json(format!("/api/queue{}", query_string(&query)))
+    }
+
+    fn saved_views(&self) -> BackendFuture<SavedViews> {
+        get_json("/api/queue/views".to_owned())
     }
 
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions> {

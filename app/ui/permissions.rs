@@ -20,6 +20,7 @@ pub(crate) fn can_describe(owner: &str) -> bool {
     has_permission(Permission::JobSubmit) && (has_permission(Permission::QueueManage) || is_reader(owner))
 }
 
-fn is_reader(owner: &str) -> bool {
+/// Returns whether this is the name of the user.
+pub(crate) fn is_reader(owner: &str) -> bool {
     use_context::<Prefs>().is_some_and(|prefs| prefs.reader_name() == owner)
 }

@@ -24,7 +24,8 @@ test('the list shows the requirements of each job, and only the permitted action
   await picture(page, 'jobs-empty');
   const first = await submitWith(server, { gpu_count: 2, min_vram_gb: 40, worker_labels: { team: 'nlp' }, priority: 20 });
   const second = await submitWith(server, { config_name: 'digits-quick', worker_labels: { note: HOSTILE } });
-  await page.goto('/jobs');
+  // The columns of waiting jobs.
+  await page.goto('/jobs?phase=waiting');
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
   await expect(row('2 GPUs')).toContainText('40 GB each');
   await expect(row('2 GPUs').getByText('Position 1', { exact: true })).toBeVisible();
@@ -286,14 +287,14 @@ test('the list is searched by metrics and configuration, and sorted by its colum
     await expect(titles).toHaveText([...expected]);
   }
   const heading = (name: string) => page.getByRole('columnheader', { name });
-  await heading('Progress').getByRole('link').click();
+  await heading('loss').getByRole('link').click();
   await expect(page).toHaveURL(/sort=metric\.loss/);
-  await expect(heading('Progress')).toHaveAttribute('aria-sort', 'ascending');
+  await expect(heading('loss')).toHaveAttribute('aria-sort', 'ascending');
   await expect(titles).toHaveText(['flux-small #1', 'flux-large #1']);
-  await heading('Progress').getByRole('link').click();
+  await heading('loss').getByRole('link').click();
   await expect(titles).toHaveText(['flux-large #1', 'flux-small #1']);
   await searchJobs(page, 'flux');
-  await expect(heading('Progress'), 'a search keeps the order').toHaveAttribute('aria-sort', 'descending');
+  await expect(heading('loss'), 'a search keeps the order').toHaveAttribute('aria-sort', 'descending');
   await picture(page, 'jobs-search');
   await searchJobs(page, 'flux loss<low');
   await expect(page.getByText('loss<low', { exact: false }).first()).toBeVisible();
@@ -306,7 +307,7 @@ test('the list is searched by metrics and configuration, and sorted by its colum
 test('jobs of one configuration can be distinguished', async ({ page, server }) => {
   const jobs = [await submitWith(server, {}), await submitWith(server, {}), await submitWith(server, { gpu_count: 2 })];
   await signIn(page, server);
-  await page.goto('/jobs');
+  await page.goto('/jobs?columns=id,requires');
   const rows = page.getByRole('main').getByRole('table').locator('tbody tr');
   await expect(rows).toHaveCount(3);
   for (const [index, job] of jobs.entries()) {

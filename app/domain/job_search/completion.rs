@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::columns::{JobListColumn, JobListColumns};
 use super::index::{JobIndex, Row};
 use super::matcher::matching_rows;
+use super::order::JobSortKey;
 use super::query::{JobNumberField, JobSearchQuery, JobTextField, JobTimeField};
 use crate::domain::job_status::{JobPhase, JobStatus};
 use crate::domain::search_terms::{LastTerm, quote};
@@ -50,6 +52,32 @@ impl JobIndex {
         found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         found.truncate(request.limit);
         found.into_iter().map(|(completed, _)| format!("{}{completed}", term.before)).collect()
+    }
+
+    /// Returns the columns of metrics and of values of configurations that visible jobs have, the most frequent first.
+    pub fn value_columns(&self, visible: &JobSearchQuery, shows_config: bool, now: Timestamp) -> Vec<JobListColumn> {
+        let mut tally = Tally::new(self);
+        matching_rows(self, visible, now).for_each(|row| tally.add(row));
+        let metrics =
+            self.texts_of_sets(&tally.metrics).into_iter().map(|(name, count)| (JobSortKey::Metric(name), count));
+        let used = self.revisions.iter().zip(&tally.revisions).filter(|(_, count)| shows_config && **count > 0);
+        let mut config = TextCounts::new();
+        for (revision, count) in used {
+            for key in revision.values.iter().flat_map(BTreeMap::keys) {
+                *config.entry(key.clone()).or_default() += count;
+            }
+        }
+        let config = config.into_iter().map(|(key, count)| (JobSortKey::Config(key), count));
+        let mut columns: Vec<(JobSortKey, u64)> = metrics.chain(config).collect();
+        columns.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        // Others cannot be written in a list of columns.
+        let columns = columns.into_iter().map(|(key, _)| JobListColumn::Sortable(key));
+        columns
+            .filter(|column| {
+                JobListColumns::parse(&column.to_string())
+                    .is_some_and(|columns| columns.0 == std::slice::from_ref(column))
+            })
+            .collect()
     }
 
     fn known_values(&self, request: &CompletionRequest<'_>) -> KnownValues {

@@ -65,6 +65,15 @@ pub struct ConfigValue {
     pub number: Option<f64>,
 }
 
+/// A value of a job in a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IndexedValue {
+    /// The newest value of a metric, which may be NaN.
+    Number(f64),
+    /// A value of its configuration.
+    Text(String),
+}
+
 /// The values of a revision, by key; keys of nested objects are joined with dots.
 pub type ConfigValues = BTreeMap<String, ConfigValue>;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::columns::JobListColumns;
 use super::index::*;
 use super::order::{JobColumn, JobCursor, JobOrder, JobSortKey};
 use super::query::JobSearchQuery;
@@ -297,4 +298,22 @@ fn values_that_no_job_has_any_more_are_removed() {
     assert_eq!(found.map(|query| number_of(&index, query)), [1, 1, 1, 1, 0, 4]);
     assert_eq!(number_of(&index, "tag:night"), 9);
     assert_eq!(number_of(&index, ""), 20);
+}
+
+#[test]
+fn columns_have_metrics_and_values_of_the_configuration() {
+    let mut index = index([full_job(), job(2)]);
+    index.set_values(
+        "Flux-LoRA",
+        3,
+        [("rank", "8"), ("seed", "5"), ("lr", "1e-5")].map(|(key, text)| (key.to_owned(), value(text))).into(),
+    );
+    let columns =
+        JobListColumns::parse("status,metric.loss,metric.other,config.rank,config.seed,config.lr").expect("columns");
+    let values = index.values(&id(7), &columns);
+    let text = |text: &str| IndexedValue::Text(text.to_owned());
+    let expected =
+        [("metric.loss", IndexedValue::Number(0.25)), ("config.rank", text("16")), ("config.lr", text("1e-5"))];
+    assert_eq!(values, expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(index.values(&id(3), &columns), []);
 }

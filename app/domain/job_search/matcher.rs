@@ -214,6 +214,20 @@ fn metric<'q>(index: &'q JobIndex, name: &str) -> impl Fn(&Row) -> Option<f64> +
     move |row| positions[row.metric_names as usize].map(|at| row.metrics[at])
 }
 
+/// The newest value of a metric of one job.
+pub(super) fn metric_of(index: &JobIndex, row: &Row, name: &str) -> Option<f64> {
+    let names = &index.text_sets.values[row.metric_names as usize];
+    names.iter().position(|other| index.text(*other) == name).map(|at| row.metrics[at])
+}
+
+/// A value of the configuration of one job, with its overrides.
+pub(super) fn config_value_of<'r>(index: &'r JobIndex, row: &'r Row, key: &str) -> Option<&'r ConfigValue> {
+    match row.overrides.get(key) {
+        Some(overridden) => overridden.as_ref(),
+        None => index.revisions[row.revision as usize].values.as_ref()?.get(key),
+    }
+}
+
 /// A value of the configuration, with the job's overrides.
 fn config_value<'r>(by_revision: &[Option<&'r ConfigValue>], row: &'r Row, key: &str) -> Option<&'r ConfigValue> {
     match row.overrides.get(key) {
@@ -277,8 +291,10 @@ fn column_value<'r>(index: &'r JobIndex, row: &'r Row, column: JobColumn, now: T
         JobColumn::User => text(index.text(row.user)),
         JobColumn::Status => number(Some(f64::from(row.status as u8))),
         JobColumn::Worker => workers(index, row).last().map_or(SortValue::Missing, |name| text(index.text(*name))),
-        JobColumn::Gpus => number(row.gpus.map(f64::from)),
-        JobColumn::Priority => number(Some(row.priority.into())),
+        JobColumn::Revision => number(number_field(index, JobNumberField::Revision)(row)),
+        JobColumn::Gpus => number(number_field(index, JobNumberField::Gpus)(row)),
+        JobColumn::Priority => number(number_field(index, JobNumberField::Priority)(row)),
+        JobColumn::Attempts => number(number_field(index, JobNumberField::Attempts)(row)),
         JobColumn::Started => time(row.started_at),
         JobColumn::Ended => time(row.ended_at),
         JobColumn::Duration => duration_of(row, now).map_or(SortValue::Missing, |span| time(Some(Timestamp(span.0)))),

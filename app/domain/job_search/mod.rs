@@ -1,5 +1,6 @@
 //! The list of jobs: its query language, and an index of all jobs in memory that answers queries.
 
+pub mod columns;
 pub mod completion;
 mod conditions;
 pub mod index;

@@ -23,10 +23,14 @@ words!(
         Status = "status",
         /// By the worker of the newest attempt.
         Worker = "worker",
+        /// By revision of its configuration.
+        Revision = "revision",
         /// By number of GPUs.
         Gpus = "gpus",
         /// By priority.
         Priority = "priority",
+        /// By number of attempts.
+        Attempts = "attempts",
         /// By the start of the newest attempt.
         Started = "started",
         /// By the end.
@@ -49,6 +53,29 @@ pub enum JobSortKey {
     Config(String),
 }
 
+impl JobSortKey {
+    /// Parses its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let named = |prefix: &str| name.strip_prefix(prefix).filter(|name| !name.is_empty()).map(str::to_owned);
+        match JobColumn::parse(name) {
+            Some(column) => Some(Self::Column(column)),
+            None if name == "queue" => Some(Self::Queue),
+            None => named("metric.").map(Self::Metric).or_else(|| named("config.").map(Self::Config)),
+        }
+    }
+}
+
+impl fmt::Display for JobSortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue => f.write_str("queue"),
+            Self::Column(column) => f.write_str(column.as_str()),
+            Self::Metric(name) => write!(f, "metric.{name}"),
+            Self::Config(key) => write!(f, "config.{key}"),
+        }
+    }
+}
+
 /// An order. As text, the key's name, with a `-` prefix for descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOrder {
@@ -67,13 +94,7 @@ impl JobOrder {
     /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
         let (descending, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
-        let named = |prefix: &str| name.strip_prefix(prefix).filter(|name| !name.is_empty()).map(str::to_owned);
-        let key = match JobColumn::parse(name) {
-            Some(column) => JobSortKey::Column(column),
-            None if name == "queue" => JobSortKey::Queue,
-            None => named("metric.").map(JobSortKey::Metric).or_else(|| named("config.").map(JobSortKey::Config))?,
-        };
-        Some(Self { key, descending })
+        Some(Self { key: JobSortKey::parse(name)?, descending })
     }
 
     /// Returns whether a job can have this value in this order.
@@ -103,13 +124,7 @@ impl JobOrder {
 
 impl fmt::Display for JobOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.descending { "-" } else { "" })?;
-        match &self.key {
-            JobSortKey::Queue => f.write_str("queue"),
-            JobSortKey::Column(column) => f.write_str(column.as_str()),
-            JobSortKey::Metric(name) => write!(f, "metric.{name}"),
-            JobSortKey::Config(key) => write!(f, "config.{key}"),
-        }
+        write!(f, "{}{}", if self.descending { "-" } else { "" }, self.key)
     }
 }
 

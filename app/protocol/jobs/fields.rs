@@ -1,8 +1,9 @@
 //! The fields of a job: as a user submits it, and as the API shows it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::overrides::{self, OverrideDiff, OverrideValues};
 use super::{AttemptView, ProgressView};
@@ -285,6 +286,9 @@ pub struct JobView {
     pub fits_none: bool,
     /// Progress of the newest attempt.
     pub progress: Option<ProgressView>,
+    /// The columns `metric.NAME`, numbers or `"NaN"`, and `config.KEY`, texts, with which a list was requested.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Value>,
     /// Why it failed or was requeued: the first line is the summary, further lines are details.
     pub error: Option<String>,
     /// Why its last attempt was lost, if it was requeued or failed because of that.
@@ -360,6 +364,7 @@ impl JobView {
             queue_position: Some(1),
             fits_none: true,
             progress: Some(ProgressView::example()),
+            values: [("metric.val/loss".to_owned(), 0.75.into())].into(),
             error: Some("ValueError: no images".to_owned()),
             loss_code: Some(LossCode::TrainerFailed),
             error_line: Some(17),

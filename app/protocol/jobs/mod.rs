@@ -4,12 +4,13 @@ pub mod explain;
 mod fields;
 pub mod overrides;
 mod query;
+pub mod saved_views;
 pub mod submit;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::fields::{JobView, SubmitJob};
-pub use self::query::{JobCompletions, JobCompletionsQuery, JobsQuery};
+pub use self::query::{JobColumns, JobCompletions, JobCompletionsQuery, JobsQuery};
 use super::status::JobStatus;
 use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};

@@ -61,12 +61,17 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long))]
     pub ended_since: Option<String>,
-    /// The order: `submitted`, `name`, `config`, `user`, `status`, `worker`, `gpus`, `priority`, `started`, `ended`,
-    /// `duration`, `queue`, `metric.NAME` or `config.KEY`, with `-` before it the largest first. If omitted, the newest
-    /// jobs first, or waiting ones in the order of the queue.
+    /// The order: `submitted`, `name`, `config`, `revision`, `user`, `status`, `worker`, `gpus`, `priority`, `attempts`,
+    /// `started`, `ended`, `duration`, `queue`, `metric.NAME` or `config.KEY`, with `-` before it the largest first. If
+    /// omitted, the newest jobs first, or waiting ones in the order of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "ORDER", allow_hyphen_values = true))]
     pub sort: Option<String>,
+    /// Columns, such as `status,metric.loss,config.learning_rate`: metrics and values of the configuration among them are
+    /// shown for each job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAMES"))]
+    pub columns: Option<String>,
     /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(skip))]
@@ -93,6 +98,15 @@ pub struct JobCompletions {
     pub completions: Vec<String>,
 }
 
+/// `GET /api/queue/columns`: what a list of jobs can show.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobColumns {
+    /// The names of the columns: first those that all jobs have, then metrics and values of configurations, the most
+    /// frequent first.
+    pub columns: Vec<String>,
+}
+
 impl JobsQuery {
     /// A query with all filters, most of which [`SubmitJob::example`] matches, for tests.
     #[cfg(any(test, feature = "native"))]
@@ -112,6 +126,7 @@ impl JobsQuery {
             until: text("2024-01-16T10:30:00Z"),
             ended_since: text("2024-01-15T11:30:00Z"),
             sort: text("-metric.loss"),
+            columns: text("status,metric.loss"),
             limit: Some(50),
             cursor: text("j_1"),
         }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 23] = [
+    const NOT_AMONG_FACTS: [&str; 24] = [
         // The header of the page does.
         "name",
         "tags",
@@ -111,6 +111,8 @@ mod tests {
         "attempts",
         "older_agent",
         "loss_code",
+        // Only a list has them.
+        "values",
         // The form of a retry does.
         "resumable",
         // The user who retried it chose it by naming no secrets.

@@ -3,7 +3,6 @@
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
-use crate::ui::locales::sentence::Text;
 
 /// A column by which the table can be sorted.
 #[derive(Debug, Clone)]
@@ -34,9 +33,14 @@ impl SortColumn {
     }
 }
 
-pub(crate) fn sortable_header(class: &'static str, column: SortColumn, label: Text) -> AnyView {
-    view! { <th scope="col" role="columnheader" class=class aria-sort=column.sorted><a class="sort" href=column.href>{label}</a></th> }
-        .into_erased()
+pub(crate) fn sortable_header(class: impl Into<String>, column: SortColumn, label: impl Into<String>) -> AnyView {
+    let (class, label) = (class.into(), label.into());
+    view! {
+        <th scope="col" role="columnheader" class=class aria-sort=column.sorted>
+            <a class="sort" href=column.href title=label.clone()>{label.clone()}</a>
+        </th>
+    }
+    .into_erased()
 }
 
 #[cfg(test)]

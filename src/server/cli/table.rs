@@ -100,7 +100,7 @@ impl<T: AsRef<str>> From<T> for TableCell {
 /// Rows under a line of headings.
 #[derive(Debug, Clone)]
 pub struct Table {
-    headings: Vec<&'static str>,
+    headings: Vec<String>,
     rows: Vec<Vec<TableCell>>,
 }
 
@@ -136,8 +136,8 @@ struct TableLayout {
 impl Table {
     /// Creates an empty table. The last character of a heading is the rule for narrow terminals: `!` keep, `?` omit,
     /// `~` wrap, `_` below the row; without one, truncate.
-    pub fn new(headings: &[&'static str]) -> Self {
-        Self { headings: headings.to_vec(), rows: Vec::new() }
+    pub fn new(headings: &[impl AsRef<str>]) -> Self {
+        Self { headings: headings.iter().map(|heading| heading.as_ref().to_owned()).collect(), rows: Vec::new() }
     }
 
     pub fn add_row(&mut self, cells: Vec<TableCell>) {
@@ -165,7 +165,7 @@ impl Table {
     fn render_row(&self, row: &[TableCell], columns: &[(usize, usize)], color: bool) -> String {
         let cells = |(column, width): &(usize, usize)| {
             let cell = row.get(*column).cloned().unwrap_or_default();
-            let wraps = parse_heading(self.headings[*column]).1 == OverflowRule::Wrap;
+            let wraps = parse_heading(&self.headings[*column]).1 == OverflowRule::Wrap;
             (if wraps { cell.wrap(*width) } else { vec![cell] }, *width)
         };
         let cells: Vec<(Vec<TableCell>, usize)> = columns.iter().map(cells).collect();
@@ -181,10 +181,10 @@ impl Table {
     }
 
     fn layout(&self, width: Option<usize>) -> TableLayout {
-        let overflow_rule = |column: usize| parse_heading(self.headings[column]).1;
+        let overflow_rule = |column: usize| parse_heading(&self.headings[column]).1;
         let full_width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(column)?.single_line())));
-            cells.chain([parse_heading(self.headings[column]).0.len()]).max().unwrap_or_default()
+            cells.chain([parse_heading(&self.headings[column]).0.len()]).max().unwrap_or_default()
         };
         let mut columns: Vec<(usize, usize)> =
             (0..self.headings.len()).map(|column| (column, full_width(column))).collect();

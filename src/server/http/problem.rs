@@ -254,6 +254,9 @@ impl From<ServiceError> for ApiError {
                 configs::config_problem(error)
             }
             ServiceError::SecretNotFound(name) => secrets::secret_not_found(&name),
+            ServiceError::ViewNotFound(name) => {
+                Self::new(StatusCode::NOT_FOUND, Sentence::ViewNotFound { name: escaped(&name) })
+            }
             ServiceError::SecretRemoved(name) => secrets::secret_removed(&name),
             ServiceError::SecretUnreadable(name, error) => secrets::secret_unreadable(&name, &error),
             ServiceError::Vault(error) => secrets::secret_key_unavailable(&error),

@@ -104,6 +104,8 @@ pub enum ServiceError {
         changed_by: Option<String>,
     },
     SecretNotFound(String),
+    /// The user sees no saved view of this name.
+    ViewNotFound(String),
     /// A secret that the job names was deleted.
     SecretRemoved(String),
     /// A stored secret of this name cannot be decrypted.

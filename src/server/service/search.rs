@@ -115,12 +115,12 @@ async fn search_jobs(
     text: &str,
     words: &FuzzyQuery,
 ) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
-    let newest = service.select_jobs(JobListQuery::newest(principal, MAX_JOBS_SCANNED)).await?;
+    let newest = service.select_jobs(JobListQuery::newest(principal, MAX_JOBS_SCANNED)).await?.selection;
     let mut ids = newest.ids;
     if newest.next.is_some() {
         let mut older = JobListQuery { after: newest.next, ..JobListQuery::newest(principal, MAX_RESULTS as usize) };
         older.search.require(JobSearchFilter::any(text));
-        ids.extend(service.select_jobs(older).await?.ids);
+        ids.extend(service.select_jobs(older).await?.selection.ids);
     }
     let mut tx = service.context.read().await?;
     Ok(tx.jobs_by_id(&ids).await?.iter().filter_map(|job| match_job(job, words)).collect())

@@ -1,15 +1,20 @@
 //! The list of jobs.
 
+mod columns;
+#[cfg(feature = "ssr")]
+pub(in crate::ui) mod customize;
 mod query;
 mod rows;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use self::query::{is_filtered, query_from_params};
-use self::rows::{JobRows, SortColumns};
+use self::columns::ListColumns;
+use self::query::{is_filtered, is_view, query_from_params, with_columns};
+use self::rows::JobRows;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
+use crate::protocol::jobs::saved_views::SavedView;
 use crate::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
 use crate::protocol::status::{BulkTarget, JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
@@ -27,7 +32,6 @@ use crate::ui::components::pager::Pager;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::row_selection::RowSelection;
 use crate::ui::components::skeleton::Skeleton;
-use crate::ui::components::sort_header::SortColumn;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
@@ -46,7 +50,7 @@ pub(crate) fn JobsPage() -> impl IntoView {
     let query = Memo::new(move |_| params.with(|params| query_from_params(params, || clock.zone_name())));
     let page = Resource::new(move || query.get(), {
         let backend = backend.clone();
-        move |query| backend.jobs(query)
+        move |query| backend.jobs(with_columns(&query))
     });
     let scope = ViewScope::current();
     let shown = move || {
@@ -69,16 +73,41 @@ pub(crate) fn JobsPage() -> impl IntoView {
         <PageHeader title=words.title>
             <TrainLink/>
         </PageHeader>
+        <SavedViewLinks query=query/>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
     .into_erased()
+}
+
+/// Links to the saved views. They are not shown if they cannot be loaded: the list is more important.
+#[component]
+fn SavedViewLinks(query: Memo<JobsQuery>) -> impl IntoView {
+    let backend = use_backend();
+    let views = Resource::new(|| (), move |()| backend.saved_views());
+    let links = move |views: Vec<SavedView>| {
+        let link = |saved: SavedView| {
+            let href = format!("/jobs?{}", saved.query);
+            let target = href.clone();
+            let current = move || query.with(|query| is_view(query, &target)).then_some("true");
+            let title = saved.shared.then(|| t().jobs.shared_by.of(&saved.owner));
+            view! { <li><a class="filter" href=href title=title aria-current=current><bdi>{saved.name}</bdi></a></li> }
+        };
+        view! { <nav aria-label=t().jobs.views><ul class="filters">{views.into_iter().map(link).collect_view()}</ul></nav> }
+    };
+    let shown = move || {
+        Suspend::new(async move {
+            let views = views.await.map(|found| found.views).unwrap_or_default();
+            (!views.is_empty()).then(|| links(views))
+        })
+    };
+    view! { <Suspense>{shown}</Suspense> }.into_erased()
 }
 
 #[component]
 fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl IntoView {
     let words = &t().jobs;
     let page = live_signal(first, &[Topic::Jobs], {
-        let query = query.clone();
+        let query = with_columns(&query);
         move || backend.jobs(query.clone())
     });
     let filtered = is_filtered(&query);
@@ -87,15 +116,15 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
         (None, Some(JobPhase::Waiting)) => words.caption_waiting,
         (None, _) => words.caption,
     };
-    let columns = sort_columns(&query);
+    let columns = ListColumns::of(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.jobs.is_empty()));
-    let back = jobs_url(&query);
+    let (back, shown_query) = (jobs_url(&query), query.clone());
     let chips = view! { <ActiveFilters query=query.clone() page=page/> };
     let filters = {
         let query = query.clone();
         move || view! { <FilterBar label=words.filter filters=status_filters(&query, page.with(|page| page.counts))/> }
     };
-    let form = search_form(&query);
+    let form = view! { {search_form(&query)} {customize_link(&query)} };
     let is_full = Memo::new(move |_| page.with(|page| page.disk_full));
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
@@ -105,7 +134,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
             {move || {
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
-                    let table = view! { <JobRows page=page caption=caption columns=columns.clone() back=back.clone()/> };
+                    let table = view! { <JobRows page=page caption=caption columns=columns.clone() query=shown_query.clone() back=back.clone()/> };
                     view! { <RowSelection to="/jobs/bulk" back=back actions=permitted_actions(BulkTarget::Jobs) rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
@@ -136,6 +165,14 @@ fn search_form(query: &JobsQuery) -> AnyView {
         .into_erased()
 }
 
+/// The page on which the columns of this list are chosen, and it is saved as a view.
+fn customize_link(query: &JobsQuery) -> AnyView {
+    let page = JobsQuery { cursor: None, limit: None, zone: None, ..query.clone() };
+    let href = format!("/jobs/view{}", query_string(&page));
+    view! { <a class="btn btn-sm btn-ghost" rel="external" href=href><Icon glyph=Glyph::Sliders/>{t().jobs.customize}</a> }
+        .into_erased()
+}
+
 /// The filters that are not among the filters by status, each with a link that removes it.
 #[component]
 fn ActiveFilters(query: JobsQuery, page: RwSignal<JobsPage>) -> impl IntoView {
@@ -146,7 +183,8 @@ fn ActiveFilters(query: JobsQuery, page: RwSignal<JobsPage>) -> impl IntoView {
 fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageClock) -> AnyView {
     let words = t();
     let first = JobsQuery { cursor: None, ..query.clone() };
-    // The status and the phase are links above the list, the search is in its field, and headings show the order.
+    // The status and the phase are links above the list, the search is in its field, and headings show the order and the
+    // columns.
     let JobsQuery {
         status: _,
         phase: _,
@@ -161,6 +199,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         until,
         ended_since,
         sort: _,
+        columns: _,
         limit: _,
         cursor: _,
     } = query;
@@ -222,22 +261,6 @@ fn export_links(query: &JobsQuery) -> AnyView {
     .into_erased()
 }
 
-/// The columns that the list can be sorted by.
-fn sort_columns(query: &JobsQuery) -> SortColumns {
-    let default = if query.phase == Some(JobPhase::Waiting) { "queue" } else { "-submitted" };
-    let url = |sort| jobs_url(&JobsQuery { sort, cursor: None, ..query.clone() });
-    let column = |by, largest_first| SortColumn::new(query.sort.as_deref(), default, by, largest_first, url);
-    SortColumns {
-        name: column("name", false),
-        status: column("status", false),
-        gpus: column("gpus", true),
-        priority: column("priority", true),
-        loss: column("metric.loss", false),
-        worker: column("worker", false),
-        duration: column("duration", true),
-    }
-}
-
 /// The filters by status, with the number of jobs that match the other filters.
 fn status_filters(query: &JobsQuery, counts: JobCounts) -> Vec<FilterLink> {
     let words = t();
@@ -277,7 +300,7 @@ mod tests {
 
     /// The links above the list have the first two, the search field and the headings the next ones, the pager the last
     /// ones; the zone is the reader's.
-    const WITHOUT_CHIP: [&str; 7] = ["status", "phase", "q", "zone", "sort", "limit", "cursor"];
+    const WITHOUT_CHIP: [&str; 8] = ["status", "phase", "q", "zone", "sort", "columns", "limit", "cursor"];
 
     fn chips_html(query: JobsQuery) -> String {
         let page = JobsPage {

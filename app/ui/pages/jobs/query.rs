@@ -2,6 +2,7 @@
 
 use leptos_router::params::ParamsMap;
 
+use super::columns::ListColumns;
 use crate::protocol::jobs::JobsQuery;
 use crate::ui::page_query::{from_params, jobs_url};
 
@@ -15,9 +16,19 @@ pub(super) fn query_from_params(params: &ParamsMap, zone: impl FnOnce() -> Strin
     JobsQuery { zone, limit: Some(PAGE_SIZE), ..query }
 }
 
+/// The query with the columns that the list shows, whose values the server sends.
+pub(super) fn with_columns(query: &JobsQuery) -> JobsQuery {
+    JobsQuery { columns: Some(ListColumns::of(query).columns.to_string()), ..query.clone() }
+}
+
+/// Whether this is the list with this address, on whatever page.
+pub(super) fn is_view(query: &JobsQuery, address: &str) -> bool {
+    jobs_url(&JobsQuery { cursor: None, ..query.clone() }) == address
+}
+
 /// Whether any filter is set.
 pub(super) fn is_filtered(query: &JobsQuery) -> bool {
-    jobs_url(&JobsQuery { cursor: None, ..query.clone() }) != "/jobs"
+    jobs_url(&JobsQuery { sort: None, columns: None, cursor: None, ..query.clone() }) != "/jobs"
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod logs;
 mod submit;
 mod views;
 
+use app::domain::job_search::columns::JobListColumns;
 use app::domain::time::Timestamp;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse};
@@ -197,6 +198,8 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
         limit: list.limit.or(Some(PAGE_SIZE)),
         ..list.filters
     };
+    let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
+    let values: Vec<String> = columns.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect();
     let max = list.limit.and_then(|limit| usize::try_from(limit).ok());
     let page = client.list_all(&["queue"], &query, "jobs", max).await?;
     let jobs: Vec<JobView> = parse_value(&page["jobs"])?;
@@ -206,7 +209,7 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
     let ids = jobs.iter().map(|job| job.job_id.to_string());
     let now = parse_value::<Option<Timestamp>>(&page["server_time"])?.unwrap_or(output.now());
     output.print_document(&page, ids, |screen| {
-        if jobs.is_empty() { String::new() } else { screen.format_table(&views::jobs_table(&jobs, now)) }
+        if jobs.is_empty() { String::new() } else { screen.format_table(&views::jobs_table(&jobs, &values, now)) }
     })
 }
 

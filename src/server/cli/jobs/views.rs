@@ -4,21 +4,32 @@ use app::domain::time::Timestamp;
 use app::protocol::jobs::JobView;
 use app::protocol::jobs::explain::{ExplanationView, UnlistedWorkersView};
 use app::ui::terminal;
+use serde_json::Value;
 
 use super::fields::{LIST_COLUMNS, ListColumn, facts, text_cell};
 use super::strip_control;
 use crate::cli::output::Output;
 use crate::cli::table::{CellStyle, Table, TableCell};
 
-/// Returns a table of jobs.
-pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
+/// Returns a table of jobs. `values` are the columns of metrics and of values of the configuration.
+pub fn jobs_table(jobs: &[JobView], values: &[String], now: Timestamp) -> Table {
     let columns: Vec<&ListColumn> = LIST_COLUMNS.iter().filter(|column| column.is_shown(jobs, now)).collect();
-    let headings: Vec<&'static str> = columns.iter().map(|column| column.heading).collect();
+    let headings = columns.iter().map(|column| column.heading.to_owned());
+    let headings: Vec<String> = headings.chain(values.iter().map(|name| format!("{name}~"))).collect();
     let mut table = Table::new(&headings);
     for job in jobs {
-        table.add_row(columns.iter().map(|column| (column.cell)(job, now)).collect());
+        let cells = columns.iter().map(|column| (column.cell)(job, now));
+        table.add_row(cells.chain(values.iter().map(|name| value_cell(job.values.get(name)))).collect());
     }
     table
+}
+
+fn value_cell(value: Option<&Value>) -> TableCell {
+    match value {
+        None => "–".into(),
+        Some(Value::String(text)) => text.into(),
+        Some(other) => other.to_string().into(),
+    }
 }
 
 /// Formats one job.

@@ -1,7 +1,9 @@
 //! All jobs of a list, as CSV and as JSON lines: page after page, while the client reads.
 
 use std::io;
+use std::sync::Arc;
 
+use app::domain::job_search::columns::JobListColumns;
 use app::protocol::jobs::{JobView, JobsPage, JobsQuery};
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -9,6 +11,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
+use serde_json::Value;
 
 use crate::http::edge::csv::{csv_field, csv_response};
 use crate::http::edge::extractors::Query;
@@ -37,8 +40,12 @@ pub async fn csv(
     Extension(principal): Extension<Principal>,
     Query(query): Query<JobsQuery>,
 ) -> Result<Response, ApiError> {
-    let lines = lines(app, principal, query, csv_line).await?;
-    let header = stream::once(async { Ok(Bytes::from_static(HEADER.as_bytes())) });
+    let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
+    let columns: Arc<[String]> =
+        columns.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect();
+    let names = columns.iter().map(|name| format!(",{}", csv_field(name))).collect::<String>();
+    let header = stream::once(async move { Ok(Bytes::from(format!("{FIELDS}{names}\r\n"))) });
+    let lines = lines(app, principal, query, move |job| csv_line(job, &columns)).await?;
     Ok(csv_response("jobs.csv", Body::from_stream(header.chain(lines))))
 }
 
@@ -61,15 +68,16 @@ async fn lines(
     app: AppState,
     principal: Principal,
     query: JobsQuery,
-    line: impl Fn(&JobView) -> String + Send + Copy + 'static,
+    line: impl Fn(&JobView) -> String + Send + Clone + 'static,
 ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send, ApiError> {
     let query = JobsQuery { limit: Some(PAGE_SIZE), ..query };
     let first = app.services.jobs.jobs_page(&principal, &query).await?;
-    let format_page = move |page: &JobsPage| Bytes::from(page.jobs.iter().map(line).collect::<String>());
+    let format_page = move |page: &JobsPage| Bytes::from(page.jobs.iter().map(&line).collect::<String>());
     let (text, next) = (format_page(&first), first.next_cursor);
     let later = stream::try_unfold(next, move |cursor| {
         let (app, principal, query) =
             (app.clone(), principal.clone(), JobsQuery { cursor: cursor.clone(), ..query.clone() });
+        let format_page = format_page.clone();
         async move {
             if cursor.is_none() {
                 return Ok(None);
@@ -85,10 +93,11 @@ async fn lines(
     Ok(stream::once(async { Ok(text) }).chain(later))
 }
 
-const HEADER: &str = "id,name,config,revision,number,tags,user,status,error,worker,gpus,priority,attempts,submitted_at,\
-     started_at,ended_at,step,epoch,loss,learning_rate\r\n";
+const FIELDS: &str = "id,name,config,revision,number,tags,user,status,error,worker,gpus,priority,attempts,submitted_at,\
+     started_at,ended_at,step,epoch,loss,learning_rate";
 
-fn csv_line(job: &JobView) -> String {
+/// The fields of a job, and then its values in these columns.
+fn csv_line(job: &JobView, columns: &[String]) -> String {
     let text = |text: &Option<String>| csv_field(text.as_deref().unwrap_or_default());
     let progress = job.progress.as_ref();
     let fields = [
@@ -113,7 +122,11 @@ fn csv_line(job: &JobView) -> String {
         optional(progress.and_then(|progress| progress.loss)),
         optional(progress.and_then(|progress| progress.learning_rate)),
     ];
-    fields.join(",") + "\r\n"
+    let value = |column: &String| match job.values.get(column) {
+        Some(Value::String(text)) => csv_field(text),
+        other => optional(other),
+    };
+    fields.into_iter().chain(columns.iter().map(value)).collect::<Vec<_>>().join(",") + "\r\n"
 }
 
 fn optional(value: Option<impl ToString>) -> String {

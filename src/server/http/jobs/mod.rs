@@ -3,6 +3,7 @@
 mod export;
 mod files;
 mod follow;
+mod saved_views;
 mod series;
 
 use app::domain::access::Permission;
@@ -11,7 +12,9 @@ use app::domain::priority::DEFAULT_PRIORITY;
 use app::domain::trace_context::TraceContext;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse, SubmitPreviewResponse};
-use app::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobCounts, JobView, JobsPage, JobsQuery, SubmitJob};
+use app::protocol::jobs::{
+    JobColumns, JobCompletions, JobCompletionsQuery, JobCounts, JobView, JobsPage, JobsQuery, SubmitJob,
+};
 use app::protocol::status::BulkTarget;
 use app::protocol::workers::FleetLabels;
 use app::ui::localized_explanation::{no_local_worker, summary_sentence, write_explanation};
@@ -44,6 +47,10 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
         .get("/queue/completions", Requirement::SeeJobs, COMPLETIONS, completions)
+        .get("/queue/columns", Requirement::SeeJobs, COLUMNS, columns)
+        .get("/queue/views", Requirement::SeeJobs, saved_views::LIST, saved_views::list)
+        .put("/queue/views/{name}", Requirement::SeeJobs, saved_views::SAVE, saved_views::save)
+        .delete("/queue/views/{name}", Requirement::SeeJobs, saved_views::DELETE, saved_views::delete)
         .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
         .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)
         .get("/queue/labels", submit_jobs, LABELS, labels)
@@ -94,6 +101,19 @@ async fn completions(
     Query(query): Query<JobCompletionsQuery>,
 ) -> Result<Json<JobCompletions>, ApiError> {
     Ok(Json(app.services.jobs.complete_search(&principal, query.q).await?))
+}
+
+const COLUMNS: OperationDoc = OperationDoc {
+    description: "Metrics and keys of configurations come from the jobs that the caller may see; keys require \
+             `config.view`.",
+    ..OperationDoc::new("listJobColumns", "Lists the columns that a list of jobs can show.")
+};
+
+async fn columns(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<JobColumns>, ApiError> {
+    Ok(Json(app.services.jobs.columns(&principal).await?))
 }
 
 const STATS: OperationDoc = OperationDoc::new("countJobs", "Counts jobs by status.");

@@ -60,6 +60,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("no_such_route", &[404], "There is no route with this path."),
     problem_code("not_found", &[404], "Invalid ID in the path."),
     problem_code("secret_not_found", &[404], "The caller's jobs have no secret with this name."),
+    problem_code("view_not_found", &[404], "The caller sees no saved view with this name."),
     problem_code("session_not_found", &[404], "The caller has no session with this ID."),
     problem_code("token_not_found", &[404], "The caller has no API token with this ID."),
     problem_code("user_not_found", &[404], "User not found."),

@@ -1,6 +1,8 @@
 //! Problems of invalid input.
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
+use app::domain::job_search::columns::{JobListColumn, MAX_COLUMNS};
+use app::domain::job_search::order::JobColumn;
 use app::domain::labels::{LabelsError, MAX_LABEL_CHARS, MAX_LABELS};
 use app::domain::password::{MAX_BYTES, MIN_CHARS, PasswordWeakness};
 use app::protocol::jobs::overrides::{MAX_DIFF_BYTES, MAX_ENTRY_BYTES, MAX_OVERRIDES};
@@ -109,6 +111,14 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
         A::Accelerator => Sentence::OutOfRangeAccelerator { field },
         A::Role => Sentence::OutOfRangeRole { field },
         A::Order => Sentence::OutOfRangeOrder { field },
+        A::JobOrder => {
+            Sentence::OutOfRangeJobOrder { field, columns: JobColumn::ALL.map(JobColumn::as_str).join(", ") }
+        }
+        A::JobColumns => {
+            let known: Vec<String> = JobListColumn::known().map(|column| column.to_string()).collect();
+            Sentence::OutOfRangeJobColumns { field, max: MAX_COLUMNS.to_string(), columns: known.join(", ") }
+        }
+        A::JobsQuery => Sentence::OutOfRangeJobsQuery { field },
         A::Grouping => Sentence::OutOfRangeGrouping { field },
         A::AccountName => Sentence::OutOfRangeAccountName { field },
         A::Cursor => Sentence::OutOfRangeCursor { field },
@@ -133,6 +143,7 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
 fn too_large(items: LimitedItems, limit: String) -> Sentence {
     match items {
         LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
+        LimitedItems::SavedViews => Sentence::TooLargeSavedViews { limit },
         LimitedItems::Gpus => Sentence::TooLargeGpus { limit },
         LimitedItems::Paths => Sentence::TooLargePaths { limit },
         LimitedItems::Points => Sentence::TooLargePoints { limit },

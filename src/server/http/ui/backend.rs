@@ -17,8 +17,9 @@ use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::jobs::explain::ExplanationView;
+use app::protocol::jobs::saved_views::SavedViews;
 use app::protocol::jobs::{
-    JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob,
+    JobColumns, JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob,
 };
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
@@ -135,6 +136,12 @@ impl Backend for InProcessBackend {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
             services.jobs.jobs_page(&principal, &query).await
+        })
+    }
+
+    fn saved_views(&self) -> BackendFuture<SavedViews> {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.saved_views(&principal).await
         })
     }
 
@@ -349,6 +356,14 @@ impl ServerPageBackend for InProcessBackend {
                 unseen_change,
             })
         })
+    }
+
+    fn job_columns(&self) -> BackendFuture<JobColumns> {
+        self.query(
+            Requirement::SeeJobs,
+            None,
+            |services, principal| async move { services.jobs.columns(&principal).await },
+        )
     }
 
     fn users(&self, query: UsersQuery) -> BackendFuture<UsersPage> {

@@ -1,5 +1,6 @@
 //! The fields of a job between the API and the domain: a submit becomes a spec, and a job a view.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
@@ -180,6 +181,7 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         queue_position: None,
         fits_none: false,
         progress: None,
+        values: BTreeMap::new(),
         error: None,
         loss_code: None,
         error_line: None,

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::ids::JobId;
 use app::domain::job::JobOverrides;
+use app::domain::job_search::columns::{JobListColumn, JobListColumns};
 use app::domain::job_search::index::{ConfigValue, ConfigValues, IndexedJob, JobIndex};
-use app::domain::job_search::order::{JobOrder, JobSortKey};
+use app::domain::job_search::order::JobOrder;
 use app::domain::job_search::query::{JobSearchFilter, JobSearchQuery};
 use app::protocol::agents::ProgressPoint;
 use app::threads::run_blocking;
@@ -49,11 +50,13 @@ pub struct IndexNeeds {
 }
 
 impl IndexNeeds {
-    pub fn of(query: &JobSearchQuery, order: &JobOrder) -> Self {
+    pub fn of(query: &JobSearchQuery, order: &JobOrder, columns: &JobListColumns) -> Self {
         let any = |needs: fn(&JobSearchFilter) -> bool| query.0.iter().any(|term| needs(&term.filter));
+        let sort = JobListColumn::Sortable(order.key.clone());
+        let shows = |needs: fn(&JobListColumn) -> bool| columns.0.iter().chain([&sort]).any(needs);
         Self {
-            metrics: any(JobSearchFilter::reads_metrics) || matches!(order.key, JobSortKey::Metric(_)),
-            config: any(JobSearchFilter::reads_config) || matches!(order.key, JobSortKey::Config(_)),
+            metrics: any(JobSearchFilter::reads_metrics) || shows(JobListColumn::reads_metrics),
+            config: any(JobSearchFilter::reads_config) || shows(JobListColumn::reads_config),
         }
     }
 }

@@ -1,18 +1,23 @@
 //! The list of jobs.
 
+use std::collections::{BTreeMap, HashMap};
+
 use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
+use app::domain::ids::JobId;
+use app::domain::job_search::columns::{JobListColumn, JobListColumns};
 use app::domain::job_search::completion::CompletionRequest;
-use app::domain::job_search::index::{JobIndex, JobPageRequest, JobSelection, StatusCounts};
+use app::domain::job_search::index::{IndexedValue, JobIndex, JobPageRequest, JobSelection, StatusCounts};
 use app::domain::job_search::order::{JobCursor, JobOrder};
 use app::domain::job_search::query::{
     Comparison, JobSearchFilter, JobSearchQuery, JobTextField, JobTimeField, TimeCondition,
 };
 use app::domain::search_terms::{MAX_QUERY_CHARS, TextPattern, escape_glob};
 use app::domain::time::Timestamp;
-use app::protocol::jobs::{JobCompletions, JobCounts, JobsPage, JobsQuery};
+use app::protocol::jobs::{JobColumns, JobCompletions, JobCounts, JobsPage, JobsQuery};
 use app::protocol::status::{JobPhase, JobStatus};
 use app::time_zone::TimeZone;
+use serde_json::{Number, Value};
 
 use super::JobService;
 use super::index::IndexNeeds;
@@ -26,6 +31,8 @@ const MAX_PAGE: u32 = 1_000;
 
 /// The maximum number of completions.
 const MAX_COMPLETIONS: usize = 12;
+/// The maximum number of metrics and values of configurations that are offered as columns.
+const MAX_VALUE_COLUMNS: usize = 500;
 
 /// A page of the list.
 #[derive(Debug, Clone)]
@@ -33,8 +40,16 @@ pub struct JobListQuery {
     pub search: JobSearchQuery,
     pub statuses: Vec<JobStatus>,
     pub order: JobOrder,
+    pub columns: JobListColumns,
     pub after: Option<JobCursor>,
     pub limit: usize,
+}
+
+/// The jobs of a page.
+pub struct SelectedJobs {
+    pub selection: JobSelection,
+    /// What they have in the columns of metrics and of values of the configuration, by column.
+    values: HashMap<JobId, BTreeMap<String, Value>>,
 }
 
 impl JobService {
@@ -42,12 +57,14 @@ impl JobService {
     pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
         let list = JobListQuery::parse(principal, query)?;
         let statuses = list.statuses.clone();
-        let selection = self.select_jobs(list).await?;
+        let SelectedJobs { selection, mut values } = self.select_jobs(list).await?;
         let mut tx = self.context.read().await?;
         let jobs = tx.jobs_by_id(&selection.ids).await?;
+        let mut jobs = self.view_jobs(tx, &jobs).await?;
+        jobs.iter_mut().for_each(|job| job.values = values.remove(&job.job_id).unwrap_or_default());
         Ok(JobsPage {
             next_cursor: selection.next.map(|cursor| cursor.to_string()),
-            jobs: self.view_jobs(tx, &jobs).await?,
+            jobs,
             total: selection.counts.sum(|status| statuses.contains(&status)),
             counts: job_counts(&selection.counts),
             disk_full: self.context.disk_space.is_full(),
@@ -56,11 +73,14 @@ impl JobService {
     }
 
     /// Selects a page from the index.
-    pub(in crate::service) async fn select_jobs(&self, list: JobListQuery) -> Result<JobSelection, ServiceError> {
-        let (needs, now) = (IndexNeeds::of(&list.search, &list.order), self.context.now());
+    pub(in crate::service) async fn select_jobs(&self, list: JobListQuery) -> Result<SelectedJobs, ServiceError> {
+        let (needs, now) = (list.needs(), self.context.now());
         let select = move |index: &JobIndex| {
-            let JobListQuery { search, statuses, order, after, limit } = &list;
-            index.select(&JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now })
+            let JobListQuery { search, statuses, order, columns, after, limit } = &list;
+            let request = JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now };
+            let selection = index.select(&request);
+            let values = selection.ids.iter().map(|id| (id.clone(), column_values(index, id, columns))).collect();
+            SelectedJobs { selection, values }
         };
         self.read_index(needs, select).await
     }
@@ -78,6 +98,16 @@ impl JobService {
         };
         let needs = IndexNeeds { config: shows_config, metrics: false };
         Ok(JobCompletions { completions: self.read_index(needs, complete).await? })
+    }
+
+    /// Returns the columns that a list of the jobs which a user may see can show.
+    pub async fn columns(&self, principal: &Principal) -> Result<JobColumns, ServiceError> {
+        let (visible, now) = (visible_jobs(principal), self.context.now());
+        let shows_config = principal.permissions.contains(Permission::ConfigView);
+        let needs = IndexNeeds { config: shows_config, metrics: true };
+        let found = self.read_index(needs, move |index| index.value_columns(&visible, shows_config, now)).await?;
+        let columns = JobListColumn::known().chain(found.into_iter().take(MAX_VALUE_COLUMNS));
+        Ok(JobColumns { columns: columns.map(|column| column.to_string()).collect() })
     }
 
     /// Counts the jobs that a user may see, by status.
@@ -105,23 +135,43 @@ impl JobListQuery {
     /// The newest jobs that a user may see.
     pub fn newest(principal: &Principal, limit: usize) -> Self {
         let search = visible_jobs(principal);
-        Self { search, statuses: JobStatus::ALL.to_vec(), order: JobOrder::NEWEST, after: None, limit }
+        let (statuses, columns) = (JobStatus::ALL.to_vec(), JobListColumns::default());
+        Self { search, statuses, order: JobOrder::NEWEST, columns, after: None, limit }
     }
 
-    fn parse(principal: &Principal, query: &JobsQuery) -> Result<Self, ServiceError> {
+    /// Parses a query of a user.
+    pub(super) fn parse(principal: &Principal, query: &JobsQuery) -> Result<Self, ServiceError> {
         let (mut search, order) = (parse_search(principal, query)?, parse_order(query)?);
-        if !principal.permissions.contains(Permission::ConfigView) {
+        let shows_config = principal.permissions.contains(Permission::ConfigView);
+        if !shows_config {
             search.0.iter_mut().for_each(|term| term.filter.exclude_config());
-            if IndexNeeds::of(&search, &order).config {
-                return Err(ServiceError::PermissionDenied(Permission::ConfigView));
-            }
         }
         let invalid_cursor = InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor };
         let parse = |text| JobCursor::parse(text).filter(|cursor| order.has_value(&cursor.value)).ok_or(invalid_cursor);
         let after = query.cursor.as_deref().map(parse).transpose()?;
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE) as usize;
-        Ok(Self { search, statuses: statuses(query), order, after, limit })
+        let unknown_column = InvalidInput::OutOfRange { field: "columns", allowed: AllowedValues::JobColumns };
+        let columns =
+            query.columns.as_deref().map(|text| JobListColumns::parse(text).ok_or(unknown_column)).transpose()?;
+        let columns = columns.unwrap_or_default();
+        let list = Self { search, statuses: statuses(query), order, columns, after, limit };
+        if list.needs().config && !shows_config {
+            return Err(ServiceError::PermissionDenied(Permission::ConfigView));
+        }
+        Ok(list)
     }
+
+    fn needs(&self) -> IndexNeeds {
+        IndexNeeds::of(&self.search, &self.order, &self.columns)
+    }
+}
+
+fn column_values(index: &JobIndex, id: &JobId, columns: &JobListColumns) -> BTreeMap<String, Value> {
+    let value = |value| match value {
+        IndexedValue::Number(number) => Number::from_f64(number).map_or_else(|| "NaN".into(), Value::Number),
+        IndexedValue::Text(text) => Value::String(text),
+    };
+    index.values(id, columns).into_iter().map(|(column, found)| (column, value(found))).collect()
 }
 
 /// Combines the search and the other parameters into one query, for the jobs that the user may see.
@@ -140,6 +190,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         until,
         ended_since,
         sort: _,
+        columns: _,
         limit: _,
         cursor: _,
     } = query;
@@ -180,7 +231,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
 fn parse_order(query: &JobsQuery) -> Result<JobOrder, ServiceError> {
     match (query.sort.as_deref(), query.phase) {
         (Some(sort), _) => {
-            let unknown = InvalidInput::OutOfRange { field: "sort", allowed: AllowedValues::Order };
+            let unknown = InvalidInput::OutOfRange { field: "sort", allowed: AllowedValues::JobOrder };
             Ok(JobOrder::parse(sort).ok_or(unknown)?)
         }
         (None, Some(JobPhase::Waiting)) => Ok(JobOrder::QUEUE),

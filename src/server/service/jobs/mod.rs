@@ -15,6 +15,7 @@ pub mod overrides;
 pub(super) mod resume_points;
 pub mod retention;
 pub(super) mod retries;
+mod saved_views;
 pub mod views;
 
 use std::sync::Arc;

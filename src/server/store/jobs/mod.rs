@@ -1,5 +1,6 @@
 pub mod attempts;
 pub mod retention;
+pub mod saved_views;
 
 use std::collections::BTreeSet;
 

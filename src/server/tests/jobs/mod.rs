@@ -1,5 +1,6 @@
 //! Jobs, from submit to retention.
 
+mod columns;
 mod descriptions;
 mod dispatch;
 mod explain;

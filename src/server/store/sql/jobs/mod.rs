@@ -3,6 +3,7 @@
 pub(super) mod attempts;
 mod index;
 pub(super) mod retention;
+mod saved_views;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

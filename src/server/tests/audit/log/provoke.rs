@@ -239,6 +239,11 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let id = created["id"].as_str().expect("text");
             call_as_admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
         }
+        AuditAction::ViewSaved | AuditAction::ViewDeleted => {
+            let view = json!({"query": "status=failed"}).to_string();
+            server.call(&Actor::Admin, "PUT", "/api/queue/views/Failed", view).await.expect_status(200);
+            call_as_admin(server, "DELETE", "/api/queue/views/Failed").await;
+        }
         AuditAction::SecretSet | AuditAction::SecretRemoved | AuditAction::SecretsDelivered => {
             let put = json!({"value": "hf_0123456789"}).to_string();
             server.call(&Actor::Admin, "PUT", "/api/secrets/HF_TOKEN", put).await.expect_status(200);

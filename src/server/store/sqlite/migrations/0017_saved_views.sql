@@ -1,0 +1,13 @@
+-- Views of the list of jobs that users have saved.
+CREATE TABLE saved_views (
+    -- Who saved it.
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- The filters, the order and the columns, as the query string of the list.
+    query TEXT NOT NULL,
+    -- 1 if all users see it, else 0.
+    shared INTEGER NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (owner, name)
+) STRICT;
+CREATE INDEX saved_views_shared ON saved_views (shared, name);
