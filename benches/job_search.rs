@@ -32,6 +32,7 @@ fn job(n: u32) -> IndexedJob {
         revision: 1 + noise % 3,
         name: n.is_multiple_of(3).then(|| format!("try {n} of rank {}", 1 << (noise % 7))),
         tags: [["ablation", "night"][(noise % 2) as usize].to_owned()].into(),
+        starred_by: Vec::new(),
         user: format!("user-{}", noise % 40),
         status: match (ended, noise % 10) {
             (false, 0) => JobStatus::Running,

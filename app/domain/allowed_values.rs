@@ -122,6 +122,7 @@ impl AllowedValues {
 pub enum LimitedItems {
     Secrets,
     SavedViews,
+    Stars,
     Gpus,
     Paths,
     Points,

@@ -17,7 +17,9 @@ use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, Job
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
-use crate::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::jobs::{
+    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
+};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
@@ -55,6 +57,8 @@ pub trait Backend: Send + Sync {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage>;
     /// Completes a search for jobs.
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions>;
+    /// Groups the jobs of a list.
+    fn job_groups(&self, query: JobsQuery) -> BackendFuture<JobGroupsPage>;
     /// Returns the user's saved views of the list of jobs, and the shared ones.
     fn saved_views(&self) -> BackendFuture<SavedViews>;
     /// Returns one job with its attempts.

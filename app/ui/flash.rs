@@ -132,6 +132,8 @@ impl FlashNotice {
             FlashNotice::JobSubmitted => words.job_submitted,
             FlashNotice::JobCancelled => words.job_cancelled,
             FlashNotice::JobDescribed => words.job_described,
+            FlashNotice::JobStarred => words.job_starred,
+            FlashNotice::JobUnstarred => words.job_unstarred,
             FlashNotice::ViewSaved => words.view_saved,
             FlashNotice::ViewDeleted => words.view_deleted,
             FlashNotice::PriorityChanged => words.priority_changed,
@@ -258,6 +260,10 @@ pub enum FlashNotice {
     JobCancelled,
     /// The name, the tags or the notes of a job were changed.
     JobDescribed,
+    /// The user has starred a job.
+    JobStarred,
+    /// The user has removed their star of a job.
+    JobUnstarred,
     /// A view of the list of jobs was saved.
     ViewSaved,
     /// A saved view of the list of jobs was deleted.

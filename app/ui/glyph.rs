@@ -45,6 +45,7 @@ pub(crate) enum Glyph {
     Usage,
     Shield,
     Sliders,
+    Star,
 }
 
 impl Glyph {
@@ -88,6 +89,7 @@ impl Glyph {
                 "M8.2 10.8a3 3 0 1 1-6 0 3 3 0 0 1 6 0zM7.4 8.600 13 3M10.600 5.400l2 2M12.400 3.600l1.400 1.400"
             }
             Self::Arrow => "M3 8h9.6M9 4.4l3.6 3.6-3.6 3.6",
+            Self::Star => "M8 2l1.8 3.8 4.2.6-3 2.9.7 4.1L8 11.5l-3.7 1.9.7-4.1-3-2.9 4.2-.6z",
             Self::Up => "M4 9.8l4-4 4 4",
             Self::Down => "M4 6.2l4 4 4-4",
             Self::Play => "M5 3.2v9.6l7.6-4.8z",

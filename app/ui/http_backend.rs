@@ -15,7 +15,8 @@ use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
-    AttemptQuery, JobCompletions, JobCompletionsQuery, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk,
+    AttemptQuery, JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobLiveQuery, JobView, JobsPage,
+    JobsQuery, LogChunk,
 };
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogQuery, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
@@ -55,6 +56,10 @@ impl Backend for HttpBackend {
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         get_json(format!("/api/queue{}", query_string(&query)))
+    }
+
+    fn job_groups(&self, query: JobsQuery) -> BackendFuture<JobGroupsPage> {
+        get_json(format!("/api/queue/groups{}", query_string(&query)))
     }
 
     fn saved_views(&self) -> BackendFuture<SavedViews> {

@@ -88,7 +88,7 @@ test('a view is saved, shared, opened by a colleague and deleted', async ({ page
   await page.goto('/jobs?q=loss%3C0.3&sort=-duration&columns=status,metric.loss');
   await page.getByRole('link', { name: 'Columns and views' }).click();
   await page.getByLabel('Name').fill('Good <b>runs</b>');
-  await page.getByLabel('Share with all users').check();
+  await page.getByText('Share with all users').click();
   await page.getByRole('button', { name: 'Save view' }).click();
   await expect(page.locator('#content').getByText('View saved.')).toBeVisible();
   const links = page.getByRole('navigation', { name: 'Saved views' });
@@ -122,4 +122,38 @@ test('a view is saved, shared, opened by a colleague and deleted', async ({ page
   await expect(page.locator('#content').getByText('View deleted.')).toBeVisible();
   await expect(page.getByText('No saved views yet.')).toBeVisible();
   await picture(page, 'job-views-none');
+});
+
+test('jobs are grouped by configuration, user and tag', async ({ page, server }) => {
+  await completeJobs(server);
+  const submit = JSON.stringify({ config_name: 'digits' });
+  expect((await server.api('/api/queue/submit', { method: 'POST', body: submit })).status).toBe(201);
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await page.getByRole('link', { name: 'Columns and views' }).click();
+  await page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'Configuration' }).click();
+  await expect(page).toHaveURL(/group=config/);
+  const groups = page.getByRole('main').getByRole('table').locator('tbody tr');
+  await expect(groups).toHaveCount(3);
+  await expect(groups.filter({ hasText: 'rank-64' }).getByRole('cell').nth(2)).toHaveText('1');
+  await expect(page.getByText('3 groups')).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'job-groups');
+  await page.setViewportSize({ width: 380, height: 800 });
+  expect(await width(page)).toBeLessThanOrEqual(380);
+  await picture(page, 'job-groups-380');
+  await groups.filter({ hasText: 'rank-64' }).getByRole('link', { name: '1', exact: true }).click();
+  await expect(page).toHaveURL(/status=completed&config=rank-64/);
+  await expect(rows(page)).toHaveCount(1);
+
+  // A search narrows the groups too, and jobs without a tag are a group.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto('/jobs?group=tag');
+  await expect(groups).toHaveCount(4);
+  await groups.filter({ hasText: 'No tag' }).getByRole('link').first().click();
+  await expect(rows(page)).toHaveCount(1);
+  await expect(rows(page).first()).toContainText('digits');
+  await page.goto('/jobs?group=tag&q=config%3Arank-4');
+  await expect(groups).toHaveCount(3);
+  await expect(groups.filter({ hasText: 'ablation' }).getByRole('cell').nth(2)).toHaveText('1');
 });

@@ -10,6 +10,8 @@ mod transitions;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 pub use description::{DescriptionChange, JobDescription};
 pub use failure::{AttemptLoss, JobFailure};
 pub use overrides::{JobOverrides, OverriddenValue};
@@ -43,6 +45,8 @@ pub struct Job {
     pub number: Option<u32>,
     /// Its name, tags and notes.
     pub description: JobDescription,
+    /// The users who have starred it.
+    pub starred_by: BTreeSet<String>,
     /// The job that this one retries.
     pub retry_of: Option<JobId>,
     /// Its trace context.

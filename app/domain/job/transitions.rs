@@ -1,5 +1,7 @@
 //! All transitions of a job. Each takes the job and returns the new one or an error; no other code changes a state.
 
+use std::collections::BTreeSet;
+
 use super::super::ids::WorkerId;
 use super::super::priority::DEFAULT_PRIORITY;
 use super::super::retry::{self, RetryDecision};
@@ -102,6 +104,7 @@ impl Job {
             priority: DEFAULT_PRIORITY,
             number: None,
             description: JobDescription::default(),
+            starred_by: BTreeSet::new(),
             retry_of: None,
             trace: None,
             hold_until: None,

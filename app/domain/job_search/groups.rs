@@ -5,9 +5,9 @@ use super::matcher::matching_rows;
 use super::query::JobSearchQuery;
 use crate::domain::job_status::JobStatus;
 use crate::domain::time::Timestamp;
-use crate::words::words;
+use crate::words::wire_words;
 
-words!(
+wire_words!(
     /// What jobs are grouped by.
     JobGrouping {
         /// Their configuration.

@@ -6,6 +6,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::ops::AddAssign;
 
 use super::matcher::{count, select};
 use super::order::{JobCursor, JobOrder};
@@ -30,6 +31,8 @@ pub struct IndexedJob {
     pub name: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
+    /// The users who have starred it.
+    pub starred_by: Vec<String>,
     /// Who submitted it.
     pub user: String,
     /// Its status.
@@ -140,6 +143,8 @@ pub(super) struct Row {
     pub name: Option<Box<str>>,
     /// In [`JobIndex::text_sets`].
     pub tags: u32,
+    /// In [`JobIndex::text_sets`].
+    pub starred_by: u32,
     pub user: Symbol,
     pub status: JobStatus,
     pub submitted_at: Timestamp,
@@ -159,8 +164,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    fn text_sets(&mut self) -> [&mut u32; 4] {
-        [&mut self.tags, &mut self.labels, &mut self.workers, &mut self.metric_names]
+    fn text_sets(&mut self) -> [&mut u32; 5] {
+        [&mut self.tags, &mut self.starred_by, &mut self.labels, &mut self.workers, &mut self.metric_names]
     }
 }
 
@@ -230,6 +235,12 @@ impl StatusCounts {
 
     pub(super) fn add(&mut self, status: JobStatus) {
         self.0[status as usize] += 1;
+    }
+}
+
+impl AddAssign for StatusCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 }
 
@@ -380,6 +391,7 @@ impl JobIndex {
             revision,
             name,
             tags,
+            starred_by,
             user,
             status,
             submitted_at,
@@ -400,6 +412,7 @@ impl JobIndex {
             revision: self.revision(&config, revision),
             name: name.map(String::into_boxed_str),
             tags: self.text_set(tags.iter().map(String::as_str)),
+            starred_by: self.text_set(starred_by.iter().map(String::as_str)),
             user: self.texts.number(user.as_str()),
             status,
             submitted_at,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::columns::JobListColumns;
+use super::groups::{JobGroup, JobGrouping};
 use super::index::*;
 use super::order::{JobColumn, JobCursor, JobOrder, JobSortKey};
 use super::query::JobSearchQuery;
@@ -31,6 +32,7 @@ fn job(n: u16) -> IndexedJob {
         revision: 1 + u32::from(n % 2),
         name: n.is_multiple_of(2).then(|| format!("Run {n}")),
         tags: vec![["ablation", "night"][usize::from(n % 2)].to_owned()],
+        starred_by: Vec::new(),
         user: ["ada", "bob"][usize::from(n / 2 % 2)].to_owned(),
         status: JobStatus::ALL[usize::from(n) % JobStatus::ALL.len()],
         submitted_at: Timestamp(NOW.0 + i64::from(n)),
@@ -61,6 +63,7 @@ pub(super) fn full_job() -> IndexedJob {
         revision: 3,
         name: Some("Grüner Frosch".to_owned()),
         tags: vec!["ablation".to_owned(), "night run".to_owned()],
+        starred_by: vec!["eve".to_owned()],
         user: "ada".to_owned(),
         status: JobStatus::Failed,
         submitted_at: at("2026-11-01T10:00:00Z"),
@@ -109,6 +112,7 @@ fn queries_match_each_property() {
         "lora ablation",
         "rack-1",
         "gpu_type=a100*",
+        "starred:eve",
         "ada",
         "#42",
         &id,
@@ -316,4 +320,32 @@ fn columns_have_metrics_and_values_of_the_configuration() {
         [("metric.loss", IndexedValue::Number(0.25)), ("config.rank", text("16")), ("config.lr", text("1e-5"))];
     assert_eq!(values, expected.map(|(name, value)| (name.to_owned(), value)));
     assert_eq!(index.values(&id(3), &columns), []);
+}
+
+#[test]
+fn groups_count_what_matches() {
+    let untagged = IndexedJob { tags: Vec::new(), status: JobStatus::Failed, ..job(40) };
+    let index = index((0..12).map(job).chain([full_job(), untagged]));
+    let groups = |by, query: &str, limit| {
+        let query = JobSearchQuery::parse(query).expect("a query");
+        let found = index.groups(by, &query, &JobStatus::ALL, limit, NOW);
+        let count = |group: &JobGroup| (group.value.clone(), group.counts.sum(|_| true));
+        (found.groups.iter().map(count).collect::<Vec<_>>(), found.total)
+    };
+    let named =
+        |groups: &[(&str, u64)]| groups.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>();
+    let by_config = [("config-1", 4), ("config-2", 4), ("config-0", 4), ("Flux-LoRA", 1)];
+    let (found, total) = groups(JobGrouping::Config, "", 9);
+    assert_eq!(total, 4);
+    assert_eq!(BTreeMap::from_iter(found), BTreeMap::from_iter(named(&by_config)));
+    assert_eq!(groups(JobGrouping::Config, "", 1), (named(&[("config-1", 4)]), 4), "the newest first");
+    let (tags, _) = groups(JobGrouping::Tag, "", 9);
+    assert_eq!(tags[0], (String::new(), 1), "jobs without a tag are a group");
+    // A job with two tags is in both groups.
+    assert_eq!(BTreeMap::from_iter(tags.clone())["ablation"], 7);
+    assert_eq!(BTreeMap::from_iter(tags)["night run"], 1);
+    assert_eq!(groups(JobGrouping::User, "config:flux", 9), (named(&[("ada", 1)]), 1));
+    assert_eq!(groups(JobGrouping::User, "nothing-has-this-name", 9), (vec![], 0));
+    let failed = index.groups(JobGrouping::Tag, &JobSearchQuery::default(), &[JobStatus::Failed], 9, NOW);
+    assert!(failed.groups.iter().all(|group| group.counts.sum(|status| status != JobStatus::Failed) == 0));
 }

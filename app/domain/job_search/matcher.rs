@@ -153,6 +153,10 @@ fn text_check<'q>(index: &'q JobIndex, field: JobTextField, pattern: &'q TextPat
             let tags = sets_with(index, &texts());
             Box::new(move |row| has(&tags, row.tags))
         }
+        JobTextField::Starred => {
+            let stars = sets_with(index, &texts());
+            Box::new(move |row| has(&stars, row.starred_by))
+        }
         JobTextField::Worker => {
             let workers = sets_with(index, &texts());
             Box::new(move |row| has(&workers, row.workers))

@@ -3,6 +3,7 @@
 pub mod columns;
 pub mod completion;
 mod conditions;
+pub mod groups;
 pub mod index;
 mod matcher;
 pub mod order;

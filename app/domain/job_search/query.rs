@@ -28,6 +28,8 @@ words!(
         Tag = "tag",
         /// Who submitted it.
         User = "user",
+        /// A user who has starred it; `me` is the one who searches.
+        Starred = "starred",
         /// The name or ID of a worker that it was offered to.
         Worker = "worker",
     }
@@ -104,7 +106,7 @@ const LABEL: &str = "label.";
 const NUMBERS: &str = "10, 0.5, 1e-5";
 
 impl SearchFilter for JobSearchFilter {
-    const KEYS_HELP: &'static str = "status, name, config, tag, user, worker, id, label.…, number, revision, gpus, \
+    const KEYS_HELP: &'static str = "status, name, config, tag, user, starred, worker, id, label.…, number, revision, gpus, \
          priority, attempts, submitted, started, ended, duration, metric.…, config.…";
 
     /// `#42` is the number of a job.
@@ -170,6 +172,15 @@ impl JobSearchFilter {
     pub fn in_zone(&mut self, to_utc: impl Fn(Timestamp) -> Timestamp) {
         if let Self::Time(_, condition) = self {
             condition.in_zone(to_utc);
+        }
+    }
+
+    /// Replaces `starred:me` by the name of the user who searches.
+    pub fn resolve_me(&mut self, user: &str) {
+        if let Self::Text(JobTextField::Starred, pattern) = self
+            && matches!(pattern, TextPattern::Partial(me) | TextPattern::Exact(me) if me == "me")
+        {
+            *pattern = TextPattern::literal(user);
         }
     }
 

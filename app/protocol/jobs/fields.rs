@@ -212,6 +212,9 @@ pub struct JobView {
     /// Its tags.
     #[serde(default)]
     pub tags: BTreeSet<String>,
+    /// The users who have starred it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub starred_by: BTreeSet<String>,
     /// Its notes: only if a single job is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
@@ -334,6 +337,7 @@ impl JobView {
             number: Some(42),
             name: submit.name,
             tags: submit.tags,
+            starred_by: ["eve".to_owned()].into(),
             notes: submit.notes,
             target: submit.target,
             worker_labels: submit.worker_labels,

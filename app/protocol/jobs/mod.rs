@@ -10,7 +10,7 @@ pub mod submit;
 use serde::{Deserialize, Serialize};
 
 pub use self::fields::{JobView, SubmitJob};
-pub use self::query::{JobColumns, JobCompletions, JobCompletionsQuery, JobsQuery};
+pub use self::query::{JobColumns, JobCompletions, JobCompletionsQuery, JobGroupView, JobGroupsPage, JobsQuery};
 use super::status::JobStatus;
 use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::JobCounts;
 use crate::domain::ids::WorkerId;
-#[cfg(any(test, feature = "native"))]
+use crate::domain::job_search::groups::JobGrouping;
 use crate::domain::time::Timestamp;
 use crate::protocol::status::{JobPhase, JobStatus};
 
@@ -72,6 +73,10 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAMES"))]
     pub columns: Option<String>,
+    /// How the jobs are grouped, in `GET /api/queue/groups`; `GET /api/queue` ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub group: Option<JobGrouping>,
     /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(skip))]
@@ -96,6 +101,32 @@ pub struct JobCompletionsQuery {
 pub struct JobCompletions {
     /// The search with its last term completed, in the order in which they are offered.
     pub completions: Vec<String>,
+}
+
+/// `GET /api/queue/groups`: the jobs that match, by configuration (unless requested otherwise), user or tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobGroupsPage {
+    /// The groups, at most `limit`, the one with the newest job first.
+    pub groups: Vec<JobGroupView>,
+    /// How many groups there are.
+    pub total: u64,
+    /// Number of jobs in each status, among those that match the other filters.
+    pub counts: JobCounts,
+    /// The server's clock when it answered.
+    pub server_time: Timestamp,
+}
+
+/// The jobs of one group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobGroupView {
+    /// The configuration, user or tag; empty for jobs without a tag. A job is in the group of each of its tags.
+    pub value: String,
+    /// How many jobs there are.
+    pub counts: JobCounts,
+    /// When the newest one was submitted.
+    pub newest: Timestamp,
 }
 
 /// `GET /api/queue/columns`: what a list of jobs can show.
@@ -127,6 +158,7 @@ impl JobsQuery {
             ended_since: text("2024-01-15T11:30:00Z"),
             sort: text("-metric.loss"),
             columns: text("status,metric.loss"),
+            group: Some(JobGrouping::Tag),
             limit: Some(50),
             cursor: text("j_1"),
         }

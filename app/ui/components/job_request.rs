@@ -87,10 +87,11 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 24] = [
+    const NOT_AMONG_FACTS: [&str; 25] = [
         // The header of the page does.
         "name",
         "tags",
+        "starred_by",
         "notes",
         // Other parts of the page show what becomes of the job.
         "job_id",

@@ -60,6 +60,7 @@ pub(crate) mod samples;
 pub(crate) mod skeleton;
 pub(crate) mod sort_header;
 pub(crate) mod stable_rows;
+pub(crate) mod star;
 #[cfg(feature = "ssr")]
 pub(crate) mod stat_tile;
 pub(crate) mod status;

@@ -12,6 +12,7 @@ use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
 use crate::ui::components::sort_header::{SortColumn, sortable_header};
+use crate::ui::components::star::star_button;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::tags::tag_chips;
 use crate::ui::components::time::{Elapsed, RelativeTime};
@@ -75,11 +76,12 @@ pub(super) fn name_heading(query: &JobsQuery, are_chosen: bool) -> AnyView {
 }
 
 /// The cell of the name.
-pub(super) fn name_cell(job: &JobView) -> AnyView {
+pub(super) fn name_cell(job: &JobView, back: String) -> AnyView {
     let config = job.name.is_some().then(|| view! { <span class="row-sub">{job.numbered_config()}</span> });
     view! {
         <th scope="row" role="rowheader">
             <span class="cell-line">
+                {star_button(job, back)}
                 <a class="row-link" href=format!("/jobs/{}", job.job_id) title=job.title()>{job.title()}</a>
                 {config}
                 {tag_chips(&job.tags, MAX_TAGS_IN_ROW)}
@@ -171,15 +173,19 @@ impl Layout {
         match column {
             JobListColumn::Sortable(JobSortKey::Column(column)) => match column {
                 JobColumn::Status => {
-                    let width = "w-[34%] lg:w-[24%] xl:w-[20%]";
+                    let width = "w-[34%] lg:w-[24%] xl:w-[18%]";
                     Self { width, chosen_width: "w-44", hidden: "", card: "jobs-state", ..TEXT }
                 }
-                JobColumn::User => Self { width: "w-24", hidden: "max-xl:hidden", ..TEXT },
-                JobColumn::Worker => Self { width: "w-[13%]", ..TEXT },
-                JobColumn::Submitted => Self { width: "w-32", hidden: "max-xl:hidden", ..TEXT },
-                JobColumn::Duration => {
-                    Self { width: "w-26", chosen_width: "w-26", hidden: "", card: "jobs-time text-muted", ..NUMBER }
-                }
+                JobColumn::User => Self { width: "w-24", hidden: "max-2xl:hidden", ..TEXT },
+                JobColumn::Worker => Self { width: "w-[12%]", ..TEXT },
+                JobColumn::Submitted => Self { width: "w-26", hidden: "max-xl:hidden", ..TEXT },
+                JobColumn::Duration => Self {
+                    width: "w-20 lg:w-24",
+                    chosen_width: "w-26",
+                    hidden: "",
+                    card: "jobs-time text-muted",
+                    ..NUMBER
+                },
                 JobColumn::Revision | JobColumn::Gpus | JobColumn::Priority | JobColumn::Attempts => NUMBER,
                 JobColumn::Name | JobColumn::Config | JobColumn::Started | JobColumn::Ended => TEXT,
             },
@@ -187,7 +193,7 @@ impl Layout {
             JobListColumn::Sortable(JobSortKey::Config(_) | JobSortKey::Queue) => TEXT,
             JobListColumn::Detail(detail) => match detail {
                 JobDetail::Progress => {
-                    let width = "w-[18%] lg:w-[15%]";
+                    let width = "w-[18%] lg:w-[16%] xl:w-[14%]";
                     Self { width, chosen_width: "w-44", hidden: "max-md:hidden", card: "jobs-progress", ..TEXT }
                 }
                 JobDetail::Requires => Self { width: "w-[20%]", chosen_width: "w-44", ..TEXT },

@@ -5,8 +5,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use super::columns::{ListColumns, column_name};
+use super::groups::grouping_name;
 use crate::domain::access::Permission;
 use crate::domain::job_search::columns::{JobListColumn, JobListColumns, MAX_COLUMNS};
+use crate::domain::job_search::groups::JobGrouping;
 use crate::domain::job_search::order::JobSortKey;
 use crate::protocol::jobs::saved_views::{SavedView, SavedViews};
 use crate::protocol::jobs::{JobColumns, JobsQuery};
@@ -46,6 +48,7 @@ pub(crate) fn CustomizeJobsPage() -> impl IntoView {
                 Ok((columns, views)) => view! {
                     <div class="space-y-6">
                         <ColumnChooser query=query.clone() known=columns/>
+                        <GroupingLinks query=query.clone()/>
                         <SaveViewForm query=query.clone()/>
                         <ViewList query=query views=views/>
                     </div>
@@ -146,6 +149,24 @@ fn add_link(query: &JobsQuery, shown: &JobListColumns, column: &JobListColumn) -
     let href = page_url(query, &shown.with(column.clone()));
     view! {
         <li><a class="chip chip-link" rel="external" href=href aria-label=label title=column.to_string()><bdi class="wrap-anywhere">{name}</bdi><Icon glyph=Glyph::Plus/></a></li>
+    }
+    .into_erased()
+}
+
+#[component]
+fn GroupingLinks(query: JobsQuery) -> impl IntoView {
+    let words = &t().server_pages().job_list;
+    let link = |group: Option<JobGrouping>| {
+        let (label, is_current) = (group.map_or(words.no_groups, grouping_name), query.group == group);
+        let href = jobs_url(&JobsQuery { group, ..query.clone() });
+        view! { <li><a class="filter" rel="external" href=href aria-current=is_current.then_some("true")>{label}</a></li> }
+    };
+    let choices = [None].into_iter().chain(JobGrouping::ALL.map(Some));
+    view! {
+        <section class="panel" aria-labelledby="groups">
+            <h2 id="groups" class="panel-head">{words.groups}</h2>
+            <ul class="filters group-choices">{choices.map(link).collect_view()}</ul>
+        </section>
     }
     .into_erased()
 }

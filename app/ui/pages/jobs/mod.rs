@@ -3,6 +3,7 @@
 mod columns;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod customize;
+mod groups;
 mod query;
 mod rows;
 
@@ -10,12 +11,14 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use self::columns::ListColumns;
+use self::groups::JobGroups;
 use self::query::{is_filtered, is_view, query_from_params, with_columns};
 use self::rows::JobRows;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 use crate::protocol::jobs::saved_views::SavedView;
 use crate::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
+use crate::protocol::problem::Problem;
 use crate::protocol::status::{BulkTarget, JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::ui::backend::{SharedBackend, use_backend};
@@ -40,14 +43,33 @@ use crate::ui::live::live_signal;
 use crate::ui::page_query::{jobs_url, query_pairs, query_string};
 use crate::ui::view_scope::ViewScope;
 
-/// All jobs that the user may see, newest first; a list of waiting jobs is in the order of the queue.
+/// All jobs that the user may see, newest first, or their groups; a list of waiting jobs is in the order of the queue.
 #[component]
 pub(crate) fn JobsPage() -> impl IntoView {
-    let words = &t().jobs;
-    let backend = use_backend();
     let params = use_query_map();
     let clock = use_clock();
     let query = Memo::new(move |_| params.with(|params| query_from_params(params, || clock.zone_name())));
+    let grouping = Memo::new(move |_| query.with(|query| query.group));
+    let shown = move || match grouping.get() {
+        Some(by) => {
+            let groups = move || view! { <JobGroups query=query.get() by=by/> };
+            view! { {groups} }.into_erased()
+        }
+        None => view! { <UngroupedJobs query=query/> }.into_erased(),
+    };
+    view! {
+        <PageHeader title=t().jobs.title>
+            <TrainLink/>
+        </PageHeader>
+        <SavedViewLinks query=query/>
+        {shown}
+    }
+    .into_erased()
+}
+
+#[component]
+fn UngroupedJobs(query: Memo<JobsQuery>) -> impl IntoView {
+    let backend = use_backend();
     let page = Resource::new(move || query.get(), {
         let backend = backend.clone();
         move |query| backend.jobs(with_columns(&query))
@@ -60,23 +82,20 @@ pub(crate) fn JobsPage() -> impl IntoView {
                 Ok(first) => {
                     scope.render(|| view! { <JobList first=first query=query backend=backend/> }.into_erased())
                 }
-                Err(problem) if problem.code == "invalid_search" => view! {
-                    <div class="toolbar">{search_form(&query)}</div>
-                    <ProblemNotice problem=problem/>
-                }
-                .into_erased(),
-                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
+                Err(problem) => list_problem(&query, problem),
             }
         })
     };
-    view! {
-        <PageHeader title=words.title>
-            <TrainLink/>
-        </PageHeader>
-        <SavedViewLinks query=query/>
-        <Transition fallback=Skeleton>{shown}</Transition>
+    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
+}
+
+/// An error. A search can be corrected.
+fn list_problem(query: &JobsQuery, problem: Problem) -> AnyView {
+    if problem.code == "invalid_search" {
+        view! { <div class="toolbar">{search_form(query)}</div> <ProblemNotice problem=problem/> }.into_erased()
+    } else {
+        view! { <ProblemPanel problem=problem/> }.into_erased()
     }
-    .into_erased()
 }
 
 /// Links to the saved views. They are not shown if they cannot be loaded: the list is more important.
@@ -124,7 +143,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
         let query = query.clone();
         move || view! { <FilterBar label=words.filter filters=status_filters(&query, page.with(|page| page.counts))/> }
     };
-    let form = view! { {search_form(&query)} {customize_link(&query)} };
+    let form = search_and_view(&query);
     let is_full = Memo::new(move |_| page.with(|page| page.disk_full));
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
@@ -165,12 +184,17 @@ fn search_form(query: &JobsQuery) -> AnyView {
         .into_erased()
 }
 
-/// The page on which the columns of this list are chosen, and it is saved as a view.
-fn customize_link(query: &JobsQuery) -> AnyView {
+/// The search, and a link to the page on which the columns of this list are chosen, and it is saved as a view.
+fn search_and_view(query: &JobsQuery) -> AnyView {
     let page = JobsQuery { cursor: None, limit: None, zone: None, ..query.clone() };
-    let href = format!("/jobs/view{}", query_string(&page));
-    view! { <a class="btn btn-sm btn-ghost" rel="external" href=href><Icon glyph=Glyph::Sliders/>{t().jobs.customize}</a> }
-        .into_erased()
+    let (href, label) = (format!("/jobs/view{}", query_string(&page)), t().jobs.customize);
+    view! {
+        <div class="search-and-view">
+            {search_form(query)}
+            <a class="btn btn-sm btn-ghost" rel="external" href=href title=label><Icon glyph=Glyph::Sliders/><span class="max-2xl:sr-only">{label}</span></a>
+        </div>
+    }
+    .into_erased()
 }
 
 /// The filters that are not among the filters by status, each with a link that removes it.
@@ -200,6 +224,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         ended_since,
         sort: _,
         columns: _,
+        group: _,
         limit: _,
         cursor: _,
     } = query;
@@ -300,7 +325,7 @@ mod tests {
 
     /// The links above the list have the first two, the search field and the headings the next ones, the pager the last
     /// ones; the zone is the reader's.
-    const WITHOUT_CHIP: [&str; 8] = ["status", "phase", "q", "zone", "sort", "columns", "limit", "cursor"];
+    const WITHOUT_CHIP: [&str; 9] = ["status", "phase", "q", "zone", "sort", "columns", "group", "limit", "cursor"];
 
     fn chips_html(query: JobsQuery) -> String {
         let page = JobsPage {

@@ -69,7 +69,8 @@ pub(super) fn JobRows(
 
 #[component]
 fn JobRow(id: JobId, job: Memo<Option<JobView>>, columns: ListColumns, back: String, picks: bool) -> impl IntoView {
-    let cells = move || job.with(|job| job.as_ref().map(|job| row_cells(job, &columns)));
+    let to_list = back.clone();
+    let cells = move || job.with(|job| job.as_ref().map(|job| row_cells(job, &columns, to_list.clone())));
     let status_and_priority = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
     // The submitter of a job never changes.
     let cancels = job.with_untracked(|job| job.as_ref().is_some_and(|job| can_cancel(&job.submitted_by)));
@@ -94,8 +95,8 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, columns: ListColumns, back: Str
     .into_erased()
 }
 
-fn row_cells(job: &JobView, columns: &ListColumns) -> impl IntoView + use<> {
-    view! { {name_cell(job)} {columns.cells(job)} }.into_erased()
+fn row_cells(job: &JobView, columns: &ListColumns, back: String) -> impl IntoView + use<> {
+    view! { {name_cell(job, back)} {columns.cells(job)} }.into_erased()
 }
 
 /// The actions on a job that the user may perform.
@@ -142,8 +143,10 @@ mod tests {
     use crate::protocol::shown_fields::fields_not_shown;
 
     /// There is no column for them. The loss code is shown as the sentence of a lost attempt.
-    const NOT_IN_ROW: [&str; 18] = [
+    const NOT_IN_ROW: [&str; 19] = [
         "status_since",
+        // Of the users who have starred it, only the reader.
+        "starred_by",
         "notes",
         "target",
         "retry_on_failure",
@@ -170,7 +173,7 @@ mod tests {
         let metric = JobView::example().values.keys().filter_map(|name| JobListColumn::parse(name)).collect::<Vec<_>>();
         let columns = JobListColumns(JobListColumn::known().chain(metric).collect());
         let columns = ListColumns { are_chosen: true, columns };
-        let html = |job: &JobView| Owner::new().with(|| row_cells(job, &columns).to_html());
+        let html = |job: &JobView| Owner::new().with(|| row_cells(job, &columns, String::new()).to_html());
         assert_eq!(fields_not_shown(&jobs, html), BTreeSet::from(NOT_IN_ROW.map(str::to_owned)));
     }
 }

@@ -159,6 +159,10 @@ impl Client {
         self.send_json(ApiRequest::new(Method::POST, segments).body(body)).await
     }
 
+    pub async fn put(&self, segments: &[&str], body: &impl Serialize) -> Result<Value, ClientError> {
+        self.send_json(ApiRequest::new(Method::PUT, segments).body(body)).await
+    }
+
     pub async fn patch(&self, segments: &[&str], body: &impl Serialize) -> Result<Value, ClientError> {
         self.send_json(ApiRequest::new(Method::PATCH, segments).body(body)).await
     }

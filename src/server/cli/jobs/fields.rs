@@ -156,6 +156,7 @@ const FACTS: &[Fact] = &[
     ("job", |job, _| Some(job.job_id.as_str().into())),
     ("name", |job, _| job.name.as_ref().map(TableCell::from)),
     ("tags", |job, _| (!job.tags.is_empty()).then(|| joined(&job.tags).into())),
+    ("starred by", |job, _| (!job.starred_by.is_empty()).then(|| joined(&job.starred_by).into())),
     ("notes", |job, _| job.notes.as_ref().map(TableCell::from)),
     ("status", |job, _| Some(status_cell(job.status))),
     ("reason", |job, _| Some(job.error.as_deref().unwrap_or("–").into())),
@@ -273,7 +274,8 @@ mod tests {
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 28] = [
+    const NOT_LISTED: [&str; 29] = [
+        "starred_by",
         "status_since",
         "config_revision",
         "target",

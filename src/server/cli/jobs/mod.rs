@@ -55,6 +55,10 @@ pub enum JobsCommand {
     Explain(JobArg),
     /// Change a job's name, tags or notes.
     Describe(DescribeArgs),
+    /// Star a job, to find it with `jobs list starred:me`.
+    Star(JobArg),
+    /// Remove your star of a job.
+    Unstar(JobArg),
     /// Set a job's priority (0–50).
     Priority(SetPriorityArgs),
 }
@@ -177,6 +181,16 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
             let view: JobView = parse_value(&document)?;
             let now = output.now();
             output.print_document(&document, [job], |screen| views::format_job(&view, now, screen))
+        }
+        JobsCommand::Star(JobArg { job }) => {
+            let document = client.put(&["queue", &job, "star"], &json!({})).await?;
+            output.print_info(format!("{job} is starred."))?;
+            output.print_document(&document, [job], |_| String::new())
+        }
+        JobsCommand::Unstar(JobArg { job }) => {
+            let document = client.delete(&["queue", &job, "star"]).await?;
+            output.print_info(format!("{job} is no longer starred."))?;
+            output.print_document(&document, [job], |_| String::new())
         }
         JobsCommand::Priority(SetPriorityArgs { target: JobArg { job }, priority }) => {
             let document = client.post(&["queue", &job, "priority"], &SetPriority { priority }).await?;

@@ -10,10 +10,11 @@ use app::domain::access::Permission;
 use app::domain::job::Job;
 use app::domain::priority::DEFAULT_PRIORITY;
 use app::domain::trace_context::TraceContext;
+use app::protocol::agents::ReportResponse;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{DescribeJob, RetryJob, SetPriority, SubmitJobResponse, SubmitPreviewResponse};
 use app::protocol::jobs::{
-    JobColumns, JobCompletions, JobCompletionsQuery, JobCounts, JobView, JobsPage, JobsQuery, SubmitJob,
+    JobColumns, JobCompletions, JobCompletionsQuery, JobCounts, JobGroupsPage, JobView, JobsPage, JobsQuery, SubmitJob,
 };
 use app::protocol::status::BulkTarget;
 use app::protocol::workers::FleetLabels;
@@ -47,6 +48,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
         .get("/queue/completions", Requirement::SeeJobs, COMPLETIONS, completions)
+        .get("/queue/groups", Requirement::SeeJobs, GROUPS, groups)
         .get("/queue/columns", Requirement::SeeJobs, COLUMNS, columns)
         .get("/queue/views", Requirement::SeeJobs, saved_views::LIST, saved_views::list)
         .put("/queue/views/{name}", Requirement::SeeJobs, saved_views::SAVE, saved_views::save)
@@ -57,6 +59,8 @@ pub fn routes(app: &AppState) -> Routes {
         .post("/queue/submit", submit_jobs, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
         .patch("/queue/{id}", Requirement::DescribeJob, DESCRIBE, describe)
+        .put("/queue/{id}/star", Requirement::SeeJob, STAR, star)
+        .delete("/queue/{id}/star", Requirement::SeeJob, UNSTAR, unstar)
         .merge(bulk::routes(app, "Jobs", BulkTarget::Jobs, "/queue"))
         .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
         .post("/queue/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
@@ -88,6 +92,19 @@ async fn list(
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<JobsPage>, ApiError> {
     Ok(if_none_match.listed(app.services.jobs.jobs_page(&principal, &query).await?))
+}
+
+const GROUPS: OperationDoc = OperationDoc {
+    problems: &["invalid_search", "out_of_range"],
+    ..OperationDoc::new("groupJobs", "Counts jobs by configuration, user or tag, and by status.")
+};
+
+async fn groups(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Query(query): Query<JobsQuery>,
+) -> Result<Json<JobGroupsPage>, ApiError> {
+    Ok(Json(app.services.jobs.job_groups(&principal, &query).await?))
 }
 
 const COMPLETIONS: OperationDoc = OperationDoc {
@@ -256,6 +273,32 @@ async fn describe(
     let id = job_id(&id)?;
     app.services.jobs.describe(caller_from_principal(&principal), id.clone(), describe).await?;
     Ok(Json(app.services.jobs.job_detail(&principal, &id).await?))
+}
+
+const STAR: OperationDoc = OperationDoc {
+    description: "Lists find the jobs that a user has starred: `starred:me`.",
+    problems: &["too_large"],
+    ..OperationDoc::new("starJob", "Stars a job for the caller.")
+};
+
+async fn star(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.services.jobs.star(&principal, caller_from_principal(&principal), job_id(&id)?, true).await?;
+    Ok(Json(ReportResponse { success: true }))
+}
+
+const UNSTAR: OperationDoc = OperationDoc::new("unstarJob", "Removes the caller's star of a job.");
+
+async fn unstar(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.services.jobs.star(&principal, caller_from_principal(&principal), job_id(&id)?, false).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
 const EXPLAIN: OperationDoc = OperationDoc::new(

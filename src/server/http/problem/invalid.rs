@@ -143,6 +143,7 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
 fn too_large(items: LimitedItems, limit: String) -> Sentence {
     match items {
         LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
+        LimitedItems::Stars => Sentence::TooLargeStars { limit },
         LimitedItems::SavedViews => Sentence::TooLargeSavedViews { limit },
         LimitedItems::Gpus => Sentence::TooLargeGpus { limit },
         LimitedItems::Paths => Sentence::TooLargePaths { limit },

@@ -19,7 +19,8 @@ use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::saved_views::SavedViews;
 use app::protocol::jobs::{
-    JobColumns, JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob,
+    JobColumns, JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
+    SubmitJob,
 };
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
@@ -136,6 +137,12 @@ impl Backend for InProcessBackend {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
             services.jobs.jobs_page(&principal, &query).await
+        })
+    }
+
+    fn job_groups(&self, query: JobsQuery) -> BackendFuture<JobGroupsPage> {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.job_groups(&principal, &query).await
         })
     }
 

@@ -144,6 +144,7 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         number: job.number,
         name: job.description.name.clone(),
         tags: job.description.tags.clone(),
+        starred_by: job.starred_by.clone(),
         notes: None,
         target: match spec.target {
             JobTarget::Auto => Target::Auto,

@@ -7,6 +7,7 @@ use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
 use app::domain::job_search::columns::{JobListColumn, JobListColumns};
 use app::domain::job_search::completion::CompletionRequest;
+use app::domain::job_search::groups::{JobGroup, JobGrouping};
 use app::domain::job_search::index::{IndexedValue, JobIndex, JobPageRequest, JobSelection, StatusCounts};
 use app::domain::job_search::order::{JobCursor, JobOrder};
 use app::domain::job_search::query::{
@@ -14,7 +15,7 @@ use app::domain::job_search::query::{
 };
 use app::domain::search_terms::{MAX_QUERY_CHARS, TextPattern, escape_glob};
 use app::domain::time::Timestamp;
-use app::protocol::jobs::{JobColumns, JobCompletions, JobCounts, JobsPage, JobsQuery};
+use app::protocol::jobs::{JobColumns, JobCompletions, JobCounts, JobGroupView, JobGroupsPage, JobsPage, JobsQuery};
 use app::protocol::status::{JobPhase, JobStatus};
 use app::time_zone::TimeZone;
 use serde_json::{Number, Value};
@@ -69,6 +70,28 @@ impl JobService {
             counts: job_counts(&selection.counts),
             disk_full: self.context.disk_space.is_full(),
             server_time: self.context.now(),
+        })
+    }
+
+    /// Groups the jobs that a user may see.
+    pub async fn job_groups(&self, principal: &Principal, query: &JobsQuery) -> Result<JobGroupsPage, ServiceError> {
+        let (list, by) = (JobListQuery::parse(principal, query)?, query.group.unwrap_or(JobGrouping::Config));
+        let (needs, now) = (list.needs(), self.context.now());
+        let group = move |index: &JobIndex| {
+            let JobListQuery { search, statuses, limit, .. } = &list;
+            (index.groups(by, search, statuses, *limit, now), index.count(search, now))
+        };
+        let (found, counts) = self.read_index(needs, group).await?;
+        let view = |group: JobGroup| JobGroupView {
+            value: group.value,
+            counts: job_counts(&group.counts),
+            newest: group.newest,
+        };
+        Ok(JobGroupsPage {
+            groups: found.groups.into_iter().map(view).collect(),
+            total: found.total as u64,
+            counts: job_counts(&counts),
+            server_time: now,
         })
     }
 
@@ -191,6 +214,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         ended_since,
         sort: _,
         columns: _,
+        group: _,
         limit: _,
         cursor: _,
     } = query;
@@ -199,6 +223,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
     let mut search = JobSearchQuery::parse(q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
+    search.0.iter_mut().for_each(|term| term.filter.resolve_me(&principal.name));
     if let Some(zone) = zone.as_deref().and_then(TimeZone::from_name) {
         let to_utc = |local| zone.from_local_time(local).unwrap_or(local);
         search.0.iter_mut().for_each(|term| term.filter.in_zone(to_utc));

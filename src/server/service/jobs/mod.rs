@@ -21,7 +21,7 @@ pub mod views;
 use std::sync::Arc;
 
 use app::domain::access::{Permission, Permissions};
-use app::domain::allowed_values::AllowedValues;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
 use app::domain::job::{DescriptionChange, Job, JobDescription, JobSpec, JobTransitionError};
@@ -45,6 +45,8 @@ use crate::tokens;
 
 /// The maximum length of an `Idempotency-Key`, in bytes.
 const MAX_KEY: usize = 255;
+/// The maximum number of users who star a job.
+const MAX_STARS: usize = 1_000;
 /// How long a key is stored.
 const KEY_TTL: Millis = Millis::from_secs(86_400);
 
@@ -143,6 +145,40 @@ impl JobService {
                         let after = Job { description, ..before };
                         unit.tx.describe_job(&after).await?;
                         unit.record(AuditAction::JobDescribed, id.as_str(), &described_detail(&after)).await?;
+                        unit.notify(Topic::Jobs);
+                        unit.notify(Topic::Job(id));
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Adds or removes the user's star of a job.
+    pub async fn star(
+        self: &Arc<Self>,
+        principal: &Principal,
+        caller: Caller,
+        id: JobId,
+        is_starred: bool,
+    ) -> Result<(), ServiceError> {
+        let user = Arc::<str>::from(principal.name.as_str());
+        self.context
+            .change(caller, move |unit| {
+                let (id, user) = (id.clone(), Arc::clone(&user));
+                Box::pin(async move {
+                    let mut job = unit.job(&id).await?;
+                    let is_changed = if is_starred {
+                        if job.starred_by.len() >= MAX_STARS {
+                            let limit = MAX_STARS as u64;
+                            return Err(InvalidInput::TooMuch { items: LimitedItems::Stars, limit }.into());
+                        }
+                        job.starred_by.insert(user.as_ref().to_owned())
+                    } else {
+                        job.starred_by.remove(user.as_ref())
+                    };
+                    if is_changed {
+                        unit.tx.star_job(&job).await?;
                         unit.notify(Topic::Jobs);
                         unit.notify(Topic::Job(id));
                     }

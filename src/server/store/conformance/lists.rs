@@ -46,6 +46,7 @@ fn submitted_row(job: &Job) -> IndexRow {
         revision: job.spec.config_revision,
         name: job.description.name.clone(),
         tags: job.description.tags.iter().cloned().collect(),
+        starred_by: job.starred_by.iter().cloned().collect(),
         user: job.submitted_by.clone(),
         status: JobStatus::Queued,
         submitted_at: job.submitted_at,

@@ -172,6 +172,7 @@ fn job(n: u8) -> Job {
     Job {
         priority: 20,
         description: JobDescription::example(),
+        starred_by: ["eve".to_owned()].into(),
         retry_of: Some(JobId::new(NOW, [99; 10])),
         trace: Some(TraceContext::new_root([7; 24])),
         ..job

@@ -48,6 +48,8 @@ pub trait JobQueries {
     async fn last_job_number(&mut self, config: &str) -> Result<u32>;
     /// Writes the description of a job.
     async fn describe_job(&mut self, job: &Job) -> Result<()>;
+    /// Writes who has starred a job.
+    async fn star_job(&mut self, job: &Job) -> Result<()>;
     /// The job that this user's key has created, and the SHA-256 of its submit.
     async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>>;
     /// Records which job a key has created.

@@ -1,4 +1,4 @@
-//! The columns of the list of jobs, and saved views of it.
+//! The columns and groups of the list of jobs, saved views of it, and stars.
 
 use serde_json::{Value, json};
 
@@ -144,4 +144,85 @@ async fn an_invalid_view_is_not_saved() {
     }
     save_view(&server, &admin, "one-more", json!({"query": ""})).await.expect_problem(422, "too_large");
     save_view(&server, &admin, "99", json!({"query": "tag=x"})).await.expect_status(200);
+}
+
+#[tokio::test]
+async fn jobs_are_starred_by_each_user_for_themselves() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "viewer").await);
+    let (job, other) = (server.submit("digits").await, server.submit("digits").await);
+    let star = async |actor: &Actor, method: &str, job: &str| {
+        server.call(actor, method, &format!("/api/queue/{job}/star"), "{}").await
+    };
+    for _ in 0..2 {
+        star(&ada, "PUT", &job).await.expect_status(200);
+    }
+    star(&eve, "PUT", &other).await.expect_status(200);
+    let found = async |actor: &Actor, query: &str| {
+        let page = server.get(actor, &format!("/api/queue?q={query}")).await.expect_status(200);
+        let jobs = page["jobs"].as_array().expect("a list").iter();
+        jobs.map(|job| job["job_id"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&ada, "starred:me").await, std::slice::from_ref(&job));
+    assert_eq!(found(&eve, "starred:me").await, std::slice::from_ref(&other));
+    assert_eq!(found(&eve, "starred:ada").await, std::slice::from_ref(&job));
+    assert_eq!(found(&Actor::Admin, "-starred:me").await, [other.clone(), job.clone()]);
+    let view = server.get(&ada, &format!("/api/queue/{job}")).await.expect_status(200);
+    assert_eq!(view["starred_by"], json!(["ada"]));
+    star(&ada, "DELETE", &job).await.expect_status(200);
+    assert_eq!(found(&ada, "starred:me").await, [] as [String; 0]);
+    star(&ada, "PUT", "j_none").await.expect_problem(404, "job_not_found");
+
+    // A star survives what happens to the job.
+    let (_, key, mut events) = server.connect_worker("gpu-1").await;
+    events.next_offer().await;
+    star(&eve, "PUT", &job).await.expect_status(200);
+    for status in ["starting", "running", "completed"] {
+        server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
+    }
+    assert_eq!(found(&eve, "starred:me%20status:completed").await, [job]);
+}
+
+#[tokio::test]
+async fn jobs_are_grouped() {
+    let server = TestServer::start().await;
+    let ada = server.add_user("ada", "researcher").await;
+    for name in ["flux", "sdxl"] {
+        put_config(&server, name, &json!({"a": 1})).await;
+    }
+    for (actor, config, tags) in
+        [(&ada, "flux", vec!["x", "y"]), (&Actor::Admin, "flux", vec![]), (&Actor::Admin, "sdxl", vec!["x"])]
+    {
+        let submit = json!({"config_name": config, "tags": tags});
+        server.post(actor, "/api/queue/submit", submit).await.expect_status(201);
+    }
+    let groups = async |query: &str| {
+        let page = server.get(&Actor::Admin, &format!("/api/queue/groups?{query}")).await.expect_status(200);
+        let groups = page["groups"].as_array().expect("a list").iter();
+        let mut counts: Vec<_> = groups
+            .map(|group| {
+                (
+                    group["value"].as_str().expect("text").to_owned(),
+                    group["counts"]["waiting"].as_u64().expect("a number"),
+                )
+            })
+            .collect();
+        counts.sort();
+        (counts, page["total"].as_u64().expect("a number"))
+    };
+    let named = |groups: &[(&str, u64)]| {
+        let counts: Vec<_> = groups.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let total = counts.len() as u64;
+        (counts, total)
+    };
+    assert_eq!(groups("").await, named(&[("flux", 2), ("sdxl", 1)]));
+    assert_eq!(groups("group=user").await, named(&[("ada", 1), ("admin", 2)]));
+    assert_eq!(groups("group=tag").await, named(&[("", 1), ("x", 2), ("y", 1)]));
+    assert_eq!(groups("group=tag&q=config:flux&user=ada").await, named(&[("x", 1), ("y", 1)]));
+    assert_eq!(groups("group=user&phase=ended").await, named(&[]));
+    let (first, total) = groups("group=tag&limit=1").await;
+    assert_eq!((first.len(), total), (1, 3));
+    let page = server.get(&ada, "/api/queue/groups?q=gpus:many").await;
+    page.expect_problem(422, "invalid_search");
 }

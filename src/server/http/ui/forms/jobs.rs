@@ -29,6 +29,7 @@ pub fn routes(app: &AppState) -> Routes {
         .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, cancel)
         .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), retry)
         .form("/ui/jobs/{id}/describe", Requirement::DescribeJob, describe)
+        .form("/ui/jobs/{id}/star", Requirement::SeeJob, star)
         .form("/ui/jobs/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), set_priority)
 }
 
@@ -102,6 +103,22 @@ async fn describe(
     Ok(match app.services.jobs.describe(caller_from_principal(&principal), id.clone(), describe).await {
         Ok(()) => redirect_with_flash(&app, &format!("/jobs/{id}"), Flash::Notice { code: FlashNotice::JobDescribed }),
         Err(error) => redirect_with_problem(&app, &format!("/jobs/{id}/describe"), FormName::Job, error, fields),
+    })
+}
+
+/// `POST /ui/jobs/{id}/star`
+async fn star(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Form(fields): Form<FormFields>,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let (page, is_starred) = (return_url(&id, &fields), field(&fields, "starred") == Some("true"));
+    let code = if is_starred { FlashNotice::JobStarred } else { FlashNotice::JobUnstarred };
+    Ok(match app.services.jobs.star(&principal, caller_from_principal(&principal), id, is_starred).await {
+        Ok(()) => redirect_with_flash(&app, &page, Flash::Notice { code }),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::store::sql::{SqlRow, SqlSession, valid_or_log};
 macro_rules! jobs {
     ($end:literal) => {
         concat!(
-            "SELECT id, number, config_name, config_revision, job_name, tags, submitted_by, state, state_since,
+            "SELECT id, number, config_name, config_revision, job_name, tags, starred_by, submitted_by, state, state_since,
              submitted_at, priority, urgency, labels, gpu_count, overrides, attempt FROM jobs WHERE ",
             $end
         )
@@ -114,6 +114,7 @@ fn index_row(row: &SqlRow, attempts: &mut AttemptsByJob) -> Result<IndexRow> {
         revision: row.number("config_revision")?,
         name: row.get("job_name")?,
         tags: row.optional_json("tags")?.unwrap_or_default(),
+        starred_by: row.optional_json("starred_by")?.unwrap_or_default(),
         user: row.get("submitted_by")?,
         status,
         submitted_at: row.timestamp("submitted_at")?,

@@ -14,7 +14,7 @@ use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
-use super::rows::job::{description_columns, job_from as from_row};
+use super::rows::job::{description_columns, job_from as from_row, stars_text};
 use super::rows::{NamedRow, to_json};
 use super::statement::sql;
 use super::{SqlRow, SqlSession};
@@ -103,6 +103,14 @@ impl JobQueries for SqlSession<'_> {
         let update = sql("UPDATE jobs SET job_name = $1, tags = $2, notes = $3 WHERE id = $4");
         let update = columns.into_iter().fold(update, |update, (_, value)| update.bind(value));
         self.execute_one(update.bind(job.id.as_str())).await?;
+        self.record_change(StateChange::Job(Arc::new(job.clone())));
+        Ok(())
+    }
+
+    async fn star_job(&mut self, job: &Job) -> Result<()> {
+        self.require_writer()?;
+        let update = sql("UPDATE jobs SET starred_by = $1 WHERE id = $2").bind(stars_text(job)).bind(job.id.as_str());
+        self.execute_one(update).await?;
         self.record_change(StateChange::Job(Arc::new(job.clone())));
         Ok(())
     }

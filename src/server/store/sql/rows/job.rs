@@ -112,6 +112,7 @@ pub fn immutable_columns(job: &Job) -> Vec<Column> {
         ("retry_of", job.retry_of.as_ref().map(JobId::as_str).into()),
         ("traceparent", job.trace.as_ref().map(ToString::to_string).into()),
         ("number", job.number.into()),
+        ("starred_by", stars_text(job).into()),
     ]
 }
 
@@ -123,6 +124,11 @@ pub fn description_columns(description: &JobDescription) -> Vec<Column> {
         ("tags", (!tags.is_empty()).then(|| to_json(tags)).into()),
         ("notes", notes.clone().into()),
     ]
+}
+
+/// The users who have starred a job, as JSON; none if there are none.
+pub fn stars_text(job: &Job) -> Option<String> {
+    (!job.starred_by.is_empty()).then(|| to_json(&job.starred_by))
 }
 
 /// Overrides of a job: keys with their values before and after.
@@ -213,6 +219,7 @@ pub fn job_from(row: &SqlRow) -> Result<Job> {
             tags: row.optional_json("tags")?.unwrap_or_default(),
             notes: row.get("notes")?,
         },
+        starred_by: row.optional_json("starred_by")?.unwrap_or_default(),
         retry_of: row.optional_job_id("retry_of")?,
         // A trace that cannot be parsed is not needed to run the job.
         trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(TraceContext::parse),

@@ -11,3 +11,6 @@ CREATE TABLE saved_views (
     PRIMARY KEY (owner, name)
 ) STRICT;
 CREATE INDEX saved_views_shared ON saved_views (shared, name);
+
+-- The users who have starred a job, as a JSON array; NULL if there are none.
+ALTER TABLE jobs ADD COLUMN starred_by TEXT;
