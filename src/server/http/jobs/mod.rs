@@ -1,5 +1,6 @@
 //! `/api/queue`: jobs.
 
+mod compare;
 mod export;
 mod files;
 mod follow;
@@ -44,6 +45,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue", Requirement::SeeJobs, LIST, list)
         .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
         .get("/queue/completions", Requirement::SeeJobs, COMPLETIONS, completions)
+        .get("/queue/compare", Requirement::SeeJobs, compare::COMPARE, compare::compare)
         .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
         .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)
         .get("/queue/labels", submit_jobs, LABELS, labels)

@@ -1,5 +1,6 @@
 //! Jobs, from submit to retention.
 
+mod compare;
 mod descriptions;
 mod dispatch;
 mod explain;
