@@ -15,6 +15,7 @@ use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::audit::AuditPage;
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
+use crate::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::{JobCompletions, JobCompletionsQuery, JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
@@ -54,6 +55,8 @@ pub trait Backend: Send + Sync {
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage>;
     /// Completes a search for jobs.
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions>;
+    /// Compares several jobs.
+    fn compare_jobs(&self, query: CompareJobsQuery) -> BackendFuture<JobComparison>;
     /// Returns one job with its attempts.
     fn job(&self, id: JobId) -> BackendFuture<JobView>;
     /// Returns what changes while a job trains, with its log from `offset`.

@@ -8,8 +8,7 @@ use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::domain::time::Millis;
 use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::{BulkTarget, JobPhase, JobStatus};
-use crate::ui::bulk_action::permitted_actions;
+use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::components::icon::Icon;
 use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
@@ -50,7 +49,6 @@ pub(super) struct SortColumns {
 #[component]
 pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, columns: SortColumns, back: String) -> impl IntoView {
     let words = t();
-    let picks = !permitted_actions(BulkTarget::Jobs).is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
     let row = move |id: JobId| {
         let job_id = id.clone();
@@ -59,7 +57,7 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, columns: SortColu
             // A row that is about to be removed keeps its last values.
             current.or_else(|| last.cloned().flatten())
         });
-        view! { <JobRow id=id job=job back=back.clone() picks=picks/> }.into_erased()
+        view! { <JobRow id=id job=job back=back.clone()/> }.into_erased()
     };
     let (body, hint) = stable_rows(ids, row);
     view! {
@@ -67,7 +65,7 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, columns: SortColu
             <caption class="sr-only">{caption}</caption>
             <thead role="rowgroup">
                 <tr role="row">
-                    {picks.then(|| view! { <td role="cell" class="pick-cell">{select_all_checkbox()}</td> })}
+                    <td role="cell" class="pick-cell">{select_all_checkbox()}</td>
                     {sortable_header("", columns.name, words.jobs.job)}
                     {sortable_header("w-1/5 lg:w-[15%]", columns.status, words.jobs.status)}
                     {sortable_header("jobs-demand w-[14%]", columns.gpus, words.work.asks_for)}
@@ -86,7 +84,7 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, columns: SortColu
 }
 
 #[component]
-fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl IntoView {
+fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String) -> impl IntoView {
     let cells = move || job.with(|job| job.as_ref().map(row_cells));
     let status_and_priority = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
     // The submitter of a job never changes.
@@ -94,8 +92,7 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> i
     let name = job.with_untracked(|job| job.as_ref().map(JobView::title)).unwrap_or_default();
     // Several jobs may have the same configuration.
     let label = || format!("{name} {}", short_id(id.as_str()));
-    let checkbox_cell =
-        picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &label())}</td> });
+    let checkbox_cell = view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &label())}</td> };
     let menu = move || {
         let (status, priority) = status_and_priority.get()?;
         Some(
