@@ -74,6 +74,11 @@ pub enum AllowedValues {
     Period {
         days: u64,
     },
+    /// IDs of jobs, separated by commas.
+    JobIds {
+        min: u64,
+        max: u64,
+    },
     /// When a worker's token expires.
     Expiry,
     /// Nothing, where another field is given.

@@ -25,6 +25,7 @@ pub mod gpu;
 pub mod host_failure_guard;
 pub mod ids;
 pub mod job;
+pub mod job_comparison;
 pub mod job_search;
 pub mod job_status;
 pub mod labels;

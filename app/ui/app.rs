@@ -7,7 +7,7 @@ use leptos_router::{Lazy, SsrMode, path};
 
 use super::boot::Boot;
 use super::components::layout::Layout;
-use super::lazy_routes::{GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, WorkersRoute};
+use super::lazy_routes::{CompareRoute, GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, WorkersRoute};
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
 
@@ -22,6 +22,7 @@ pub fn App() -> impl IntoView {
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view={Lazy::<JobsRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/compare") view={Lazy::<CompareRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view={Lazy::<JobRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/log") view={Lazy::<LogRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/gpus") view={Lazy::<GpusRoute>::new()} ssr=SsrMode::Async/>

@@ -15,6 +15,7 @@ use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::audit::AuditPage;
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
+use crate::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
@@ -61,6 +62,8 @@ pub trait Backend: Send + Sync {
     fn job_groups(&self, query: JobsQuery) -> BackendFuture<JobGroupsPage>;
     /// Returns the user's saved views of the list of jobs, and the shared ones.
     fn saved_views(&self) -> BackendFuture<SavedViews>;
+    /// Compares several jobs.
+    fn compare_jobs(&self, query: CompareJobsQuery) -> BackendFuture<JobComparison>;
     /// Returns one job with its attempts.
     fn job(&self, id: JobId) -> BackendFuture<JobView>;
     /// Returns what changes while a job trains, with its log from `offset`.

@@ -12,6 +12,7 @@ use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::audit::{AuditPage, AuditQuery};
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
+use crate::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
@@ -68,6 +69,10 @@ impl Backend for HttpBackend {
 
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions> {
         get_json(format!("/api/queue/completions{}", query_string(&query)))
+    }
+
+    fn compare_jobs(&self, query: CompareJobsQuery) -> BackendFuture<JobComparison> {
+        get_json(format!("/api/queue/compare{}", query_string(&query)))
     }
 
     fn job(&self, id: JobId) -> BackendFuture<JobView> {

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use leptos_router::{LazyRoute, lazy_route};
 
 use super::erase::Erase;
+use super::pages::compare::ComparePage;
 use super::pages::gpus::GpusPage;
 use super::pages::job::JobPage;
 use super::pages::job_log::JobLogPage;
@@ -35,6 +36,11 @@ macro_rules! lazy_page_route {
     };
 }
 
+lazy_page_route!(
+    /// The lazy route of the page that compares jobs.
+    CompareRoute,
+    ComparePage
+);
 lazy_page_route!(
     /// The lazy route of the GPUs page.
     GpusRoute,
@@ -73,6 +79,7 @@ pub(crate) async fn preload(path: &str) {
     match [segments.next(), segments.next(), segments.next()] {
         [Some("gpus"), None, None] => GpusRoute::preload().await,
         [Some("jobs"), None, None] => JobsRoute::preload().await,
+        [Some("jobs"), Some("compare"), None] => CompareRoute::preload().await,
         [Some("jobs"), Some(_), None] => JobRoute::preload().await,
         [Some("jobs"), Some(_), Some("log")] => LogRoute::preload().await,
         [Some("admin"), Some("workers"), Some(_)] => WorkerRoute::preload().await,

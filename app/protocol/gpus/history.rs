@@ -113,6 +113,9 @@ pub struct JobMetrics {
     pub metrics: Vec<MetricSeries>,
 }
 
+/// Metrics that are listed before the trainer's own.
+pub const LEADING_METRICS: [&str; 4] = ["loss", "learning_rate", "epoch", "steps_per_second"];
+
 /// One metric by step, thinned for a chart: the minimum and maximum of each section are preserved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,5 +1,6 @@
 //! `/api/queue`: jobs as users and scripts see them.
 
+pub mod compare;
 pub mod explain;
 mod fields;
 pub mod overrides;

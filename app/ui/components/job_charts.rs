@@ -23,10 +23,24 @@ const SMOOTHING_OPTIONS: [(&str, f64); 3] = [("0.92", 0.92), ("0.6", 0.6), ("0",
 
 /// How charts are drawn, as chosen in the URL.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct ChartOptions {
-    is_log: bool,
-    by_time: bool,
-    smoothing: f64,
+pub(crate) struct ChartOptions {
+    pub is_log: bool,
+    pub by_time: bool,
+    pub smoothing: f64,
+}
+
+impl ChartOptions {
+    /// Returns those of the page, which change with its URL.
+    pub fn of_page() -> Memo<Self> {
+        let query = use_query_map();
+        Memo::new(move |_| {
+            query.with(|query| Self {
+                is_log: query.get_str("scale") == Some("log"),
+                by_time: query.get_str("x") == Some("time"),
+                smoothing: smoothing_weight(query.get_str("smooth")),
+            })
+        })
+    }
 }
 
 /// Returns the weight for a value in the URL; the default if it is missing or unknown.
@@ -66,16 +80,8 @@ pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView
 #[component]
 fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().charts;
-    let query = use_query_map();
-    let is_option = move |key: &'static str, value: &'static str| {
-        Memo::new(move |_| query.with(|query| query.get(key)).as_deref() == Some(value))
-    };
-    let (is_log, by_time) = (is_option("scale", "log"), is_option("x", "time"));
-    let smoothed = Memo::new(move |_| smoothing_weight(query.with(|query| query.get("smooth")).as_deref()));
-    let charts = Memo::new(move |_| {
-        let options = ChartOptions { is_log: is_log.get(), by_time: by_time.get(), smoothing: smoothed.get() };
-        now.with(|now| metric_charts(now, options))
-    });
+    let options = ChartOptions::of_page();
+    let charts = Memo::new(move |_| now.with(|now| metric_charts(now, options.get())));
     let ids = chart_ids(charts);
     let kept_every = Memo::new(move |_| now.with(|now| now.kept_every));
     let nan_since = Memo::new(move |_| now.with(|now| now.loss_nan_since));
@@ -104,12 +110,22 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
         <section class="panel" aria-labelledby="metrics">
             <div class="panel-head">
                 <h2 id="metrics">{words.metrics}</h2>
-                <Switch label=words.over key="x" panel="metrics" choices=vec![(None, words.by_step), (Some("time"), words.by_time)]/>
-                <Switch label=words.smoothing has_label=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
-                <Switch label=words.scale key="scale" panel="metrics" choices=vec![(None, words.linear), (Some("log"), words.log)]/>
+                <ChartSwitches/>
             </div>
             <div class="charts">{charts_view}</div>
         </section>
+    }
+    .into_erased()
+}
+
+/// Links that choose how the charts of the panel `metrics` are drawn.
+#[component]
+pub(crate) fn ChartSwitches() -> impl IntoView {
+    let words = &t().charts;
+    view! {
+        <Switch label=words.over key="x" panel="metrics" choices=vec![(None, words.by_step), (Some("time"), words.by_time)]/>
+        <Switch label=words.smoothing has_label=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
+        <Switch label=words.scale key="scale" panel="metrics" choices=vec![(None, words.linear), (Some("log"), words.log)]/>
     }
     .into_erased()
 }
@@ -128,40 +144,54 @@ fn x_values(series: &MetricSeries, by_time: bool) -> Vec<f64> {
     if by_time { series.seconds.clone() } else { series.steps.iter().map(|step| to_f64(*step)).collect() }
 }
 
-fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptions) -> Chart {
-    let title = match series.name.as_str() {
+/// Returns what a metric is called.
+pub(crate) fn metric_title(name: &str) -> String {
+    match name {
         "loss" => t().job.loss.to_owned(),
         "learning_rate" => t().job.learning_rate.to_owned(),
         "epoch" => t().job.epoch.to_owned(),
         "steps_per_second" => t().charts.throughput.to_owned(),
         name => name.to_owned(),
-    };
-    let (by_time, positions_of) = (options.by_time, |series| x_values(series, options.by_time));
-    let positions = positions_of(series);
+    }
+}
+
+fn is_smoothed(name: &str, options: ChartOptions) -> bool {
+    options.smoothing > 0.0 && !UNSMOOTHED.contains(&name)
+}
+
+/// Returns the line of a metric.
+pub(crate) fn metric_line(series: &MetricSeries, options: ChartOptions) -> ChartSeries {
+    let positions = x_values(series, options.by_time);
     let points = |values: &[f64]| positions.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
-    let is_smoothed = options.smoothing > 0.0 && !UNSMOOTHED.contains(&series.name.as_str());
-    let line = if is_smoothed {
+    if is_smoothed(&series.name, options) {
         let smoothed = smooth(&series.values, options.smoothing);
         ChartSeries { points: points(&smoothed), background: points(&series.values), ..ChartSeries::default() }
     } else {
         ChartSeries { points: points(&series.values), ..ChartSeries::default() }
-    };
+    }
+}
+
+/// Returns the chart of a metric, without lines.
+pub(crate) fn metric_plot(name: &str, options: ChartOptions) -> Chart {
+    Chart {
+        id: format!("metric-{name}"),
+        title: metric_title(name),
+        unit: if name == "steps_per_second" { ValueUnit::Count } else { ValueUnit::Plain },
+        axis: if options.by_time { Axis::Elapsed } else { Axis::Steps },
+        is_log: options.is_log && !["epoch", "steps_per_second"].contains(&name),
+        note: is_smoothed(name, options).then(|| t().charts.smoothed.of(options.smoothing)),
+        ..Chart::default()
+    }
+}
+
+fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, options: ChartOptions) -> Chart {
+    let positions_of = |series| x_values(series, options.by_time);
+    let positions = positions_of(series);
     // The axis covers all metrics, so that it shows where the loss ends.
     let is_nan = series.name == "loss" && metrics.loss_nan_since.is_some();
     let nan_mark = positions.last().copied().filter(|_| is_nan);
     let span = if is_nan { AxisRange::enclosing(metrics.metrics.iter().flat_map(positions_of)) } else { None };
-    Chart {
-        id: format!("metric-{}", series.name),
-        title,
-        unit: if series.name == "steps_per_second" { ValueUnit::Count } else { ValueUnit::Plain },
-        axis: if by_time { Axis::Elapsed } else { Axis::Steps },
-        span,
-        is_log: options.is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
-        note: is_smoothed.then(|| t().charts.smoothed.of(options.smoothing)),
-        nan_mark,
-        series: vec![line],
-        ..Chart::default()
-    }
+    Chart { span, nan_mark, series: vec![metric_line(series, options)], ..metric_plot(&series.name, options) }
 }
 
 #[cfg(test)]

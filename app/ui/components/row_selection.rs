@@ -2,6 +2,8 @@
 //! confirmation page ([`crate::ui::bulk`]). Its fields are the checkboxes in the rows, so that it needs no JavaScript;
 //! scripts only count the selected rows and select all rows.
 
+use std::ops::RangeInclusive;
+
 use leptos::html;
 use leptos::prelude::*;
 
@@ -10,6 +12,7 @@ use crate::protocol::status::BulkAction;
 use crate::ui::browser;
 use crate::ui::bulk_action::{BulkActionRow, bulk_action_row};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::schedule::on_next_frame;
 
@@ -25,6 +28,9 @@ pub(crate) fn RowSelection(
     back: String,
     /// The actions that are offered.
     actions: Vec<BulkAction>,
+    /// The URL of a page that compares the selected rows, if there is one, and how many it can compare.
+    #[prop(optional)]
+    compare: Option<(&'static str, RangeInclusive<usize>)>,
     /// Changes whenever rows are added or removed.
     #[prop(into)]
     rows: Signal<()>,
@@ -60,6 +66,11 @@ pub(crate) fn RowSelection(
         let BulkActionRow { label, glyph, key, .. } = bulk_action_row(action);
         view! { <button class="btn btn-sm" name="action" value=action.as_str() data-key=key><Icon glyph=glyph/>{label(t())}</button> }
     };
+    let compare = compare.map(|(url, allowed)| {
+        // Without scripts the number is unknown, and the page says how many it needs.
+        let is_disabled = move || selected.get() > 0 && !allowed.contains(&(selected.get() as usize));
+        view! { <button class="btn btn-sm" formaction=url disabled=is_disabled><Icon glyph=Glyph::Compare/>{words.compare}</button> }
+    });
     view! {
         <div class="picking" node_ref=list on:change=on_change>
             {children()}
@@ -67,6 +78,7 @@ pub(crate) fn RowSelection(
                 <p class="pick-count" role="status">{move || (selected.get() > 0).then(|| words.picked.of(selected.get().into()))}</p>
                 <input type="hidden" name="back" value=back/>
                 <div class="pick-offers">
+                    {compare}
                     {actions.into_iter().map(button).collect_view()}
                     <button type="reset" class="btn btn-sm btn-ghost">{words.none}</button>
                 </div>

@@ -10,6 +10,7 @@ pub(crate) mod audit;
 pub(crate) mod audit_verify;
 #[cfg(feature = "ssr")]
 pub(crate) mod bulk;
+pub(crate) mod compare;
 #[cfg(feature = "ssr")]
 pub(crate) mod config;
 #[cfg(feature = "ssr")]

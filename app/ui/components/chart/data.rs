@@ -128,11 +128,18 @@ impl Chart {
         Some(Plot { x, y, is_log })
     }
 
-    /// Returns the positions that the cursor can have, in order: those of the longest line.
+    /// Returns the positions that the cursor can have, in order: those of the longest line, and where it has none, those
+    /// of the others.
     pub fn x_positions(&self) -> Vec<f64> {
-        let longest = self.series.iter().max_by_key(|line| line.points.len());
-        let finite = longest.into_iter().flat_map(|line| &line.points).filter(|(_, y)| y.is_finite());
-        let mut positions: Vec<f64> = finite.map(|(x, _)| *x).collect();
+        let mut lines: Vec<&ChartSeries> = self.series.iter().collect();
+        lines.sort_by_key(|line| std::cmp::Reverse(line.points.len()));
+        let (mut positions, mut covered): (Vec<f64>, Option<AxisRange>) = (Vec::new(), None);
+        for line in lines {
+            let finite = line.points.iter().filter(|(_, y)| y.is_finite()).map(|(x, _)| *x);
+            let is_new = |x: &f64| covered.is_none_or(|range| !(range.low..=range.high).contains(x));
+            positions.extend(finite.filter(is_new));
+            covered = AxisRange::enclosing(positions.iter().copied());
+        }
         positions.sort_unstable_by(f64::total_cmp);
         positions.dedup();
         positions
@@ -251,6 +258,9 @@ mod tests {
         assert_eq!(plot.value_at(&chart.series[0], 98.6), Some((99.0, 1.0)));
         assert_eq!(plot.value_at(&chart.series[0], 50.0), None);
         assert_eq!(chart.x_positions(), [0.0, 99.0, 100.0]);
+        let longer = ChartSeries { points: vec![(30.0, 1.0), (150.0, 1.0)], ..ChartSeries::default() };
+        let both = Chart { series: vec![longer, chart.series[0].clone()], ..Chart::default() };
+        assert_eq!(both.x_positions(), [0.0, 99.0, 100.0, 150.0], "another line continues");
         assert_eq!(nearest_index(&chart.x_positions(), 60.0), Some(1));
         assert_eq!(nearest_index(&[], 60.0), None);
     }

@@ -27,8 +27,8 @@ impl ChartSize {
     }
 }
 
-/// Each line has its own color; from the fifth line on, the colors repeat with dashes.
-pub(super) const SERIES_CLASSES: [&str; 8] = [
+/// Each line has its own stroke: from the sixth line on, the five colors repeat with dashes.
+pub(super) const SERIES_CLASSES: [&str; 20] = [
     "curve series-1",
     "curve series-2",
     "curve series-3",
@@ -37,6 +37,18 @@ pub(super) const SERIES_CLASSES: [&str; 8] = [
     "curve series-6",
     "curve series-7",
     "curve series-8",
+    "curve series-9",
+    "curve series-10",
+    "curve series-11",
+    "curve series-12",
+    "curve series-13",
+    "curve series-14",
+    "curve series-15",
+    "curve series-16",
+    "curve series-17",
+    "curve series-18",
+    "curve series-19",
+    "curve series-20",
 ];
 
 /// The axes, the lines, and a mark where the values become NaN.

@@ -132,7 +132,7 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
             let items = lines.into_iter().enumerate().map(|(number, (name, _))| {
                 view! {
                     <li>
-                        <svg class="legend-key" viewBox="0 0 16 4" aria-hidden="true"><path class=SERIES_CLASSES[number % SERIES_CLASSES.len()] d="M0 2h16"></path></svg>
+                        {legend_key(number)}
                         <bdi>{name}</bdi>
                         {value_readout(signals, number, group)}
                     </li>
@@ -159,6 +159,13 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
         </figure>
     }
     .into_erased()
+}
+
+/// A short piece of a line, beside its name.
+pub(crate) fn legend_key(number: usize) -> AnyView {
+    let class = SERIES_CLASSES[number % SERIES_CLASSES.len()];
+    view! { <svg class="legend-key" viewBox="0 0 20 4" aria-hidden="true"><path class=class d="M0 2h20"></path></svg> }
+        .into_erased()
 }
 
 fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {

@@ -14,6 +14,7 @@ use self::columns::ListColumns;
 use self::groups::JobGroups;
 use self::query::{is_filtered, is_view, query_from_params, with_columns};
 use self::rows::JobRows;
+use super::compare::COMPARED_JOBS;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 use crate::protocol::jobs::saved_views::SavedView;
@@ -154,7 +155,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
                     let table = view! { <JobRows page=page caption=caption columns=columns.clone() query=shown_query.clone() back=back.clone()/> };
-                    view! { <RowSelection to="/jobs/bulk" back=back actions=permitted_actions(BulkTarget::Jobs) rows=rows>{table}</RowSelection> }.into_erased()
+                    view! { <RowSelection to="/jobs/bulk" back=back actions=permitted_actions(BulkTarget::Jobs) compare=COMPARED_JOBS rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
                         <EmptyPanel glyph=Glyph::Search title=words.none_match text=words.none_match_hint>

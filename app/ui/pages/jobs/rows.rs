@@ -8,8 +8,7 @@ use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::{BulkTarget, JobPhase, JobStatus};
-use crate::ui::bulk_action::permitted_actions;
+use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::components::icon::Icon;
 use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
 use crate::ui::components::stable_rows::stable_rows;
@@ -34,7 +33,6 @@ pub(super) fn JobRows(
     back: String,
 ) -> impl IntoView {
     let words = t();
-    let picks = !permitted_actions(BulkTarget::Jobs).is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
     let headings = view! { {name_heading(&query, columns.are_chosen)} {columns.headings(&query)} };
     let class = if columns.are_chosen { "table-scroll" } else { "" };
@@ -45,7 +43,7 @@ pub(super) fn JobRows(
             // A row that is about to be removed keeps its last values.
             current.or_else(|| last.cloned().flatten())
         });
-        view! { <JobRow id=id job=job columns=columns.clone() back=back.clone() picks=picks/> }.into_erased()
+        view! { <JobRow id=id job=job columns=columns.clone() back=back.clone()/> }.into_erased()
     };
     let (body, hint) = stable_rows(ids, row);
     view! {
@@ -54,7 +52,7 @@ pub(super) fn JobRows(
                 <caption class="sr-only">{caption}</caption>
                 <thead role="rowgroup">
                     <tr role="row">
-                        {picks.then(|| view! { <td role="cell" class="pick-cell">{select_all_checkbox()}</td> })}
+                        <td role="cell" class="pick-cell">{select_all_checkbox()}</td>
                         {headings}
                         <th scope="col" role="columnheader" class="w-12"><span class="sr-only">{words.work.actions}</span></th>
                     </tr>
@@ -68,7 +66,7 @@ pub(super) fn JobRows(
 }
 
 #[component]
-fn JobRow(id: JobId, job: Memo<Option<JobView>>, columns: ListColumns, back: String, picks: bool) -> impl IntoView {
+fn JobRow(id: JobId, job: Memo<Option<JobView>>, columns: ListColumns, back: String) -> impl IntoView {
     let to_list = back.clone();
     let cells = move || job.with(|job| job.as_ref().map(|job| row_cells(job, &columns, to_list.clone())));
     let status_and_priority = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
@@ -77,8 +75,7 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, columns: ListColumns, back: Str
     let name = job.with_untracked(|job| job.as_ref().map(JobView::title)).unwrap_or_default();
     // Several jobs may have the same configuration.
     let label = || format!("{name} {}", short_id(id.as_str()));
-    let checkbox_cell =
-        picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &label())}</td> });
+    let checkbox_cell = view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &label())}</td> };
     let menu = move || {
         let (status, priority) = status_and_priority.get()?;
         Some(

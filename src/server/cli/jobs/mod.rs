@@ -1,5 +1,6 @@
 //! `simpletuner jobs …`
 
+mod compare;
 mod fields;
 mod files;
 mod logs;
@@ -41,6 +42,8 @@ pub enum JobsCommand {
     List(Box<ListJobsArgs>),
     /// Show a job with its attempts.
     Show(JobArg),
+    /// Compare jobs: what differs between their configurations, and their final metrics.
+    Compare(compare::CompareArgs),
     /// Print a job's log.
     Logs(logs::LogsArgs),
     /// List the files that a job has uploaded.
@@ -138,6 +141,7 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
     match command {
         JobsCommand::Submit(submit) => submit::run(*submit, client, output).await,
         JobsCommand::List(list) => self::list_jobs(*list, client, output).await,
+        JobsCommand::Compare(args) => compare::run(args, client, output).await,
         JobsCommand::Logs(logs) => logs::run(logs, client, output).await,
         JobsCommand::Files(target) => files::list(&target, client, output).await,
         JobsCommand::Download(args) => files::download(&args, client, output).await,

@@ -2,6 +2,7 @@
 
 mod auth;
 mod commands;
+mod compare;
 mod configs;
 mod exit_codes;
 mod files;

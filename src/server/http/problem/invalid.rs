@@ -105,6 +105,7 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
         A::LeftOut { given } => Sentence::OutOfRangeLeftOut { field, given: given.to_owned() },
         A::TokenDays { max } => Sentence::OutOfRangeTokenDays { field, max: max.to_string() },
         A::DroppedBytes { min } => Sentence::OutOfRangeDroppedBytes { field, min: min.to_string() },
+        A::JobIds { min, max } => Sentence::OutOfRangeJobIds { field, min: min.to_string(), max: max.to_string() },
         A::Positive => Sentence::OutOfRangePositive { field },
         A::Runtime => Sentence::OutOfRangeRuntime { field },
         A::Duration => Sentence::OutOfRangeDuration { field },

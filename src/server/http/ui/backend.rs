@@ -16,6 +16,7 @@ use app::protocol::audit::{AuditPage, AuditQuery, AuditVerification, JobEvents};
 use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use app::protocol::gpus::{GpusPage, GpusQuery};
+use app::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::saved_views::SavedViews;
 use app::protocol::jobs::{
@@ -155,6 +156,12 @@ impl Backend for InProcessBackend {
     fn complete_job_search(&self, query: JobCompletionsQuery) -> BackendFuture<JobCompletions> {
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
             services.jobs.complete_search(&principal, query.q).await
+        })
+    }
+
+    fn compare_jobs(&self, query: CompareJobsQuery) -> BackendFuture<JobComparison> {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.compare_jobs(&principal, &query).await
         })
     }
 

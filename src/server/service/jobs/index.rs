@@ -177,7 +177,7 @@ fn config_values(object: &Value) -> ConfigValues {
 }
 
 /// Keys may be written as options of the trainer's command line.
-fn config_key(key: &str) -> &str {
+pub(super) fn config_key(key: &str) -> &str {
     key.strip_prefix("--").unwrap_or(key)
 }
 

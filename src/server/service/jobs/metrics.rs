@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::Job;
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
-use app::protocol::gpus::history::{JobMetrics, MetricSeries};
+use app::protocol::gpus::history::{JobMetrics, LEADING_METRICS, MetricSeries};
 use app::protocol::jobs::ProgressSeries;
 
 use crate::service::error::ServiceError;
@@ -17,13 +18,35 @@ const MAX_POINTS_LISTED: u32 = 600;
 const MAX_POINTS_READ: u32 = 10_000;
 /// The maximum number of values of a metric in a chart.
 const MAX_CHART_VALUES: usize = 480;
+/// The number of values that a metric keeps, however many metrics there are.
+const MIN_CHART_VALUES: usize = 32;
 /// The number of periods over which the step rate is computed: between single points it would be noise.
 const RATE_BUCKETS: usize = 120;
 
 /// The name of the step rate.
-const RATE_METRIC: &str = "steps_per_second";
-/// Metrics that are listed before the trainer's own.
-const LEADING_METRICS: [&str; 4] = ["loss", "learning_rate", "epoch", RATE_METRIC];
+const RATE_METRIC: &str = LEADING_METRICS[3];
+
+/// Limits of what is read for charts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeriesLimits {
+    /// The number of points that are read; of a longer attempt, every n-th.
+    points: u32,
+    /// The number of values of all metrics together, if each keeps enough of them.
+    values: usize,
+}
+
+impl SeriesLimits {
+    const ONE_JOB: Self = Self { points: MAX_POINTS_READ, values: usize::MAX };
+
+    /// Limits with which several jobs take about as long as a few.
+    pub(super) fn each_of(jobs: usize) -> Self {
+        const MAX_POINTS: usize = 40_000;
+        const MAX_VALUES: usize = 60_000;
+        let jobs = jobs.max(1);
+        let points = u32::try_from(MAX_POINTS / jobs).unwrap_or(MAX_POINTS_READ);
+        Self { points: points.min(MAX_POINTS_READ), values: MAX_VALUES / jobs }
+    }
+}
 
 impl JobService {
     /// Returns the given attempt, or the newest.
@@ -53,11 +76,31 @@ impl JobService {
     /// Returns an attempt's metrics; by default of the newest.
     pub async fn job_metrics(&self, id: &JobId, attempt: Option<AttemptNumber>) -> Result<JobMetrics, ServiceError> {
         let attempt = self.resolve_attempt(id, attempt).await?;
-        let points = self.points(id, attempt, MAX_POINTS_READ).await?;
+        self.metrics_of(id, attempt, SeriesLimits::ONE_JOB).await
+    }
+
+    /// Returns the metrics of a job's newest attempt that has any.
+    pub(super) async fn newest_metrics(&self, job: &Job, limits: SeriesLimits) -> Result<JobMetrics, ServiceError> {
+        for attempt in (1..=job.attempt.0).rev().map(AttemptNumber) {
+            let metrics = self.metrics_of(&job.id, attempt, limits).await?;
+            if metrics.from.is_some() {
+                return Ok(metrics);
+            }
+        }
+        Ok(JobMetrics { attempt: job.attempt, ..JobMetrics::default() })
+    }
+
+    async fn metrics_of(
+        &self,
+        id: &JobId,
+        attempt: AttemptNumber,
+        limits: SeriesLimits,
+    ) -> Result<JobMetrics, ServiceError> {
+        let points = self.points(id, attempt, limits.points).await?;
         let kept_every = Some(self.context.read().await?.point_stride(id, attempt).await?).filter(|every| *every > 1);
         let from = points.first().map(|point| point.at);
         let loss_nan_since = nan_since(&points);
-        Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics: metric_series(&points) })
+        Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics: metric_series(&points, limits.values) })
     }
 
     async fn points(&self, id: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<ProgressPoint>, ServiceError> {
@@ -76,8 +119,8 @@ fn nan_since(points: &[ProgressPoint]) -> Option<u64> {
 
 type MetricPoint = (u64, Timestamp, f64);
 
-/// Returns each metric, downsampled separately.
-fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
+/// Returns each metric, downsampled separately; about `max_values` values in all.
+fn metric_series(points: &[ProgressPoint], max_values: usize) -> Vec<MetricSeries> {
     let Some(from) = points.first().map(|point| point.at) else { return Vec::new() };
     let mut by_name: BTreeMap<&str, Vec<MetricPoint>> = BTreeMap::new();
     for point in points {
@@ -93,8 +136,9 @@ fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
     }
     by_name.entry(RATE_METRIC).or_insert_with(|| step_rates(points));
     let leading = LEADING_METRICS.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
+    let max_each = (max_values / (leading.len() + by_name.len())).clamp(MIN_CHART_VALUES, MAX_CHART_VALUES);
     let series = |(name, values): (&str, Vec<MetricPoint>)| {
-        let sampled = downsample(&values, MAX_CHART_VALUES);
+        let sampled = downsample(&values, max_each);
         let seconds = |at: Timestamp| f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0;
         MetricSeries {
             name: name.to_owned(),
@@ -163,7 +207,7 @@ mod tests {
             point(20, 4, None, &[("grad_norm", 3.0), ("loss", 7.0)]),
             point(40, 8, Some(1.0), &[("grad_norm", 2.0), ("accuracy", f64::NAN)]),
         ];
-        let series = metric_series(&points);
+        let series = metric_series(&points, usize::MAX);
         let actual: Vec<_> =
             series.iter().map(|metric| (metric.name.as_str(), &metric.steps[..], &metric.values[..])).collect();
         let expected: [(&str, &[u64], &[f64]); 3] = [
@@ -173,15 +217,26 @@ mod tests {
         ];
         assert_eq!(actual, expected);
         assert_eq!(series[0].seconds, [0.0, 8.0]);
-        assert_eq!(metric_series(&[]), []);
+        assert_eq!(metric_series(&[], usize::MAX), []);
     }
 
     #[test]
     fn trainers_own_rate_is_used_and_stopped_clocks_give_none() {
         let series =
-            metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])]);
+            metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])], 0);
         assert_eq!((series[0].name.as_str(), &series[0].values[..]), (RATE_METRIC, &[9.0, 8.0][..]));
-        assert_eq!(metric_series(&[point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])]), []);
+        let stopped = [point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])];
+        assert_eq!(metric_series(&stopped, usize::MAX), []);
+    }
+
+    #[test]
+    fn many_metrics_share_the_values_and_each_keeps_some() {
+        let points: Vec<_> =
+            (0..1_000_u32).map(|step| point(step.into(), 0, Some(1.0), &[("a", f64::from(step % 7))])).collect();
+        let lengths = |max| metric_series(&points, max).iter().map(|series| series.values.len()).max();
+        assert!(lengths(usize::MAX).is_some_and(|length| (400..=MAX_CHART_VALUES + 3).contains(&length)));
+        assert!(lengths(300).is_some_and(|length| (100..=103).contains(&length)), "{:?}", lengths(300));
+        assert!(lengths(0).is_some_and(|length| (20..=MIN_CHART_VALUES + 3).contains(&length)));
     }
 
     proptest! {

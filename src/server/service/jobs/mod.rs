@@ -1,6 +1,7 @@
 //! Use cases of jobs: submit, cancel, retry, priority.
 
 pub(super) mod attempts;
+mod compare;
 pub mod dispatch;
 pub(super) mod explain;
 pub(super) mod fencing_delay;

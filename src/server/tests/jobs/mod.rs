@@ -1,6 +1,7 @@
 //! Jobs, from submit to retention.
 
 mod columns;
+mod compare;
 mod descriptions;
 mod dispatch;
 mod explain;
