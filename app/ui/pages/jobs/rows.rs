@@ -213,7 +213,7 @@ mod tests {
     use crate::protocol::shown_fields::fields_not_shown;
 
     /// A row has no space for them. The loss code is shown as the sentence of a lost attempt.
-    const NOT_IN_ROW: [&str; 19] = [
+    const NOT_IN_ROW: [&str; 21] = [
         "status_since",
         "config_revision",
         "notes",
@@ -230,6 +230,8 @@ mod tests {
         "overrides",
         "resumable",
         "older_agent",
+        "retry_at",
+        "cancelled_by",
         "error_line",
         "loss_code",
         "attempts",
