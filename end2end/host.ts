@@ -143,6 +143,15 @@ export class Host {
     return this.send('PUT', offer, `artifacts/${encodedPath}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
   }
 
+  /** Uploads a checkpoint of one file, and completes it. */
+  async checkpoint(offer: Offer, step: number): Promise<void> {
+    const [name, bytes] = [`checkpoint-${step}`, Buffer.alloc(1_000, step % 256)];
+    const path = `${name}/model.safetensors`;
+    await this.file(offer, path, 'checkpoint', bytes);
+    const files = [{ path, size_bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }];
+    await this.send('POST', offer, `checkpoint?attempt=${offer.attempt}`, JSON.stringify({ name, files }));
+  }
+
   /** Closes the stream without disconnecting. */
   close(): void {
     this.closing.abort();

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::ids::AttemptNumber;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::{JobOutcome, JobPhase, JobStatus, WorkerStatus};
+use crate::protocol::status::{JobOutcome, JobStatus, WorkerStatus};
 use crate::protocol::workers::WorkerView;
 use crate::ui::i18n::t;
 
@@ -13,7 +13,6 @@ use crate::ui::i18n::t;
 pub(crate) enum JobPanel {
     Metrics,
     Samples,
-    Weights,
     Files,
     Log,
 }
@@ -42,11 +41,6 @@ impl JobStage {
     const fn is_ongoing(self) -> bool {
         matches!(self.status.outcome(), JobOutcome::Open)
     }
-
-    /// Returns whether the progress dial is shown before any progress is reported.
-    pub const fn has_dial(self) -> bool {
-        self.status.is_in_phase(JobPhase::Running) && !self.has_older_agent
-    }
 }
 
 /// Returns the text of an empty panel of a job.
@@ -63,8 +57,6 @@ pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
         JobPanel::Metrics => words.charts.no_metrics_reported,
         JobPanel::Samples if is_ongoing => words.job.no_samples,
         JobPanel::Samples => words.job.no_samples_produced,
-        JobPanel::Weights if is_ongoing => words.work.no_weights,
-        JobPanel::Weights => words.work.no_weights_uploaded,
         JobPanel::Files if is_ongoing => words.job.no_artifacts,
         JobPanel::Files => words.job.no_artifacts_produced,
     }
@@ -103,23 +95,16 @@ pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
 mod tests {
     use super::*;
 
-    const PANELS: [JobPanel; 5] =
-        [JobPanel::Metrics, JobPanel::Samples, JobPanel::Weights, JobPanel::Files, JobPanel::Log];
+    const PANELS: [JobPanel; 4] = [JobPanel::Metrics, JobPanel::Samples, JobPanel::Files, JobPanel::Log];
 
-    fn empty_texts(status: JobStatus, was_offered: bool, has_older_agent: bool) -> [&'static str; 5] {
+    fn empty_texts(status: JobStatus, was_offered: bool, has_older_agent: bool) -> [&'static str; 4] {
         PANELS.map(|panel| empty_text(panel, JobStage { status, was_offered, has_older_agent }))
     }
 
     #[test]
     fn panels_of_ended_jobs_expect_no_data() {
-        let while_open =
-            ["No metrics yet.", "No samples yet.", "Available when the training completes.", "No files yet."];
-        let after_end = [
-            "No metrics reported.",
-            "This job produced no samples.",
-            "No final weights were uploaded.",
-            "This job produced no files.",
-        ];
+        let while_open = ["No metrics yet.", "No samples yet.", "No files yet."];
+        let after_end = ["No metrics reported.", "This job produced no samples.", "This job produced no files."];
         for status in JobStatus::ALL.iter().copied() {
             let (expected, log_without_offer, log) = match status.outcome() {
                 JobOutcome::Open => (while_open, "The log appears when the job starts.", "No output yet."),
@@ -127,11 +112,11 @@ mod tests {
                     (after_end, "No log: the job never started.", "No output.")
                 }
             };
-            let with_log = |log| [expected[0], expected[1], expected[2], expected[3], log];
+            let with_log = |log| [expected[0], expected[1], expected[2], log];
             assert_eq!(empty_texts(status, false, false), with_log(log_without_offer), "{status:?}");
             assert_eq!(empty_texts(status, true, false), with_log(log), "{status:?}");
             let older = "The worker's older agent sends no metrics, samples or log.";
-            assert_eq!(empty_texts(status, true, true), [older, older, expected[2], expected[3], older], "{status:?}");
+            assert_eq!(empty_texts(status, true, true), [older, older, expected[2], older], "{status:?}");
         }
     }
 
@@ -155,15 +140,6 @@ mod tests {
             assert_eq!(text(status, true, None), "Draining: accepts no new jobs.", "{status}");
         }
         assert_eq!(text("draining", false, None), "Draining: accepts no new jobs.", "a retired worker");
-    }
-
-    #[test]
-    fn progress_dial_is_shown_while_the_job_can_progress() {
-        let has_dial =
-            |status: JobStatus, has_older_agent| JobStage { status, was_offered: true, has_older_agent }.has_dial();
-        let with_dial = JobStatus::ALL.iter().copied().filter(|status| has_dial(*status, false));
-        assert_eq!(with_dial.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
-        assert!(!has_dial(JobStatus::Running, true));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct JobFeed {
     pub metrics: StoredValue<Option<RwSignal<JobMetrics>>>,
     pub gpus: StoredValue<Option<RwSignal<GpuHistory>>>,
     pub log: StoredValue<Option<(AttemptNumber, RwSignal<TailBuffer>)>>,
+    /// The attempt whose metrics are shown; none for the newest one.
+    pub attempt: StoredValue<Option<AttemptNumber>>,
 }
 
 /// Returns the feed of the page.
@@ -58,8 +60,13 @@ impl JobFeed {
 
     /// Returns the attempt whose log is shown, and the offset of its next chunk.
     fn log_position(self) -> (Option<AttemptNumber>, Option<u64>) {
-        let Some((attempt, lines)) = self.log.try_get_value().flatten() else { return (None, None) };
+        let Some((attempt, lines)) = self.shown_log() else { return (self.attempt.try_get_value().flatten(), None) };
         (Some(attempt), lines.try_with_untracked(TailBuffer::next_offset).flatten())
+    }
+
+    /// Returns the log of the page; none if its panel is hidden or was removed.
+    fn shown_log(self) -> Option<(AttemptNumber, RwSignal<TailBuffer>)> {
+        self.log.try_get_value().flatten().filter(|(_, lines)| !lines.is_disposed())
     }
 
     fn apply(self, live: JobLive, job: RwSignal<(JobView, ArtifactsPage)>) {
@@ -70,7 +77,7 @@ impl JobFeed {
             gpus.try_set(live.gpus);
         }
         // The user may have selected another attempt in the meantime.
-        let shown_log = self.log.try_get_value().flatten();
+        let shown_log = self.shown_log();
         if shown_log.is_some_and(|(attempt, _)| attempt != live.metrics.attempt) {
             return;
         }

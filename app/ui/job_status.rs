@@ -1,8 +1,7 @@
-//! How the status of a job is presented: its badge, its color in a terminal, and the hint on its page.
+//! How the status of a job is presented: its badge, and its color in a terminal.
 
 use super::glyph::Glyph;
-use super::locales::sentence::Text;
-use super::locales::words::{Job as JobWords, Status as StatusWords};
+use super::locales::words::Status as StatusWords;
 use super::status_style::StatusStyle;
 use crate::protocol::status::JobStatus;
 
@@ -58,20 +57,6 @@ pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> Status
         StatusTone::Off => "status status-off",
     };
     StatusStyle { class, glyph, label }
-}
-
-/// Returns what a job with a status waits for, what happens to it, or how it ended; empty if other parts of its page
-/// show that.
-pub(crate) fn status_hint(words: &JobWords, status: JobStatus) -> Text {
-    match status {
-        JobStatus::Queued => words.waiting_hint,
-        JobStatus::Offered => words.offered_hint,
-        JobStatus::Starting => words.starting_hint,
-        JobStatus::Cancelling => words.cancelling_hint,
-        JobStatus::Completed => words.completed_hint,
-        JobStatus::Cancelled => words.cancelled_hint,
-        JobStatus::Running | JobStatus::Failed => "",
-    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,10 @@ test('each metric of a trainer has a chart, and so have its GPUs', async ({ page
   await host.progress(offer, training(300));
   await reportHour(server, host.token, 2, (index) => host.gpus[index]!);
   await page.goto(`/jobs/${offer.job_id}`);
+  const main = page.getByRole('region', { name: 'Metrics', exact: true });
+  await expect(main.getByRole('figure').locator('.chart-title')).toHaveText(['Loss', 'Learning rate', /^<b>accuracy<\/b>/, 'grad_norm']);
+  await main.getByRole('link', { name: 'All charts' }).click();
+  await expect(page).toHaveURL(/show=charts/);
   for (const name of ['Loss', 'Learning rate', 'Epoch', 'Steps per second', 'grad_norm', '<b>accuracy</b>']) {
     await expect(chart(page, name).first()).toBeVisible();
   }
@@ -96,16 +100,21 @@ test('each metric of a trainer has a chart, and so have its GPUs', async ({ page
   await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
   const metrics = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...metrics.metrics[0].values)).toBe(9);
-  await expect(page.getByRole('heading', { name: 'GPU metrics' })).toBeVisible();
   await expectFits(page, 'job-charts');
-  await page.getByRole('link', { name: 'Log', exact: true }).click();
+  const scale = page.getByRole('navigation', { name: 'Vertical axis' });
+  await scale.getByRole('link', { name: 'Log', exact: true }).click();
   await expect(page).toHaveURL(/scale=log/);
   await page.getByRole('navigation', { name: 'Horizontal axis' }).getByRole('link', { name: 'Time' }).click();
   await expect(page).toHaveURL(/scale=log.*x=time|x=time.*scale=log/);
   await expect(chart(page, /^Loss/).first()).toContainText('min');
   await picture(page, 'job-charts-log-time');
   await page.reload();
-  await expect(page.getByRole('link', { name: 'Log', exact: true })).toHaveAttribute('aria-current', 'true');
+  await expect(scale.getByRole('link', { name: 'Log', exact: true })).toHaveAttribute('aria-current', 'true');
+  await page.getByRole('navigation', { name: 'Job views' }).getByRole('link', { name: 'System' }).click();
+  await expect(page).toHaveURL(/show=system/);
+  await expect(page.getByRole('heading', { name: 'GPU metrics' })).toBeVisible();
+  await expect(chart(page, /^Utilization: /).first()).toBeVisible();
+  await expectFits(page, 'job-system');
   host.close();
 });
 
@@ -150,7 +159,7 @@ test('a completed job with a NaN loss says so', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}`);
   const since = 'Loss has been NaN since step 1,100.';
-  await expect(page.locator('.job-note')).toHaveText(`Training completed. ${since}`);
+  await expect(page.locator('.job-note')).toHaveText(/^Training completed after [^.]+\. Loss has been NaN since step 1,100\.$/);
   await expect(page.locator('.readings div').filter({ has: page.getByText('Loss', { exact: true }) })).toHaveText(/^Loss\s*NaN$/);
   await expect(page.getByRole('region', { name: 'Metrics', exact: true })).toContainText(since);
   await expectAccessible(page);

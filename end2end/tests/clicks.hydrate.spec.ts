@@ -269,7 +269,7 @@ test('see why a job failed on two GPUs: 1 click; the exception, not the last lin
   const clicks = await countClicks(page);
   await row.getByRole('link', { name: 'digits' }).click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
-  const reason = page.getByRole('region', { name: 'Progress' });
+  const reason = page.getByRole('region', { name: 'Error', exact: true });
   await expect(reason.locator('.reason-head')).toHaveText(headline);
   await expect(reason).not.toContainText('SIGTERM');
   expect(await clicks()).toBe(1);

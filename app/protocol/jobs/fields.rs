@@ -282,6 +282,12 @@ pub struct JobView {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// When a job whose attempt was lost is offered again, at the earliest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// The user who cancelled it, if the audit log still has the entry: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_by: Option<String>,
     /// Its position in the queue, from 1.
     pub queue_position: Option<u64>,
     /// Whether it is pending and no worker meets its requirements.
@@ -365,6 +371,8 @@ impl JobView {
             submitted_by: "ada".to_owned(),
             started_at: Some(Timestamp(1_705_314_720_000)),
             ended_at: Some(Timestamp(1_705_318_200_000)),
+            retry_at: Some(Timestamp(1_705_318_260_000)),
+            cancelled_by: Some("eve".to_owned()),
             queue_position: Some(1),
             fits_none: true,
             progress: Some(ProgressView::example()),

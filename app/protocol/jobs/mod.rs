@@ -129,6 +129,9 @@ pub struct AttemptView {
     pub worker_id: WorkerId,
     /// That worker's name, if it still exists.
     pub worker_name: Option<String>,
+    /// The number of GPUs that are allocated to it.
+    #[serde(default)]
+    pub gpus: u32,
     /// When it was offered.
     pub offered_at: Timestamp,
     /// When the worker accepted it.
@@ -168,6 +171,7 @@ impl AttemptView {
             attempt: AttemptNumber(2),
             worker_id,
             worker_name: Some("gpu-1".to_owned()),
+            gpus: 2,
             offered_at: Timestamp(1_705_314_660_000),
             started_at: Some(Timestamp(1_705_314_720_000)),
             running_at: Some(Timestamp(1_705_314_780_000)),

@@ -107,6 +107,9 @@ pub(crate) fn ConfirmedAction(
     keep: &'static str,
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-error")] class: &'static str,
+    /// The class of the button that opens the confirmation.
+    #[prop(default = "btn btn-sm")]
+    summary_class: &'static str,
     /// Passed to [`ActionButton`].
     #[prop(optional_no_strip)]
     optimistic_update: Option<OptimisticUpdate>,
@@ -134,7 +137,7 @@ pub(crate) fn ConfirmedAction(
     };
     view! {
         <details class="confirm" node_ref=details open=open on:keydown=on_key>
-            <summary class="btn btn-sm" data-key=key><Icon glyph=glyph/>{label}</summary>
+            <summary class=summary_class data-key=key><Icon glyph=glyph/>{label}</summary>
             <div class="confirm-body">
                 <p>{text}</p>
                 {children.map(|children| children())}

@@ -69,7 +69,7 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     view! {
         <tr>
             <th scope="row">
-                <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{words.log.attempt.of(attempt.attempt.0)}</a>
+                <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}/log?attempt={}", attempt.attempt)>{words.log.attempt.of(attempt.attempt.0)}</a>
                 <span class="row-sub md:hidden">{name.clone()}</span>
                 {resumes_from.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>

@@ -33,7 +33,7 @@ pub(crate) fn FailureReason(
         block.into_erased()
     };
     view! {
-        <div class="notice notice-bad mt-4 mb-0">
+        <div class="notice notice-bad mb-0">
             <Icon glyph=Glyph::Warning/>
             <div class="reason">
                 <p class="row-sub">{words.what_went_wrong}</p>

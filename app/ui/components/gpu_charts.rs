@@ -49,7 +49,7 @@ pub(crate) fn WorkerGpuCharts(id: WorkerId) -> impl IntoView {
         .into_erased()
 }
 
-/// The GPU history of a job; nothing if there are no readings.
+/// The GPU history of a job.
 #[component]
 pub(crate) fn JobGpuCharts(id: JobId) -> impl IntoView {
     let backend = use_backend();
@@ -104,9 +104,6 @@ fn GpuHistoryCharts(
     let ids = chart_ids(charts);
     let charts_view = move || {
         let count = ids.with(Vec::len);
-        if count == 0 && !switches {
-            return ().into_any();
-        }
         let is_empty = (count == 0).then(|| view! { <p class="panel-empty">{t().charts.no_readings}</p> });
         let charts =
             (0..count).map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=HALF/> });

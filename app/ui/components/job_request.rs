@@ -87,8 +87,10 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 25] = [
+    const NOT_AMONG_FACTS: [&str; 27] = [
         // The header of the page does.
+        "retry_at",
+        "cancelled_by",
         "name",
         "tags",
         "starred_by",

@@ -17,9 +17,10 @@ use crate::ui::schedule::on_next_frame;
 /// The maximum size of the part of a log that comes with the page, in bytes.
 pub(crate) const TAIL_BYTES: u32 = 64 * 1024;
 
-/// A panel with the end of a log, which grows; `first` is the part that came with the page.
+/// A panel with the end of a log, which grows; `first` is the part that came with the page. Hidden while the log is
+/// empty.
 #[component]
-pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static str>) -> impl IntoView {
+pub(crate) fn LogTailPanel(job: JobId, first: LogChunk) -> impl IntoView {
     let words = &t().log;
     let attempt = first.attempt;
     let lines = RwSignal::new({
@@ -54,7 +55,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
     let full_log_url = format!("/jobs/{job}/log?attempt={attempt}");
     let raw_log_url = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
     view! {
-        <section class="panel" aria-labelledby="log">
+        <section class="panel" aria-labelledby="log" hidden=move || is_empty.get()>
             <h2 id="log" class="panel-head flex-wrap">
                 {words.title}
                 <span class="panel-note">{words.attempt.of(attempt.0)}</span>
@@ -66,7 +67,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
                 </span>
             </h2>
             <div
-                class="log"
+                class="log is-tail"
                 class:is-wrapped=wrap
                 node_ref=viewport
                 on:scroll=on_scroll
@@ -77,7 +78,6 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
             >
                 <div>
                     {move || is_truncated.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
-                    {move || is_empty.get().then(|| view! { <p class="log-note">{empty}</p> })}
                     <For
                         each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())
                         key=|line| (line.number, line.revision)

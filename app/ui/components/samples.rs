@@ -3,21 +3,19 @@
 use leptos::prelude::*;
 
 use super::action::MoreLink;
-use super::icon::Icon;
 use super::sample_viewer::{SampleViewer, sample_tile};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::erase::Erase;
-use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::samples::{SampleImage, samples};
 
 /// The maximum number of samples of the newest step that are shown.
 const MAX_SHOWN: usize = 8;
 
-/// A panel with the samples of the newest step, and a link to all samples.
+/// A panel with the samples of the newest step in one row, and a link to all samples.
 #[component]
-pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
+pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
     let words = &t().job;
     let images = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let open = RwSignal::new(None::<usize>);
@@ -25,11 +23,8 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
     let href = format!("/jobs/{id}?show=samples");
     let content = move || {
         let newest = newest.get();
-        if newest.is_empty() {
-            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.into_erased();
-        }
         let tiles = newest.iter().map(|sample| view! { <li>{sample_tile(images, open, sample)}</li> });
-        view! { <ul class="gallery">{tiles.collect_view()}</ul> }.into_erased()
+        view! { <ul class="gallery is-strip">{tiles.collect_view()}</ul> }.into_erased()
     };
     view! {
         <section class="panel" aria-labelledby="newest">

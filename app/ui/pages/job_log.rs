@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
+use super::job::{JobTab, JobTabs, TabContents};
 use super::not_found::not_found_problem;
 use crate::domain::ids::AttemptNumber;
 use crate::domain::ids::JobId;
@@ -118,6 +119,8 @@ fn LogContent(first: LogPageData, id: JobId, view_state: Memo<LogViewState>, bac
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let empty = Signal::derive(move || job.with(|job| empty_text(JobPanel::Log, JobStage::for_attempt(job, attempt))));
     let status = Memo::new(move |_| job.with(|job| job.status));
+    let contents = Memo::new(move |_| job.with(|job| TabContents::new(job, None)));
+    let tabs_id = id.clone();
     let body = match lines {
         None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.into_erased(),
         Some(lines) => {
@@ -140,6 +143,7 @@ fn LogContent(first: LogPageData, id: JobId, view_state: Memo<LogViewState>, bac
         <PageHeader title=words.logs.title.of(&name) above=(format!("/jobs/{id}"), words.jobs.job)>
             {move || view! { <JobBadge status=status.get()/> }}
         </PageHeader>
+        {move || view! { <JobTabs id=tabs_id.clone() tab=JobTab::Log contents=contents.get()/> }}
         {move || view! { <AttemptLinks id=id.clone() shown=attempt newest=newest.get() view_state=view_state/> }}
         {body}
     }

@@ -31,6 +31,9 @@ pub(crate) const HALF: &[ChartSize] = &[
 /// One of many in a grid.
 pub(crate) const SMALL: &[ChartSize] =
     &[ChartSize { width: 300.0, height: 125.0, columns: 3, rows: 3, class: "chart" }];
+/// One of four in two rows.
+pub(crate) const QUARTER: &[ChartSize] =
+    &[ChartSize { width: 360.0, height: 112.0, columns: 3, rows: 2, class: "chart" }];
 /// A low chart, as wide as the page.
 pub(crate) const STRIP: &[ChartSize] = &[
     ChartSize { width: 1_060.0, height: 120.0, columns: 8, rows: 2, class: "chart chart-large" },

@@ -1,13 +1,15 @@
-//! Actions on a job: cancel it, change its priority, clone it, or retry it. Forms explain the consequences first.
+//! Actions on a job: cancel it, change its priority, clone it, retry it, or download its weights. The main one of its state
+//! stands out. Forms explain the consequences first.
 
 use leptos::prelude::*;
 
+use super::tabs::JobTab;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
-use crate::protocol::artifacts::ResumePointView;
+use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePointView};
 use crate::protocol::jobs::{JobView, SubmitJob};
-use crate::protocol::status::{JobOutcome, JobPhase, JobStatus};
+use crate::protocol::status::{ArtifactKind, JobOutcome, JobPhase, JobStatus};
 use crate::ui::components::action::{ConfirmedAction, ConfirmedForm};
 use crate::ui::components::icon::Icon;
 use crate::ui::erase::Erase;
@@ -16,11 +18,12 @@ use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::permissions::{can_cancel, has_permission};
 use crate::ui::prefs::Prefs;
+use crate::ui::safe_url::SafeUrl;
 use crate::ui::submit_form::address_fields;
 
 /// The buttons of a job page. They are rendered again only if what they depend on changes.
 #[component]
-pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl IntoView {
+pub(in crate::ui) fn JobActions(job: Signal<JobView>, files: Signal<ArtifactsPage>) -> impl IntoView {
     let cancels = job.with_untracked(|job| can_cancel(&job.submitted_by));
     let submits = has_permission(Permission::JobSubmit);
     let sets_priority = has_permission(Permission::QueueManage);
@@ -31,6 +34,10 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     // Only a job's owner can resume from its checkpoints.
     let is_own = job.with_untracked(|job| job.submitted_by == user_name);
     let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
+    let weights = Memo::new(move |_| {
+        let is_completed = job.with(|job| job.status.outcome() == JobOutcome::Completed);
+        files.with(|page| is_completed.then(|| WeightsDownload::new(&page.artifacts)).flatten())
+    });
     let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), clone_url(job, &user_name)));
     let buttons = move || {
         let (status, ended) = (status.get(), status.get().is_terminal());
@@ -39,6 +46,7 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
             {(sets_priority && status.is_in_phase(JobPhase::Waiting)).then(|| view! { <PriorityForm id=id.clone() priority=priority.get()/> })}
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
             {(submits && ended).then(|| view! { <RetryForm id=id.clone() status=status points=resumable.get()/> })}
+            {weights.get().map(|weights| view! { <DownloadButton id=id.clone() weights=weights/> })}
             {(cancels && !ended).then(|| view! { <CancelButton id=id status=status/> })}
         }
         .into_erased()
@@ -57,6 +65,42 @@ fn clone_url(job: &JobView, reader: &str) -> String {
     format!("/train{}", query_string(&fields))
 }
 
+/// The final weights of a job: their only file, or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WeightsDownload {
+    /// None if there are several files.
+    url: Option<String>,
+    size_bytes: u64,
+}
+
+impl WeightsDownload {
+    fn new(files: &[ArtifactView]) -> Option<Self> {
+        let weights: Vec<_> = files.iter().filter(|file| file.kind == ArtifactKind::Final).collect();
+        let size_bytes = weights.iter().map(|file| file.size_bytes).sum();
+        match weights.as_slice() {
+            [] => None,
+            [file] => Some(Self { url: Some(file.url.clone()), size_bytes }),
+            _ => Some(Self { url: None, size_bytes }),
+        }
+    }
+}
+
+/// Downloads the weights; several files are downloaded from their list.
+#[component]
+fn DownloadButton(id: JobId, weights: WeightsDownload) -> impl IntoView {
+    let (class, label) = ("btn btn-sm btn-primary", t().work.download_weights);
+    let text = view! { <Icon glyph=Glyph::Download/>{label}" "<span class="font-normal tabular-nums">{t().format_bytes(weights.size_bytes)}</span> };
+    match weights.url {
+        Some(url) => {
+            view! { <a class=class rel="external" download="" href=SafeUrl::from_data(&url).into_string()>{text}</a> }
+                .into_erased()
+        }
+        None => {
+            view! { <a class=class href=format!("{}#weights", JobTab::Artifacts.href(&id))>{text}</a> }.into_erased()
+        }
+    }
+}
+
 #[component]
 fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
     let words = &t().job;
@@ -72,6 +116,7 @@ fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
             keep=keep
             glyph=Glyph::StopCircle
             confirm_id="cancel"
+            summary_class="btn btn-sm btn-stop"
         />
     }
     .into_erased()
@@ -90,6 +135,7 @@ fn RetryForm(id: JobId, status: JobStatus, points: Vec<ResumePointView>) -> impl
         <ConfirmedForm
             action=format!("/ui/jobs/{id}/retry")
             label=words.retry
+            class=if completed { "btn btn-sm" } else { "btn btn-sm btn-primary" }
             text=words.retry_text
             confirm=words.retry_confirm
             glyph=Glyph::Play
@@ -141,7 +187,21 @@ fn PriorityForm(id: JobId, priority: u8) -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::checkpoints::file;
     use crate::ui::submit_form::SUBMIT_FIELDS;
+
+    #[test]
+    fn only_file_of_the_weights_is_downloaded_at_once() {
+        let files = [
+            file("checkpoint-1/model.safetensors", ArtifactKind::Checkpoint, 1, 0),
+            file("a.safetensors", ArtifactKind::Final, 1, 0),
+            file("b.safetensors", ArtifactKind::Final, 1, 0),
+        ];
+        let url = Some("/api/queue/j_1/artifacts/a.safetensors".to_owned());
+        assert_eq!(WeightsDownload::new(&files[..1]), None);
+        assert_eq!(WeightsDownload::new(&files[..2]), Some(WeightsDownload { url, size_bytes: 10 }));
+        assert_eq!(WeightsDownload::new(&files), Some(WeightsDownload { url: None, size_bytes: 20 }));
+    }
 
     #[test]
     fn resubmit_link_contains_the_jobs_values() {

@@ -4,9 +4,9 @@ use leptos::prelude::*;
 
 use super::header::{JobHeader, job_problem_page};
 use super::tabs::JobTab;
+use super::{JobSnapshot, fetch_snapshot};
 use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
-use crate::protocol::jobs::JobView;
 use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::components::code::FileText;
 use crate::ui::components::copy::IdText;
@@ -22,16 +22,20 @@ pub(crate) fn JobConfigurationPage() -> impl IntoView {
     server_rendered_page(
         move |id: JobId| {
             let (backend, page_backend) = (backend.clone(), page_backend.clone());
-            async move { Ok((backend.job(id.clone()).await?, page_backend.job_config(id).await?)) }
+            async move {
+                let snapshot = fetch_snapshot(&backend, &id).await?;
+                Ok((snapshot, page_backend.job_config(id).await?))
+            }
         },
-        |(job, config)| view! { <JobConfiguration job=job config=config/> }.into_erased(),
+        |(snapshot, config)| view! { <JobConfiguration snapshot=snapshot config=config/> }.into_erased(),
         job_problem_page,
     )
 }
 
 #[component]
-fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
+fn JobConfiguration(snapshot: JobSnapshot, config: ConfigDetail) -> impl IntoView {
     let words = t();
+    let (job, artifacts) = snapshot;
     let ConfigDetail { config, bundle } = config;
     let config_page_url = config_url(&config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
@@ -55,7 +59,7 @@ fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
     });
     let files = files.collect_view();
     view! {
-        <JobHeader job=Signal::stored(job) tab=Signal::stored(JobTab::Configuration)/>
+        <JobHeader job=Signal::stored(job) files=Signal::stored(artifacts) tab=Signal::stored(JobTab::Configuration)/>
         <div class="space-y-6">
             <section class="panel" aria-labelledby="revision">
                 <h2 id="revision" class="panel-head">

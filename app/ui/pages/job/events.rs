@@ -1,4 +1,4 @@
-//! The events of a job, as sentences.
+//! The timeline of a job, and its events as sentences.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,17 @@ use serde_json::Value;
 
 use super::header::{JobHeader, job_problem_page};
 use super::tabs::JobTab;
+use super::{JobSnapshot, fetch_snapshot};
 use crate::domain::audit_action::AuditAction;
 use crate::domain::causes::LossCode;
 use crate::domain::ids::JobId;
 use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
 use crate::protocol::audit::{AuditLogEvent, JobEvents};
-use crate::protocol::jobs::JobView;
 use crate::ui::backend::{use_backend, use_page_backend};
+use crate::ui::checkpoints::group_checkpoints;
 use crate::ui::clock::use_clock;
+use crate::ui::components::attempts::Attempts;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::event_entry::{EventDescription, EventEntry, PLAIN_EVENT, describe_actor};
 use crate::ui::erase::Erase;
@@ -31,9 +33,12 @@ pub(crate) fn JobEventsPage() -> impl IntoView {
     server_rendered_page(
         move |id: JobId| {
             let (backend, page_backend) = (backend.clone(), page_backend.clone());
-            async move { Ok((backend.job(id.clone()).await?, page_backend.job_events(id).await?)) }
+            async move {
+                let snapshot = fetch_snapshot(&backend, &id).await?;
+                Ok((snapshot, page_backend.job_events(id).await?))
+            }
         },
-        |(job, events)| view! { <JobEventList job=job events=events/> }.into_erased(),
+        |(snapshot, events)| view! { <JobEventList snapshot=snapshot events=events/> }.into_erased(),
         job_problem_page,
     )
 }
@@ -46,8 +51,9 @@ fn worker_label(names: &WorkerNames, id: &str) -> String {
 }
 
 #[component]
-fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
+fn JobEventList(snapshot: JobSnapshot, events: JobEvents) -> impl IntoView {
     let words = &t().server_pages().job;
+    let (job, artifacts) = snapshot;
     let attempts = job.attempts.iter().flatten();
     let names: WorkerNames =
         attempts.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
@@ -69,9 +75,15 @@ fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     } else {
         view! { <ol class="events">{entries}</ol> }.into_erased()
     };
+    let timeline = job.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty()).then(|| {
+        let (job, checkpoints) = (job.clone(), group_checkpoints(&artifacts.artifacts));
+        let (job, checkpoints) = (Memo::new(move |_| job.clone()), Memo::new(move |_| checkpoints.clone()));
+        view! { <div class="mb-6"><Attempts job=job checkpoints=checkpoints/></div> }
+    });
     view! {
         <div data-part="page">
-            <JobHeader job=Signal::stored(job) tab=Signal::stored(JobTab::Events)/>
+            <JobHeader job=Signal::stored(job) files=Signal::stored(artifacts) tab=Signal::stored(JobTab::Events)/>
+            {timeline}
             <section class="panel" aria-labelledby="events">
                 <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
                 {list}

@@ -1,9 +1,9 @@
-//! All files of a job: weights, checkpoints, samples, and others.
+//! All artifacts of a job: weights, checkpoints, samples, and others.
 
 use leptos::prelude::*;
 
 use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePointView};
-use crate::protocol::status::ArtifactKind;
+use crate::protocol::status::{ArtifactKind, JobOutcome};
 use crate::ui::checkpoints::{CheckpointFiles, group_checkpoints};
 use crate::ui::components::artifacts::FileTable;
 use crate::ui::components::icon::Icon;
@@ -57,9 +57,19 @@ pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> imp
             view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{empty_text(JobPanel::Files, stage.get())}</p> }
         })
     };
+    // A training that completes leaves its weights, as a rule.
+    let no_weights = move || {
+        let is_completed = stage.get().status.outcome() == JobOutcome::Completed;
+        let has_others = files.with(|page| !page.artifacts.is_empty());
+        let is_missing = is_completed && has_others && rest(ArtifactKind::Final).is_empty();
+        is_missing.then(
+            || view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{words.work.no_weights_uploaded}</p> },
+        )
+    };
     view! {
         <div class="space-y-6">
             {empty}
+            {no_weights}
             {move || panel("weights", ArtifactKind::Final)}
             {checkpoint_panel}
             {move || panel("loose", ArtifactKind::Checkpoint)}

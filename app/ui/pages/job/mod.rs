@@ -3,6 +3,7 @@
 mod actions;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod cancel;
+mod charts;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod configuration;
 #[cfg(feature = "ssr")]
@@ -14,26 +15,33 @@ mod facts;
 mod files;
 mod gallery;
 mod header;
+mod layout;
+mod log;
 mod overview;
+mod results;
+mod sentence;
 mod tabs;
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
+use self::charts::ChartsTab;
 use self::files::JobFiles;
 use self::gallery::Gallery;
 use self::header::{JobHeader, job_problem_page};
 use self::overview::JobOverview;
-use self::tabs::JobTab;
+pub(in crate::ui) use self::tabs::{JobTab, JobTabs, TabContents};
 use super::not_found::not_found_problem;
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::jobs::JobView;
 use crate::protocol::topic::Topic;
 use crate::ui::backend::{BackendFuture, SharedBackend, use_backend};
+use crate::ui::components::gpu_charts::JobGpuCharts;
 use crate::ui::components::skeleton::Skeleton;
 use crate::ui::empty_state::{JobPanel, JobStage, empty_text_signal};
 use crate::ui::erase::Erase;
+use crate::ui::job_feed::JobFeed;
 use crate::ui::live::live_signal;
 
 /// A job and its artifacts; every view shows some of both.
@@ -84,23 +92,28 @@ fn JobContent(first: JobSnapshot, id: JobId, backend: SharedBackend) -> impl Int
         let (backend, id) = (backend.clone(), id.clone());
         move || fetch_snapshot(&backend, &id)
     });
+    // Of every view: the header shows the progress.
+    JobFeed::start(id.clone(), backend.clone(), snapshot);
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
     let stable_job = Memo::new(move |_| job.with(without_progress));
     let files = Memo::new(move |_| snapshot.with(|(_, files)| files.clone()));
     let stage = Memo::new(move |_| job.with(JobStage::new));
     let params = use_query_map();
     let tab = Memo::new(move |_| params.with(JobTab::from_params));
-    let shown = move || match tab.get() {
-        JobTab::Samples => {
-            view! { <Gallery id=id.clone() files=files empty=empty_text_signal(JobPanel::Samples, stage)/> }
-                .into_erased()
-        }
-        JobTab::Files => view! { <JobFiles files=files stage=stage/> }.into_erased(),
-        _ => {
-            let (id, backend) = (id.clone(), backend.clone());
-            view! { <JobOverview id=id backend=backend snapshot=snapshot job=job stable_job=stable_job files=files stage=stage/> }
-                .into_erased()
+    let shown = move || {
+        let id = id.clone();
+        match tab.get() {
+            JobTab::Charts => view! { <ChartsTab id=id job=stable_job stage=stage/> }.into_erased(),
+            JobTab::Samples => {
+                view! { <Gallery id=id files=files empty=empty_text_signal(JobPanel::Samples, stage)/> }.into_erased()
+            }
+            JobTab::Artifacts => view! { <JobFiles files=files stage=stage/> }.into_erased(),
+            JobTab::System => view! { <JobGpuCharts id=id/> }.into_erased(),
+            JobTab::Overview | JobTab::Log | JobTab::Configuration | JobTab::Events => {
+                let backend = backend.clone();
+                view! { <JobOverview id=id backend=backend job=job stable_job=stable_job files=files/> }.into_erased()
+            }
         }
     };
-    view! { <JobHeader job=stable_job tab=tab/> {shown} }.into_erased()
+    view! { <JobHeader job=job files=files tab=tab/> {shown} }.into_erased()
 }

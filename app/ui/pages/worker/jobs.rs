@@ -132,7 +132,7 @@ fn AttemptTable(attempts: Vec<WorkerAttempt>) -> impl IntoView {
 fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
     let words = t();
     let job = attempt.job_id.as_str();
-    let href = format!("/jobs/{job}?attempt={}#log", attempt.attempt);
+    let href = format!("/jobs/{job}/log?attempt={}", attempt.attempt);
     let attempt_label = format!("{} · {}", words.log.attempt.of(attempt.attempt.0), short_id(job));
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let until = attempt.ended_at;

@@ -64,6 +64,7 @@ pub(super) fn WorkerTabs(id: WorkerId, tab: WorkerTab) -> impl IntoView {
     let link = |each: WorkerTab| TabLink {
         href: each.href(&id),
         name: each.name(),
+        count: None,
         is_current: each == tab,
         is_server_rendered: each.is_server_rendered(),
     };

@@ -196,6 +196,8 @@ const FACTS: &[Fact] = &[
     ("submitted", |job, _| Some(time_cell(Some(job.submitted_at)))),
     ("started", |job, _| Some(time_cell(job.started_at))),
     ("ended", |job, _| Some(time_cell(job.ended_at))),
+    ("retry at", |job, _| job.retry_at.map(|at| time_cell(Some(at)))),
+    ("cancelled by", |job, _| job.cancelled_by.as_ref().map(TableCell::from)),
     ("duration", |job, now| {
         let duration = job.started_at.map(|start| terminal::duration(job.ended_at.unwrap_or(now) - start));
         Some(duration.unwrap_or_else(|| "–".to_owned()).into())
@@ -274,7 +276,7 @@ mod tests {
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 29] = [
+    const NOT_LISTED: [&str; 31] = [
         "starred_by",
         "status_since",
         "config_revision",
@@ -301,6 +303,8 @@ mod tests {
         "older_agent",
         "started_at",
         "ended_at",
+        "retry_at",
+        "cancelled_by",
         "error_line",
         "loss_code",
         "attempts",

@@ -18,7 +18,7 @@ pub struct AttemptTimes {
 
 /// The times of each attempt, from a job's entries in order. The first entry of each kind counts: a lost attempt that
 /// was recovered has run since its first start.
-pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, AttemptTimes> {
+pub fn attempt_times(entries: &[StoredAuditEntry]) -> HashMap<AttemptNumber, AttemptTimes> {
     #[derive(Deserialize)]
     struct AttemptDetail {
         attempt: AttemptNumber,
@@ -36,11 +36,21 @@ pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, A
     times
 }
 
+/// The user who cancelled a job, from its entries in order.
+pub fn cancelled_by(entries: &[StoredAuditEntry]) -> Option<String> {
+    let actions = [AuditAction::JobCancelling, AuditAction::JobCancelled].map(AuditAction::as_str);
+    let entry = entries.iter().find(|entry| actions.contains(&entry.action.as_str()))?;
+    let is_user = entry.actor != "system" && !entry.actor.starts_with("worker:");
+    // Behind the user is the name of their token.
+    is_user.then(|| entry.actor.split('/').next().unwrap_or_default().to_owned())
+}
+
 pub fn attempt_view(stored: StoredAttempt, times: AttemptTimes, log_bytes: u64) -> AttemptView {
     AttemptView {
         attempt: stored.attempt,
         worker_id: stored.worker,
         worker_name: Some(stored.worker_name),
+        gpus: stored.gpus,
         offered_at: stored.offered_at,
         started_at: stored.started_at,
         running_at: times.running,

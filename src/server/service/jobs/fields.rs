@@ -179,6 +179,8 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         submitted_by: job.submitted_by.clone(),
         started_at: None,
         ended_at: job.has_ended().then(|| job.state_since()),
+        retry_at: job.state.waiting().and_then(|waiting| waiting.not_before),
+        cancelled_by: None,
         queue_position: None,
         fits_none: false,
         progress: None,

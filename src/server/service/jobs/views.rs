@@ -8,11 +8,12 @@ use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
 use app::protocol::jobs::submit::SubmitJobResponse;
 use app::protocol::jobs::{JobView, ProgressView};
+use app::protocol::status::JobStatus;
 
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
-use crate::service::jobs::attempts::{attempt_times, attempt_view};
+use crate::service::jobs::attempts::{attempt_times, attempt_view, cancelled_by};
 use crate::service::jobs::fields::submitted_view;
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
@@ -106,7 +107,11 @@ impl JobService {
     pub async fn job_detail(&self, principal: &Principal, id: &JobId) -> Result<JobView, ServiceError> {
         let mut job = self.job_with_loss(id).await?;
         let mut tx = self.context.read().await?;
-        let (stored, times) = (tx.attempts(id).await?, attempt_times(tx.audit_of_target(id.as_str()).await?));
+        let (stored, entries) = (tx.attempts(id).await?, tx.audit_of_target(id.as_str()).await?);
+        let times = attempt_times(&entries);
+        if matches!(job.status, JobStatus::Cancelling | JobStatus::Cancelled) {
+            job.cancelled_by = cancelled_by(&entries);
+        }
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
         }

@@ -158,7 +158,7 @@ async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
     assert_eq!(detail("worker.offline", &id).await["cause"], code);
     let reader = format!("{}; language=ja", log_in(&server).await);
     for (path, end_tag) in [
-        (format!("/jobs/{job}"), "</p>"),
+        (format!("/jobs/{job}"), "</span>"),
         (format!("/jobs/{job}/events"), "</p>"),
         ("/jobs".to_owned(), "</span>"),
         (format!("/admin/workers/{id}/jobs"), "</span>"),

@@ -235,6 +235,6 @@ async fn points_over_the_limit_are_downsampled_and_marked() {
     assert_eq!(shown["kept_every"], 16, "{shown}");
     let steps = shown["metrics"][0]["steps"].as_array().expect("steps");
     assert_eq!((steps.first(), steps.last()), (Some(&json!(0)), Some(&json!(999))));
-    let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();
+    let page = server.get(&Actor::Admin, &format!("/jobs/{job}?show=charts")).await.text();
     assert!(page.contains("one in 16 is kept"), "the page shows it, too");
 }

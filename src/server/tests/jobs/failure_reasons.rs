@@ -51,6 +51,7 @@ async fn retried_attempts_show_the_reason() {
     server.report_status(&key, &job, failed_report(12)).await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["error_line"]), (&json!("queued"), &json!(12)));
+    assert!(view["retry_at"].as_str() > view["status_since"].as_str(), "{view}");
     assert_eq!(view["attempts"][0]["error"], ERROR);
     let html = page(&server, &log_in(&server).await, &format!("/jobs/{job}")).await;
     assert!(html.contains(&format!("href=\"/jobs/{job}/log?attempt=1&amp;line=12\"")), "{html}");

@@ -248,6 +248,25 @@ async fn attempt_shows_training_and_cancel_times() {
 }
 
 #[tokio::test]
+async fn cancelled_job_names_the_user() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let running = server.submit("digits").await;
+    assert_eq!(server.job(&running).await.get("cancelled_by"), None);
+    let (_, key, mut events) = server.connect_worker("gpu-1").await;
+    events.next_offer().await;
+    server.report_status(&key, &running, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    let pending = server.submit("digits").await;
+    for job in [&running, &pending] {
+        server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
+        assert_eq!(server.job(job).await["cancelled_by"], "admin");
+    }
+    server.report_status(&key, &running, json!({"status": "cancelled", "attempt": 1})).await.expect_status(200);
+    let view = server.job(&running).await;
+    assert_eq!((&view["status"], &view["cancelled_by"]), (&json!("cancelled"), &json!("admin")), "not its worker");
+}
+
+#[tokio::test]
 async fn job_keeps_its_submitted_configuration() {
     let server = TestServer::start().await;
     let put = async |text: &str| {

@@ -112,7 +112,9 @@ async fn job_is_submitted_and_cancelled_by_forms() {
     assert_eq!(server.job(job).await["worker_labels"], json!({"team": "nlp"}), "of several fields with one name");
     let (retried_path, _) = post(&server, &session, &format!("/ui{job_path}/retry"), "").await;
     assert_eq!(server.job(retried_path.trim_start_matches("/jobs/")).await["retry_of"], job);
-    for view in ["", "?show=samples", "?show=files", "/configuration", "/events"] {
+    for view in
+        ["", "?show=charts", "?show=samples", "?show=files", "?show=system", "/log", "/configuration", "/events"]
+    {
         assert!(page(&server, &session, &format!("{job_path}{view}")).await.contains("digits"), "{view}");
     }
     let (location, cookies) = post(&server, &session, "/ui/jobs", "config=nope&target=worker&gpus=many").await;
