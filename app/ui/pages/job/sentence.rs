@@ -110,7 +110,7 @@ mod tests {
             sentence("queued", &none),
             "Position 2 in queue. Starts automatically when a matching worker is free."
         );
-        assert_eq!(sentence("completed", &none), "Training completed after 2\u{a0}min 0\u{a0}s.");
+        assert_eq!(sentence("completed", &none), "Training completed after 2\u{a0}min.");
         assert_eq!(sentence("completed", &serde_json::json!({"started_at": null})), "Training completed.");
         assert_eq!(sentence("cancelled", &none), "This job was cancelled.");
         let by_eve = serde_json::json!({"cancelled_by": "eve"});
@@ -133,7 +133,7 @@ mod tests {
         let lost = serde_json::json!({
             "error": "text", "loss_code": "returned", "retry_at": "2026-01-02T03:04:10Z", "fits_none": true,
         });
-        assert_eq!(of(lost), "Attempt 1 was lost: The agent returned the job. Next attempt in 10 s.");
+        assert_eq!(of(lost), "Attempt 1 was lost: The agent returned the job. Next attempt in 10\u{a0}s.");
         let is_due = serde_json::json!({"error": "text", "retry_at": "2026-01-02T03:03:10Z"});
         assert!(of(is_due).starts_with("Attempt 1 was lost: text Position 2 in queue."), "the back-off is over");
     }
