@@ -68,6 +68,7 @@ test('all rows have the same height, also with long names', async ({ page, serve
   const name = await page.locator('main tbody th').first().evaluate((cell) => cell.getBoundingClientRect().width);
   expect(name, 'the names have enough width').toBeGreaterThan(180);
   await expect(page.getByRole('link', { name: LONG }).first()).toHaveAttribute('title', LONG);
+  await page.goto('/jobs?phase=waiting');
   await expect(page.getByText('+2').first()).toHaveAttribute('title', /tier=preemptible-spot-instances/);
   await expectAccessible(page);
   expect(await pageWidth(page)).toBeLessThanOrEqual(1_280);

@@ -88,7 +88,7 @@ test('a view is saved, shared, opened by a colleague and deleted', async ({ page
   await page.goto('/jobs?q=loss%3C0.3&sort=-duration&columns=status,metric.loss');
   await page.getByRole('link', { name: 'Columns and views' }).click();
   await page.getByLabel('Name').fill('Good <b>runs</b>');
-  await page.getByText('Share with all users').click();
+  await page.locator('label[for=shared]').click();
   await page.getByRole('button', { name: 'Save view' }).click();
   await expect(page.locator('#content').getByText('View saved.')).toBeVisible();
   const links = page.getByRole('navigation', { name: 'Saved views' });

@@ -77,14 +77,15 @@ pub(super) fn name_heading(query: &JobsQuery, are_chosen: bool) -> AnyView {
 
 /// The cell of the name.
 pub(super) fn name_cell(job: &JobView, back: String) -> AnyView {
-    let config = job.name.is_some().then(|| view! { <span class="row-sub">{job.numbered_config()}</span> });
+    let config = job.name.is_some().then(|| job.numbered_config());
+    let rest = config.into_iter().chain(job.tags.iter().cloned()).collect::<Vec<_>>().join(" · ");
+    let rest = (!rest.is_empty()).then(|| view! { <span class="row-sub" title=rest.clone()>{rest.clone()}</span> });
     view! {
         <th scope="row" role="rowheader">
             <span class="cell-line">
                 {star_button(job, back)}
                 <a class="row-link" href=format!("/jobs/{}", job.job_id) title=job.title()>{job.title()}</a>
-                {config}
-                {tag_chips(&job.tags, MAX_TAGS_IN_ROW)}
+                {rest}
             </span>
         </th>
     }
