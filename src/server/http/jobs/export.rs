@@ -43,8 +43,9 @@ pub async fn csv(
     let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
     let columns: Arc<[String]> =
         columns.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect();
-    let names = columns.iter().map(|name| format!(",{}", csv_field(name))).collect::<String>();
-    let header = stream::once(async move { Ok(Bytes::from(format!("{FIELDS}{names}\r\n"))) });
+    let names = [FIELDS.to_owned()].into_iter().chain(columns.iter().map(|name| csv_field(name)));
+    let header = names.collect::<Vec<_>>().join(",") + "\r\n";
+    let header = stream::once(async move { Ok(Bytes::from(header)) });
     let lines = lines(app, principal, query, move |job| csv_line(job, &columns)).await?;
     Ok(csv_response("jobs.csv", Body::from_stream(header.chain(lines))))
 }

@@ -62,7 +62,9 @@ impl JobService {
         let mut tx = self.context.read().await?;
         let jobs = tx.jobs_by_id(&selection.ids).await?;
         let mut jobs = self.view_jobs(tx, &jobs).await?;
-        jobs.iter_mut().for_each(|job| job.values = values.remove(&job.job_id).unwrap_or_default());
+        for job in &mut jobs {
+            job.values = values.remove(&job.job_id).unwrap_or_default();
+        }
         Ok(JobsPage {
             next_cursor: selection.next.map(|cursor| cursor.to_string()),
             jobs,
