@@ -82,6 +82,7 @@ test('three selected jobs are compared: what differs first, then curves and fina
   await expect(differences(page).getByRole('columnheader')).toHaveText(['Setting', 'good', 'slow']);
   await expect(page).toHaveURL((url) => url.searchParams.get('x') === 'time' && url.searchParams.getAll('id').join() === `${good},${slow}`);
   const shared = page.url();
+  await page.goto('about:blank'); // no request is under way that would be rejected
   await page.context().clearCookies();
   await signInAs(page, server, 'vic', 'viewer');
   await page.goto(shared);

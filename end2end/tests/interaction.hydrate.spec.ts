@@ -277,7 +277,7 @@ test.describe('in the reader’s time zone', () => {
     await page.goto('/jobs');
     await live(page);
     await page.keyboard.press('j');
-    const tableAge = page.getByRole('row').filter({ hasText: 'digits' }).locator('th .moment');
+    const tableAge = page.getByRole('row').filter({ hasText: 'digits' }).locator('td .moment');
     expect(await tableAge.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
   });
 

@@ -63,7 +63,7 @@ test('the attempts of a worker are listed, with recent outcomes', async ({ page,
   await expect(figure(page, 'Success rate')).toContainText('1 completed, 3 failed, 0 lost');
   await expect(figure(page, 'Consecutive early failures')).toContainText('3');
   await rows.last().getByRole('link').click();
-  await expect(page).toHaveURL(new RegExp(`/jobs/${completedJob}\\?attempt=1`));
+  await expect(page).toHaveURL(new RegExp(`/jobs/${completedJob}/log\\?attempt=1`));
   // The alert links to this page.
   await page.goto('/');
   await page.getByRole('listitem').filter({ hasText: 'Jobs fail right after starting' }).getByRole('link').click();
