@@ -53,10 +53,11 @@ impl IndexNeeds {
     pub fn of(query: &JobSearchQuery, order: &JobOrder, columns: &JobListColumns) -> Self {
         let any = |needs: fn(&JobSearchFilter) -> bool| query.0.iter().any(|term| needs(&term.filter));
         let sort = JobListColumn::Sortable(order.key.clone());
-        let shows = |needs: fn(&JobListColumn) -> bool| columns.0.iter().chain([&sort]).any(needs);
+        let shows_config = columns.0.iter().chain([&sort]).any(JobListColumn::reads_config);
         Self {
-            metrics: any(JobSearchFilter::reads_metrics) || shows(JobListColumn::reads_metrics),
-            config: any(JobSearchFilter::reads_config) || shows(JobListColumn::reads_config),
+            // Those of columns are read for the jobs of the page only.
+            metrics: any(JobSearchFilter::reads_metrics) || sort.reads_metrics(),
+            config: any(JobSearchFilter::reads_config) || shows_config,
         }
     }
 }
@@ -65,6 +66,11 @@ impl JobService {
     /// Loads the index, or brings it up to date.
     pub async fn update_index(&self) -> Result<(), ServiceError> {
         self.index.update(&*self.context.store, IndexNeeds::default()).await
+    }
+
+    /// Reads jobs again, because their metrics may have changed.
+    pub(super) async fn reread_in_index(&self, ids: BTreeSet<JobId>) -> Result<(), ServiceError> {
+        self.index.reread(&*self.context.store, ids).await
     }
 
     /// Brings the index up to date, and reads it.
@@ -81,6 +87,13 @@ impl JobService {
 }
 
 impl JobIndexCache {
+    /// Reads jobs again, because their metrics may have changed.
+    async fn reread(&self, store: &dyn Store, ids: BTreeSet<JobId>) -> Result<(), ServiceError> {
+        let _state = self.state.lock().await;
+        let tx = &mut *store.read().await?;
+        self.read_jobs(tx, ids).await
+    }
+
     async fn update(&self, store: &dyn Store, needs: IndexNeeds) -> Result<(), ServiceError> {
         let mut state = self.state.lock().await;
         // A new snapshot, so that it has the changes that are taken below.

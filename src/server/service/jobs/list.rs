@@ -100,14 +100,22 @@ impl JobService {
     /// Selects a page from the index.
     pub(in crate::service) async fn select_jobs(&self, list: JobListQuery) -> Result<SelectedJobs, ServiceError> {
         let (needs, now) = (list.needs(), self.context.now());
+        let columns = list.columns.clone();
         let select = move |index: &JobIndex| {
-            let JobListQuery { search, statuses, order, columns, after, limit } = &list;
-            let request = JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now };
-            let selection = index.select(&request);
-            let values = selection.ids.iter().map(|id| (id.clone(), column_values(index, id, columns))).collect();
-            SelectedJobs { selection, values }
+            let JobListQuery { search, statuses, order, columns: _, after, limit } = &list;
+            index.select(&JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now })
         };
-        self.read_index(needs, select).await
+        let selection = self.read_index(needs, select).await?;
+        if columns.0.iter().any(JobListColumn::reads_metrics) {
+            self.reread_in_index(selection.ids.iter().cloned().collect()).await?;
+        }
+        let ids = selection.ids.clone();
+        let values = move |index: &JobIndex| {
+            let of_job = |id: JobId| (id.clone(), column_values(index, &id, &columns));
+            ids.into_iter().map(of_job).collect()
+        };
+        let values = self.read_index(IndexNeeds::default(), values).await?;
+        Ok(SelectedJobs { selection, values })
     }
 
     /// Completes a search that is being typed, with values of the jobs that the user may see.

@@ -12,6 +12,17 @@ async fn shown_sentences<'s>(server: &TestServer, path: &str, sentences: &[&'s s
     sentences.iter().copied().filter(|sentence| html.contains(&format!(">{sentence}<"))).collect()
 }
 
+/// Returns which of these sentences the views of a job show. Its overview has no empty panels.
+async fn shown_in_views<'s>(server: &TestServer, job: &str, sentences: &[&'s str]) -> Vec<&'s str> {
+    let overview = shown_sentences(server, &format!("/jobs/{job}"), sentences).await;
+    assert_eq!(overview, [] as [&str; 0]);
+    let mut shown = Vec::new();
+    for view in ["?show=charts", "?show=samples", "?show=files", "/log"] {
+        shown.extend(shown_sentences(server, &format!("/jobs/{job}{view}"), sentences).await);
+    }
+    shown
+}
+
 const PENDING_TEXTS: [&str; 4] =
     ["No metrics yet.", "No samples yet.", "No files yet.", "The log appears when the job starts."];
 const ENDED_TEXTS: [&str; 4] = [
@@ -27,12 +38,11 @@ async fn cancelled_job_shows_no_pending_results() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let job = server.submit("digits").await;
-    let path = format!("/jobs/{job}");
     let all = [PENDING_TEXTS, ENDED_TEXTS].concat();
-    assert_eq!(shown_sentences(&server, &path, &all).await, PENDING_TEXTS);
+    assert_eq!(shown_in_views(&server, &job, &all).await, PENDING_TEXTS);
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
-    assert_eq!(shown_sentences(&server, &path, &all).await, ENDED_TEXTS);
-    let html = page(&server, &log_in(&server).await, &path).await;
+    assert_eq!(shown_in_views(&server, &job, &all).await, ENDED_TEXTS);
+    let html = page(&server, &log_in(&server).await, &format!("/jobs/{job}")).await;
     assert!(!html.contains("class=\"readings\"") && !html.contains("job-percent"), "{html}");
 }
 
@@ -44,10 +54,9 @@ async fn older_agent_shows_no_missing_data() {
     let job = server.submit("digits").await;
     events.next_of_type("job_submit").await;
     assert_eq!(server.job(&job).await["older_agent"], true);
-    let path = format!("/jobs/{job}");
     assert_eq!(
-        shown_sentences(&server, &path, &[&PENDING_TEXTS[..], &[OLDER_AGENT_TEXT]].concat()).await,
-        [PENDING_TEXTS[2], OLDER_AGENT_TEXT]
+        shown_in_views(&server, &job, &[&PENDING_TEXTS[..], &[OLDER_AGENT_TEXT]].concat()).await,
+        [OLDER_AGENT_TEXT, OLDER_AGENT_TEXT, PENDING_TEXTS[2], OLDER_AGENT_TEXT]
     );
 
     let (_, _, _events) = server.connect_worker("gpu-1").await;
