@@ -301,7 +301,7 @@ impl JobIndex {
         self.texts.values.len() + self.text_sets.values.len() + self.revisions.len()
     }
 
-    /// Removes the texts, lists of texts and revisions that no job has any more.
+    /// Removes the texts, lists of texts and revisions that no job has now.
     fn remove_unused_values(&mut self) {
         let mut texts = vec![false; self.texts.values.len()];
         let mut text_sets = vec![false; self.text_sets.values.len()];

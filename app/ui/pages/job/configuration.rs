@@ -70,7 +70,7 @@ fn JobConfiguration(snapshot: JobSnapshot, config: ConfigDetail) -> impl IntoVie
                     <div><dt>{words.server_pages().job.stored}</dt><dd><RelativeTime at=config.updated_at/></dd></div>
                     <div><dt>{words.job.sha256}</dt><dd><IdText id=config.sha256/></dd></div>
                     <div><dt>{words.server_pages().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
-                    {has_several_files.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
+                    {has_several_files.then(|| view! { <div><dt>{t().server_pages().job.files}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
                 </dl>
             </section>
             {files}
