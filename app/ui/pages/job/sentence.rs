@@ -121,7 +121,7 @@ mod tests {
         let progress = serde_json::json!({"progress": {
             "step": 1_640, "total_steps": 2_000, "at": "2026-01-02T03:04:05Z", "eta_seconds": 1_500.7,
         }});
-        assert_eq!(sentence("running", &progress), "Step 1,640 of 2,000 · 25 min left");
+        assert_eq!(sentence("running", &progress), "Step 1,640 of 2,000 · 25\u{a0}min left");
     }
 
     #[test]
