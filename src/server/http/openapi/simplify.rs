@@ -1,5 +1,5 @@
-//! Simplifies schemas for client generators: most support `enum`, but not a `oneOf` of constants, and ignore keywords
-//! beside a `$ref`.
+//! Simplifies schemas for client generators: most support `enum`, but not a `oneOf` of constants, ignore keywords
+//! beside a `$ref`, and know no boolean schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +9,7 @@ pub fn simplify(schema: &mut Value) {
         Value::Object(fields) => {
             merge_choices(fields);
             wrap_reference(fields);
+            allow_any_item(fields);
             fields.values_mut().for_each(simplify);
         }
         Value::Array(items) => items.iter_mut().for_each(simplify),
@@ -43,6 +44,13 @@ fn wrap_reference(fields: &mut Map<String, Value>) {
     fields.insert("allOf".to_owned(), json!([{"$ref": reference}, extension]));
 }
 
+/// Items of any type are an empty schema: generators expect an object, not `true`.
+fn allow_any_item(fields: &mut Map<String, Value>) {
+    if let Some(items @ Value::Bool(true)) = fields.get_mut("items") {
+        *items = json!({});
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +73,13 @@ mod tests {
         assert_eq!(simplified(schema), expected);
         let either = json!({"oneOf": [{"type": "integer"}, {"const": "all", "type": "string"}]});
         assert_eq!(simplified(either.clone()), either, "a choice with other types stays");
+    }
+
+    #[test]
+    fn items_of_any_type_are_an_object() {
+        let schema = |items: Value| json!({"properties": {"values": {"type": "array", "items": items}}});
+        assert_eq!(simplified(schema(true.into())), schema(json!({})));
+        assert_eq!(simplified(schema(json!({"type": "string"}))), schema(json!({"type": "string"})));
     }
 
     #[test]
