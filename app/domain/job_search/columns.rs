@@ -108,6 +108,11 @@ impl JobListColumns {
         Self::parse(names).unwrap_or_default()
     }
 
+    /// Returns the names of its metrics and values of the configuration.
+    pub fn value_names(&self) -> Vec<String> {
+        self.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect()
+    }
+
     /// Returns the list with the column moved by one place, or the list itself at its end.
     #[must_use]
     pub fn moved(&self, column: &JobListColumn, is_later: bool) -> Self {

@@ -178,7 +178,7 @@ pub(super) struct Revision {
     pub values: Option<ConfigValues>,
 }
 
-/// So many shared values, beyond twice those in use, may be left over from jobs that changed.
+/// How many unused values are kept at least, so that small indexes are not rebuilt often.
 const UNUSED_VALUES: usize = 1_000;
 
 /// See the module documentation.

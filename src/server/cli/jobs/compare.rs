@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use app::domain::job_comparison::{MAX_COMPARED_JOBS, best_values};
+use app::domain::job_comparison::best_values;
 use app::protocol::jobs::compare::{CompareJobsQuery, ComparedConfigKey, FinalValue, JobComparison};
 use app::ui::terminal;
 use clap::Args;
@@ -15,9 +15,6 @@ use crate::cli::run::parse_value;
 use crate::cli::table::{CellStyle, Table, TableCell};
 use crate::exit::ExitError;
 
-/// The headings of jobs: their numbers in the table above.
-const NUMBERS: [&str; MAX_COMPARED_JOBS] =
-    ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20"];
 /// The width of the names of settings and metrics.
 const NAME_WIDTH: usize = 24;
 /// The width of a job's column with its gap.
@@ -51,13 +48,18 @@ fn format_comparison(comparison: &JobComparison, output: &Output<'_>) -> String 
         return String::new();
     }
     let mut jobs = Table::new(&["NO!", "JOB!", "STATUS!", "NAME"]);
-    for (number, job) in NUMBERS.into_iter().zip(&comparison.jobs) {
-        let job = &job.job;
-        jobs.add_row(vec![number.into(), job.job_id.as_str().into(), job.status.as_str().into(), job.title().into()]);
+    for (number, job) in (1..).zip(&comparison.jobs) {
+        let (number, job): (u32, _) = (number, &job.job);
+        jobs.add_row(vec![
+            number.to_string().into(),
+            job.job_id.as_str().into(),
+            job.status.as_str().into(),
+            job.title().into(),
+        ]);
     }
     let mut parts = vec![output.format_table(&jobs)];
     let ranges = column_ranges(comparison.jobs.len(), output.width);
-    let tables = |heading: &'static str, rows: &[Row]| {
+    let tables = |heading: &str, rows: &[Row]| {
         let table = |range: &Range<usize>| output.format_table(&rows_table(heading, rows, range.clone()));
         ranges.iter().map(table).collect::<Vec<_>>()
     };
@@ -84,8 +86,10 @@ fn column_ranges(jobs: usize, width: Option<usize>) -> Vec<Range<usize>> {
     (0..jobs).step_by(fitting).map(|first| first..(first + fitting).min(jobs)).collect()
 }
 
-fn rows_table(heading: &'static str, rows: &[Row], range: Range<usize>) -> Table {
-    let mut table = Table::new(&[&[heading][..], &NUMBERS[range.clone()]].concat());
+/// A table whose headings are the numbers of the jobs in the table above.
+fn rows_table(heading: &str, rows: &[Row], range: Range<usize>) -> Table {
+    let numbers = range.clone().map(|index| (index + 1).to_string());
+    let mut table = Table::new(&std::iter::once(heading.to_owned()).chain(numbers).collect::<Vec<_>>());
     for (name, cells) in rows {
         table.add_row(std::iter::once(name.into()).chain(cells[range.clone()].iter().cloned()).collect());
     }

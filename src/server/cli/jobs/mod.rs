@@ -217,7 +217,7 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
         ..list.filters
     };
     let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
-    let values: Vec<String> = columns.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect();
+    let values = columns.value_names();
     let max = list.limit.and_then(|limit| usize::try_from(limit).ok());
     let page = client.list_all(&["queue"], &query, "jobs", max).await?;
     let jobs: Vec<JobView> = parse_value(&page["jobs"])?;

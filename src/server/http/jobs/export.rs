@@ -41,8 +41,7 @@ pub async fn csv(
     Query(query): Query<JobsQuery>,
 ) -> Result<Response, ApiError> {
     let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
-    let columns: Arc<[String]> =
-        columns.0.iter().filter(|column| column.has_value()).map(ToString::to_string).collect();
+    let columns = Arc::<[String]>::from(columns.value_names());
     let names = [FIELDS.to_owned()].into_iter().chain(columns.iter().map(|name| csv_field(name)));
     let header = names.collect::<Vec<_>>().join(",") + "\r\n";
     let header = stream::once(async move { Ok(Bytes::from(header)) });

@@ -10,13 +10,14 @@ use app::domain::job::Job;
 use app::domain::job_comparison::{ComparedKey, MAX_COMPARED_JOBS, MIN_COMPARED_JOBS, compare_keys};
 use app::protocol::gpus::history::{JobMetrics, MetricSeries};
 use app::protocol::jobs::compare::{CompareJobsQuery, ComparedConfigKey, ComparedJob, JobComparison};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::JobService;
-use super::index::config_key;
+use super::config_values::{flat_values, number_of};
 use super::metrics::SeriesLimits;
 use super::overrides::applied_config;
+use super::views::visible_jobs_by_id;
 use crate::service::access::Principal;
 use crate::service::configs::json_object;
 use crate::service::error::{InvalidInput, ServiceError};
@@ -38,8 +39,7 @@ impl JobService {
         let mut missing = requested_ids(&query.ids)?;
         let ids: Vec<JobId> = missing.iter().filter_map(|id| JobId::parse(id).ok()).collect();
         let mut tx = self.context.read().await?;
-        let (visible_owner, mut jobs) = (principal.visible_owner(), tx.jobs_by_id(&ids).await?);
-        jobs.retain(|job| visible_owner.as_ref().is_none_or(|owner| *owner == job.submitted_by));
+        let jobs = visible_jobs_by_id(&mut *tx, principal, &ids).await?;
         missing.retain(|id| !jobs.iter().any(|job| job.id.as_str() == id));
         let views = self.view_jobs(tx, &jobs).await?;
         let limits = SeriesLimits::each_of(jobs.len());
@@ -91,8 +91,7 @@ fn final_metrics(metrics: &JobMetrics) -> BTreeMap<String, Option<f64>> {
 
 /// The values of `config.json`, with dots between the keys of nested objects, and the digests of other files.
 fn config_values(config: &StoredConfig) -> ConfigValues {
-    let mut values = ConfigValues::new();
-    collect_values("", &Value::Object(json_object(config, CONFIG_FILE)), &mut values);
+    let mut values = set_values(&json_object(config, CONFIG_FILE));
     let other_files = config.files.iter().filter(|(path, _)| *path != CONFIG_FILE);
     values.extend(other_files.map(|(path, text)| {
         let digest = hex(&Sha256::digest(text));
@@ -102,28 +101,17 @@ fn config_values(config: &StoredConfig) -> ConfigValues {
 }
 
 /// Null is the same as a key that is not set.
-fn collect_values(prefix: &str, value: &Value, values: &mut ConfigValues) {
-    match value {
-        Value::Object(object) if prefix.is_empty() || !object.is_empty() => {
-            for (key, value) in object {
-                let key = config_key(key);
-                let key = if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
-                collect_values(&key, value, values);
-            }
-        }
-        Value::Null => {}
-        _ => drop(values.insert(prefix.to_owned(), value.clone())),
-    }
+fn set_values(object: &Map<String, Value>) -> ConfigValues {
+    flat_values(object)
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key, value.clone()))
+        .collect()
 }
 
-/// Whether two values mean the same: numbers are often written as texts, such as "1e-5".
+/// Whether two values mean the same.
 fn is_same(a: &Value, b: &Value) -> bool {
-    let number = |value: &Value| match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-        _ => None,
-    };
-    a == b || number(a).zip(number(b)).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+    a == b || number_of(a).zip(number_of(b)).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
 }
 
 #[cfg(test)]
@@ -145,11 +133,10 @@ mod tests {
 
     #[test]
     fn nested_values_have_keys_with_dots() {
-        let mut values = ConfigValues::new();
         let config = json!({
             "--rank": 16, "model": {"type": "lora", "deep": {"x": [1, {"y": 2}]}}, "none": null, "empty": {},
         });
-        collect_values("", &config, &mut values);
+        let values = set_values(config.as_object().expect("an object"));
         let expected = [
             ("empty", json!({})),
             ("model.deep.x", json!([1, {"y": 2}])),

@@ -13,9 +13,10 @@ use app::domain::job_search::order::JobOrder;
 use app::domain::job_search::query::{JobSearchFilter, JobSearchQuery};
 use app::protocol::agents::ProgressPoint;
 use app::threads::run_blocking;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::JobService;
+use super::config_values::{config_key, flat_values, number_of};
 use crate::service::configs::json_object;
 use crate::service::error::ServiceError;
 use crate::store::jobs::IndexRow;
@@ -148,7 +149,7 @@ impl JobIndexCache {
     async fn read_configs(&self, tx: &mut dyn Tx) -> Result<(), ServiceError> {
         for (name, revision) in self.with(JobIndex::revisions_without_values) {
             let config = tx.config_revision(&name, revision).await?;
-            let values = config.map(|config| config_values(&Value::Object(json_object(&config, CONFIG_FILE))));
+            let values = config.map(|config| config_values(&json_object(&config, CONFIG_FILE)));
             self.change(|index| index.set_values(&name, revision, values.unwrap_or_default()));
         }
         Ok(())
@@ -173,25 +174,8 @@ fn overridden_values(overrides: JobOverrides) -> BTreeMap<String, Option<ConfigV
 }
 
 /// The values of a JSON object that are not objects or lists, by key.
-fn config_values(object: &Value) -> ConfigValues {
-    fn collect(prefix: &str, value: &Value, values: &mut ConfigValues) {
-        if let Value::Object(object) = value {
-            for (key, value) in object {
-                let key = config_key(key);
-                collect(&if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }, value, values);
-            }
-        } else if let Some(value) = scalar(value) {
-            values.insert(prefix.to_owned(), value);
-        }
-    }
-    let mut values = ConfigValues::new();
-    collect("", object, &mut values);
-    values
-}
-
-/// Keys may be written as options of the trainer's command line.
-pub(super) fn config_key(key: &str) -> &str {
-    key.strip_prefix("--").unwrap_or(key)
+fn config_values(object: &Map<String, Value>) -> ConfigValues {
+    flat_values(object).into_iter().filter_map(|(key, value)| Some((key, scalar(value)?))).collect()
 }
 
 fn scalar(value: &Value) -> Option<ConfigValue> {
@@ -201,9 +185,7 @@ fn scalar(value: &Value) -> Option<ConfigValue> {
         Value::Bool(flag) => flag.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    // Numbers are often written as texts, such as "1e-5".
-    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
-    Some(ConfigValue { text, number })
+    Some(ConfigValue { text, number: number_of(value) })
 }
 
 /// The metrics of a progress point, by name.
@@ -235,10 +217,11 @@ mod tests {
 
     #[test]
     fn nested_values_have_keys_with_dots() {
-        let values = config_values(&json!({
+        let config = json!({
             "--learning_rate": "1e-5", "rank": 16, "model": {"type": "lora", "deep": {"x": true}}, "none": null,
             "list": [1, 2], "seed": "nan",
-        }));
+        });
+        let values = config_values(config.as_object().expect("an object"));
         let expected = [
             ("learning_rate", "1e-5", Some(1e-5)),
             ("model.deep.x", "true", None),

@@ -106,6 +106,9 @@ impl JobService {
             index.select(&JobPageRequest { query: search, statuses, order, after: after.as_ref(), limit: *limit, now })
         };
         let selection = self.read_index(needs, select).await?;
+        if !columns.0.iter().any(JobListColumn::has_value) {
+            return Ok(SelectedJobs { selection, values: HashMap::new() });
+        }
         if columns.0.iter().any(JobListColumn::reads_metrics) {
             self.reread_in_index(selection.ids.iter().cloned().collect()).await?;
         }

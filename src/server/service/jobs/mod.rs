@@ -2,6 +2,7 @@
 
 pub(super) mod attempts;
 mod compare;
+mod config_values;
 pub mod dispatch;
 pub(super) mod explain;
 pub(super) mod fencing_delay;
@@ -170,7 +171,7 @@ impl JobService {
                 Box::pin(async move {
                     let mut job = unit.job(&id).await?;
                     let is_changed = if is_starred {
-                        if job.starred_by.len() >= MAX_STARS {
+                        if job.starred_by.len() >= MAX_STARS && !job.starred_by.contains(user.as_ref()) {
                             let limit = MAX_STARS as u64;
                             return Err(InvalidInput::TooMuch { items: LimitedItems::Stars, limit }.into());
                         }

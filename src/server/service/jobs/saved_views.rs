@@ -21,7 +21,7 @@ use crate::store::jobs::saved_views::StoredView;
 /// The maximum number of views of a user.
 const MAX_VIEWS: usize = 100;
 /// The maximum length of a name in characters.
-pub const MAX_NAME_CHARS: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// The maximum length of a query string in bytes.
 const MAX_QUERY_BYTES: usize = 8_000;
 

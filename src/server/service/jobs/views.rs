@@ -63,8 +63,7 @@ impl JobService {
     /// Returns those of these jobs that a user may see, from one snapshot.
     pub async fn jobs_by_id(&self, principal: &Principal, ids: &[JobId]) -> Result<Vec<JobView>, ServiceError> {
         let mut tx = self.context.read().await?;
-        let (visible_owner, mut jobs) = (principal.visible_owner(), tx.jobs_by_id(ids).await?);
-        jobs.retain(|job| visible_owner.as_ref().is_none_or(|owner| *owner == job.submitted_by));
+        let jobs = visible_jobs_by_id(&mut *tx, principal, ids).await?;
         self.view_jobs(tx, &jobs).await
     }
 
@@ -169,6 +168,17 @@ impl JobService {
         };
         Ok(self.context.read_recent().await?.with_state(find_unmatched).await?)
     }
+}
+
+/// Returns those of these jobs that a user may see.
+pub(super) async fn visible_jobs_by_id(
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    ids: &[JobId],
+) -> Result<Vec<Job>, ServiceError> {
+    let (visible_owner, mut jobs) = (principal.visible_owner(), tx.jobs_by_id(ids).await?);
+    jobs.retain(|job| visible_owner.as_ref().is_none_or(|owner| *owner == job.submitted_by));
+    Ok(jobs)
 }
 
 impl JobsContext {
