@@ -3,13 +3,14 @@
 
 use leptos::prelude::*;
 
+use super::results::final_weights;
 use super::tabs::JobTab;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePointView};
 use crate::protocol::jobs::{JobView, SubmitJob};
-use crate::protocol::status::{ArtifactKind, JobOutcome, JobPhase, JobStatus};
+use crate::protocol::status::{JobOutcome, JobPhase, JobStatus};
 use crate::ui::components::action::{ConfirmedAction, ConfirmedForm};
 use crate::ui::components::icon::Icon;
 use crate::ui::erase::Erase;
@@ -75,7 +76,7 @@ struct WeightsDownload {
 
 impl WeightsDownload {
     fn new(files: &[ArtifactView]) -> Option<Self> {
-        let weights: Vec<_> = files.iter().filter(|file| file.kind == ArtifactKind::Final).collect();
+        let weights: Vec<_> = final_weights(files).collect();
         let size_bytes = weights.iter().map(|file| file.size_bytes).sum();
         match weights.as_slice() {
             [] => None,
@@ -187,6 +188,7 @@ fn PriorityForm(id: JobId, priority: u8) -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::status::ArtifactKind;
     use crate::ui::checkpoints::file;
     use crate::ui::submit_form::SUBMIT_FIELDS;
 
