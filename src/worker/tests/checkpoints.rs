@@ -258,7 +258,6 @@ async fn newer_of_local_and_uploaded_checkpoint_is_used() -> io::Result<()> {
         fake.offer_with("j_1", 1, &config(), json!({"checkpoints": "none"}));
         fake.wait_for_status("requeue").await;
         add_uploaded_checkpoint(&fake, name);
-        fake.state().log.clear();
         fake.offer_with("j_1", 2, &config(), json!({"checkpoints": "none"}));
         fake.wait_until("the second attempt", |shared| (shared.statuses.len() == 6).then_some(())).await;
         assert_eq!(resumed_step(&fake.state()), Some(expected), "{name}");

@@ -35,6 +35,9 @@ pub const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
+/// A job's ID and the number of the attempt.
+type Attempt = (String, usize);
+
 /// A received file, with its announced digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactUpload {
@@ -50,7 +53,10 @@ pub struct FakeState {
     pub heartbeats: Vec<Value>,
     /// Every accepted status report.
     pub statuses: Vec<Value>,
+    /// The log of the attempt that was offered last.
     pub log: Vec<u8>,
+    log_attempt: Option<Attempt>,
+    other_logs: BTreeMap<Attempt, Vec<u8>>,
     pub points: Vec<Value>,
     pub artifacts: BTreeMap<String, ArtifactUpload>,
     pub files: files::FakeFileStore,
@@ -192,6 +198,7 @@ impl FakeOrchestrator {
         });
         merge(&mut offer, shared.offer_extra.clone());
         merge(&mut offer, extra);
+        shared.start_log((job.to_owned(), attempt as usize));
         shared.offers.push(offer.clone());
         shared.push(&offer);
     }
@@ -250,6 +257,19 @@ impl FakeOrchestrator {
 }
 
 impl FakeState {
+    /// From now on, `log` is the log of this attempt. An older attempt may still send parts of its own.
+    fn start_log(&mut self, attempt: Attempt) {
+        if self.log_attempt.as_ref() == Some(&attempt) {
+            return;
+        }
+        let log = self.other_logs.remove(&attempt).unwrap_or_default();
+        let current = self.log_attempt.replace(attempt);
+        let before = std::mem::replace(&mut self.log, log);
+        if let Some(current) = current {
+            self.other_logs.insert(current, before);
+        }
+    }
+
     /// Sends an event to all listeners.
     pub fn push(&mut self, event: &Value) {
         let kind = event["type"].as_str().unwrap_or_default();

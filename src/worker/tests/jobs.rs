@@ -231,7 +231,6 @@ async fn persistent_worker_accepts_the_next_job_and_resumes() -> io::Result<()> 
     let report = fake.wait_for_status("requeue").await;
     assert_eq!(report["exit_code"], 75);
     assert!(!String::from_utf8_lossy(&fake.state().log).contains("latest"));
-    fake.state().log.clear();
     fake.offer("j_1", 2, &config());
     let is_second_attempt = |shared: &mut super::fake_orchestrator::FakeState| {
         shared.statuses.iter().any(|report| report["status"] == "requeue" && report["attempt"] == 2).then_some(())

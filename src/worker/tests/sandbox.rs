@@ -155,7 +155,6 @@ async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
         .await;
     let tops = (level == "none").then(|| [host.path().join("state"), "/dev/shm".into()]);
     write(&json!({"port": port, "tops": tops}))?;
-    fake.state().log.clear();
     fake.offer_with("j_2", 1, &config(), eve);
     fake.wait_until("eve's end", |shared| {
         shared.statuses.iter().any(|report| report["job_id"] == "j_2" && is_end(report)).then_some(())

@@ -6,7 +6,7 @@ use hyper::http::request::Parts;
 use serde_json::{Value, json};
 
 use super::responses::{json_response, ok_response, problem_response};
-use super::{Body, FakeState, files};
+use super::{Attempt, Body, FakeState, files};
 
 impl FakeState {
     pub(super) fn handle_job(
@@ -40,23 +40,27 @@ impl FakeState {
                 problem_response(422, "too_large", json!({}))
             }
             "logs" if self.rejects_logs => problem_response(503, "busy", json!({})),
-            "logs" => {
-                let (offset, dropped) = (number("offset"), number("dropped"));
-                if dropped > 0 && !self.rejects_gaps && offset == self.log.len() + dropped {
-                    self.dropped.push((self.log.len(), offset));
-                    self.log.resize(offset, b'?');
-                }
-                if offset > self.log.len() {
-                    self.gaps += 1;
-                    return problem_response(409, "log_gap", json!({"durable": self.log.len()}));
-                }
-                let overlap = (self.log.len() - offset).min(body.len());
-                assert_eq!(self.log[offset..offset + overlap], body[..overlap], "a log never changes");
-                self.log.extend_from_slice(&body[overlap..]);
-                ok_response(&json!({"durable": self.log.len()}))
-            }
+            "logs" => self.handle_log((job.to_owned(), number("attempt")), number("offset"), number("dropped"), body),
             _ => files::respond(self, rest, parts, body),
         }
+    }
+
+    /// Adds to the log of this attempt, of which `dropped` bytes before `offset` are missing.
+    fn handle_log(&mut self, attempt: Attempt, offset: usize, dropped: usize, body: &[u8]) -> Response<Body> {
+        let is_current = *self.log_attempt.get_or_insert_with(|| attempt.clone()) == attempt;
+        let log = if is_current { &mut self.log } else { self.other_logs.entry(attempt).or_default() };
+        if dropped > 0 && !self.rejects_gaps && offset == log.len() + dropped {
+            self.dropped.push((log.len(), offset));
+            log.resize(offset, b'?');
+        }
+        if offset > log.len() {
+            self.gaps += 1;
+            return problem_response(409, "log_gap", json!({"durable": log.len()}));
+        }
+        let overlap = (log.len() - offset).min(body.len());
+        assert_eq!(log[offset..offset + overlap], body[..overlap], "a log never changes");
+        log.extend_from_slice(&body[overlap..]);
+        ok_response(&json!({"durable": log.len()}))
     }
 
     fn handle_status(&mut self, job: &str, mut value: Value) -> Response<Body> {
