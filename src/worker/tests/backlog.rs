@@ -37,7 +37,7 @@ async fn agent_registers_before_delivering_its_backlog() -> io::Result<()> {
     let agent = host.start(&fake)?;
     let (register, delivered) = fake
         .wait_until("a registration", |shared| {
-            Some((shared.registrations.get(before)?.clone(), shared.log.len() as u64))
+            Some((shared.registrations.get(before)?.clone(), shared.log_of("j_0", 1).len() as u64))
         })
         .await;
     println!(
@@ -46,6 +46,6 @@ async fn agent_registers_before_delivering_its_backlog() -> io::Result<()> {
     );
     assert_eq!(register["attempts"].as_array().map(Vec::len), Some(6));
     assert!(delivered < BACKLOG, "it delivered everything before it registered");
-    fake.wait_until("the first output", |shared| (!shared.log.is_empty()).then_some(())).await;
+    fake.wait_until("the first output", |shared| (!shared.log_of("j_0", 1).is_empty()).then_some(())).await;
     agent.kill().await
 }

@@ -270,6 +270,15 @@ impl FakeState {
         }
     }
 
+    /// The log of an attempt.
+    pub fn log_of(&self, job: &str, number: usize) -> &[u8] {
+        let attempt = (job.to_owned(), number);
+        if self.log_attempt.as_ref() == Some(&attempt) {
+            return &self.log;
+        }
+        self.other_logs.get(&attempt).map_or(&[], Vec::as_slice)
+    }
+
     /// Sends an event to all listeners.
     pub fn push(&mut self, event: &Value) {
         let kind = event["type"].as_str().unwrap_or_default();
