@@ -72,8 +72,9 @@ export async function reportReadings(server: Server, token: string, gpus: object
 }
 
 /** Submits a configuration through the API and returns the ID of the job. */
-export async function submit(server: Server, config: string): Promise<string> {
-  const response = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });
+export async function submit(server: Server, config: string, fields: object = {}): Promise<string> {
+  const body = JSON.stringify({ config_name: config, target: 'worker', ...fields });
+  const response = await server.api('/api/queue/submit', { method: 'POST', body });
   expect(response.status).toBe(201);
   return (await response.json()).job_id;
 }

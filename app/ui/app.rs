@@ -7,7 +7,9 @@ use leptos_router::{Lazy, SsrMode, path};
 
 use super::boot::Boot;
 use super::components::layout::Layout;
-use super::lazy_routes::{CompareRoute, GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, WorkersRoute};
+use super::lazy_routes::{
+    CompareRoute, FleetRoute, GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, WorkersRoute,
+};
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
 
@@ -25,7 +27,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/jobs/compare") view={Lazy::<CompareRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view={Lazy::<JobRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/log") view={Lazy::<LogRoute>::new()} ssr=SsrMode::Async/>
-                    <Route path=path!("/gpus") view={Lazy::<GpusRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/fleet") view={Lazy::<FleetRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/fleet/gpus") view={Lazy::<GpusRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view={Lazy::<WorkersRoute>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view={Lazy::<WorkerRoute>::new()} ssr=SsrMode::Async/>
                 </ParentRoute>

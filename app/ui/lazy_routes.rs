@@ -14,7 +14,7 @@ use super::pages::job::JobPage;
 use super::pages::job_log::JobLogPage;
 use super::pages::jobs::JobsPage;
 use super::pages::worker::WorkerPage;
-use super::pages::workers::WorkersPage;
+use super::pages::workers::{FleetPage, WorkersPage};
 
 /// Declares a lazy route for a page.
 macro_rules! lazy_page_route {
@@ -40,6 +40,11 @@ lazy_page_route!(
     /// The lazy route of the page that compares jobs.
     CompareRoute,
     ComparePage
+);
+lazy_page_route!(
+    /// The lazy route of the fleet.
+    FleetRoute,
+    FleetPage
 );
 lazy_page_route!(
     /// The lazy route of the GPUs page.
@@ -77,7 +82,8 @@ lazy_page_route!(
 pub(crate) async fn preload(path: &str) {
     let mut segments = path.trim_matches('/').split('/');
     match [segments.next(), segments.next(), segments.next()] {
-        [Some("gpus"), None, None] => GpusRoute::preload().await,
+        [Some("fleet"), None, None] => FleetRoute::preload().await,
+        [Some("fleet"), Some("gpus"), None] => GpusRoute::preload().await,
         [Some("jobs"), None, None] => JobsRoute::preload().await,
         [Some("jobs"), Some("compare"), None] => CompareRoute::preload().await,
         [Some("jobs"), Some(_), None] => JobRoute::preload().await,

@@ -4,6 +4,7 @@ use super::locales::sentence::Text;
 use super::locales::words::Pages;
 use super::prefs::Prefs;
 use crate::domain::access::Permission;
+use crate::ui::components::fleet_tabs::{FLEET, FLEET_GPUS};
 use crate::ui::glyph::Glyph;
 
 /// A page in the navigation.
@@ -25,8 +26,14 @@ pub(crate) struct NavPage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavGroup {
+    /// The button above the navigation.
+    Action,
     Main,
+    /// A view of another page: only for the search and the keyboard.
+    View,
     Administration,
+    /// The user's own menu.
+    Account,
 }
 
 /// All pages in the order of the navigation.
@@ -58,7 +65,7 @@ const NAV_PAGES: &[NavPage] = &[
         shortcut: 't',
         permission: Some(Permission::JobSubmit),
         is_client_rendered: false,
-        group: NavGroup::Main,
+        group: NavGroup::Action,
         tab_bar_label: Some(|words| words.nav.train_short),
     },
     NavPage {
@@ -72,13 +79,23 @@ const NAV_PAGES: &[NavPage] = &[
         tab_bar_label: None,
     },
     NavPage {
-        href: "/secrets",
-        glyph: Glyph::Key,
-        label: |words| words.nav.secrets,
-        shortcut: 'k',
-        permission: Some(Permission::JobSubmit),
-        is_client_rendered: false,
+        href: FLEET,
+        glyph: Glyph::Workers,
+        label: |words| words.fleet.title,
+        shortcut: 'f',
+        permission: Some(Permission::FleetView),
+        is_client_rendered: true,
         group: NavGroup::Main,
+        tab_bar_label: Some(|words| words.fleet.title),
+    },
+    NavPage {
+        href: FLEET_GPUS,
+        glyph: Glyph::Gpu,
+        label: |words| words.gpus.title,
+        shortcut: 'g',
+        permission: Some(Permission::FleetView),
+        is_client_rendered: true,
+        group: NavGroup::View,
         tab_bar_label: None,
     },
     NavPage {
@@ -96,17 +113,7 @@ const NAV_PAGES: &[NavPage] = &[
         glyph: Glyph::Workers,
         label: |words| words.nav.workers,
         shortcut: 'w',
-        permission: Some(Permission::FleetView),
-        is_client_rendered: true,
-        group: NavGroup::Administration,
-        tab_bar_label: Some(|words| words.nav.workers),
-    },
-    NavPage {
-        href: "/gpus",
-        glyph: Glyph::Gpu,
-        label: |words| words.gpus.title,
-        shortcut: 'g',
-        permission: Some(Permission::FleetView),
+        permission: Some(Permission::AdminWorkers),
         is_client_rendered: true,
         group: NavGroup::Administration,
         tab_bar_label: None,
@@ -139,6 +146,16 @@ const NAV_PAGES: &[NavPage] = &[
         permission: Some(Permission::AdminSystem),
         is_client_rendered: false,
         group: NavGroup::Administration,
+        tab_bar_label: None,
+    },
+    NavPage {
+        href: "/secrets",
+        glyph: Glyph::Key,
+        label: |words| words.nav.secrets,
+        shortcut: 'k',
+        permission: Some(Permission::JobSubmit),
+        is_client_rendered: false,
+        group: NavGroup::Account,
         tab_bar_label: None,
     },
 ];

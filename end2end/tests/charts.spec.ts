@@ -125,7 +125,7 @@ test('each GPU shows its last hour, and the overview that of the fleet', async (
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 4);
   await reportHour(server, token, 3);
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   const sparks = page.getByRole('img', { name: /GPU \d.*: first/ });
   await expect(sparks).toHaveCount(3);
   await expectFits(page, 'gpus-sparks');

@@ -304,7 +304,7 @@ test('charts are distinguishable in forced colors', async ({ page, server }) => 
   await host.log(offer, '\u001b[41mred\u001b[0m \u001b[1;38;5;31mcyan\u001b[0m \u001b[3;4mslanted\u001b[0m \u001b[7minverse\n');
   await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
   await signIn(page, server);
-  for (const [name, path] of [['job', `/jobs/${offer.job_id}`], ['log', `/jobs/${offer.job_id}/log?line=1`], ['gpus', '/gpus'], ['usage', '/usage'], ['workers', '/admin/workers']] as const) {
+  for (const [name, path] of [['job', `/jobs/${offer.job_id}`], ['log', `/jobs/${offer.job_id}/log?line=1`], ['gpus', '/fleet/gpus'], ['usage', '/usage'], ['workers', '/admin/workers']] as const) {
     await page.goto(path);
     await picture(page, `forced-${name}`);
     const indistinguishable = await page.evaluate(() => [...document.querySelectorAll('.scale-fill')].filter((fill) => {

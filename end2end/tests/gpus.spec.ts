@@ -5,7 +5,7 @@ import { makeWorker, registerGpus, signIn, signInAs, submit, reportReadings } fr
 
 test('GPUs of the fleet are shown as tiles or tables, filtered by state', async ({ page, server }) => {
   await signIn(page, server);
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   await expect(page.getByText('No GPUs yet')).toBeVisible();
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 4);
@@ -15,7 +15,7 @@ test('GPUs of the fleet are shown as tiles or tables, filtered by state', async 
     { uuid: 'GPU-2', temperature_celsius: 40, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },
   ]);
   await makeWorker(server, 'no-gpus-here');
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   const tile = (index: number) => page.getByRole('listitem').filter({ hasText: `${index}\u{a0}·` });
   await expect(tile(0)).toContainText('97%');
   await expect(tile(0)).toContainText('61.5\u{a0}/\u{a0}80\u{a0}GB');
@@ -44,12 +44,12 @@ test('GPUs of the fleet are shown as tiles or tables, filtered by state', async 
   await search.press('Enter');
   await expect(page).toHaveURL(/state=quarantined&view=table&q=name%3Arack-2/);
   await expect(page.getByText('No matching workers')).toBeVisible();
-  await page.goto('/gpus?q=name:rack-1&state=busy');
+  await page.goto('/fleet/gpus?q=name:rack-1&state=busy');
   await expect(page.getByText('No matching GPUs')).toBeVisible();
   await search.fill('colour:red');
   await search.press('Enter');
   await expect(page.getByRole('alert').filter({ hasText: 'colour:red' })).toBeVisible();
-  await page.goto('/gpus?state=busy');
+  await page.goto('/fleet/gpus?state=busy');
   await page.getByRole('link', { name: 'Clear filter' }).click();
   await expect(tile(3)).toBeVisible();
 });
@@ -59,12 +59,12 @@ test('a GPU shows the user of its job', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await host.run();
   await signIn(page, server);
-  await page.goto('/gpus?view=table');
+  await page.goto('/fleet/gpus?view=table');
   const row = page.getByRole('table').getByRole('row').last();
   await expect(row.getByRole('link', { name: 'digits' })).toHaveAttribute('href', `/jobs/${job}`);
   await expect(row).toContainText('admin');
   await picture(page, 'gpus-held-table');
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   await expect(page.getByRole('listitem').filter({ hasText: '0\u{a0}·' })).toContainText('admin');
   await picture(page, 'gpus-held-tiles');
   host.close();
@@ -74,7 +74,7 @@ test('a long list of workers is paged', async ({ page, server }) => {
   const names = Array.from({ length: 51 }, (_, n) => `rack-${String(n).padStart(2, '0')}`);
   for (const name of names) await registerGpus(server, (await makeWorker(server, name)).token, 1);
   await signIn(page, server);
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   await expect(page.getByText('1–50 of 51')).toBeVisible();
   await expect(page.getByRole('navigation', { name: 'State' })).toContainText('All51');
   await page.getByRole('link', { name: 'Next' }).click();
@@ -97,7 +97,7 @@ test('the grid shows hundreds of GPUs, each named by its state and load', async 
     ]);
   }
   await signIn(page, server);
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   await page.getByRole('link', { name: 'Squares' }).click();
   await expect(page).toHaveURL(/view=squares/);
   const squares = page.getByRole('link', { name: /^rack-\d+\s· \d, / });
@@ -139,8 +139,9 @@ for (const role of ['viewer', 'researcher']) {
       { uuid: host.gpus[1], unavailable: { reason: 'quarantined', detail: 'XID 79' } },
     ]);
     await signInAs(page, server, 'vic', role);
-    await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
+    await page.getByRole('link', { name: 'Fleet', exact: true }).first().click();
+    await expect(page.getByRole('row').filter({ hasText: 'atlas' }).getByRole('link', { name: 'digits' })).toHaveAttribute('href', `/jobs/${job}`);
+    await page.getByRole('main').getByRole('link', { name: 'GPUs', exact: true }).click();
     const tile = (index: number) => page.getByRole('listitem').filter({ hasText: `${index}\u{a0}·` });
     await expect(tile(0)).toContainText('97%');
     await expect(tile(0)).toContainText('admin');

@@ -166,7 +166,7 @@ test('? lists the shortcuts, and each opens its page', async ({ page, server }) 
   await expect(help, 'a dialog has its own keys').toBeVisible();
   await page.keyboard.press('Escape');
   await expect(help).toBeHidden();
-  for (const [key, path] of [['j', '/jobs'], ['w', '/admin/workers'], ['g', '/gpus'], ['o', '/']] as const) {
+  for (const [key, path] of [['j', '/jobs'], ['w', '/admin/workers'], ['g', '/fleet/gpus'], ['o', '/']] as const) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await expect(page).toHaveURL(`${server.url}${path}`);

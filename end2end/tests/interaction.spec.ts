@@ -13,6 +13,7 @@ test('preferences are stored, and the form returns to the previous page', async 
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/jobs');
+  await page.locator('.sidebar .account-menu > summary').click();
   await page.locator('.sidebar').getByRole('link', { name: 'Preferences' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Preferences');
   await expectAccessible(page);
@@ -64,7 +65,7 @@ test('preferences and search can be opened on a phone', async ({ page, server })
   await page.getByRole('searchbox').fill('gpus');
   await page.getByRole('searchbox').press('Enter');
   await page.getByRole('main').getByRole('link', { name: /GPUs/ }).click();
-  await expect(page).toHaveURL(/\/gpus$/);
+  await expect(page).toHaveURL(/\/fleet\/gpus$/);
 });
 
 test('the search finds items by a few letters, and escapes their names', async ({ page, server }) => {

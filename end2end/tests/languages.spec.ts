@@ -40,6 +40,7 @@ for (const { tag, workers, total } of LANGUAGES) {
 test('a chosen language is remembered', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs');
+  await page.locator('.sidebar .account-menu > summary').click();
   await page.locator('.sidebar').getByRole('link', { name: 'Preferences' }).click();
   await page.getByLabel('Language').selectOption('ja');
   await page.getByRole('button', { name: 'Save' }).click();

@@ -47,7 +47,7 @@ test('tiles show readings without a reload', async ({ page, server }) => {
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 1);
   await signIn(page, server);
-  await page.goto('/gpus');
+  await page.goto('/fleet/gpus');
   await live(page);
   await reportReadings(server, token, [{ uuid: 'GPU-0', utilization_percent: 42 }]);
   await expect(page.getByText('42%')).toBeVisible();

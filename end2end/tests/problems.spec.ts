@@ -27,7 +27,7 @@ test('each page names the permission that it requires', async ({ page, server, c
   await signIn(page, { ...server, adminToken: (await token.json()).secret });
   const pages = {
     '/configs': 'config.view', '/configs/new': 'config.edit', '/configs/digits/edit': 'config.edit', '/secrets': 'job.submit', '/train': 'job.submit',
-    '/admin/users': 'admin.users', '/gpus': 'fleet.view', [`/admin/workers/${id}`]: 'fleet.view', '/admin/workers/new': 'admin.workers',
+    '/admin/users': 'admin.users', '/fleet/gpus': 'fleet.view', [`/admin/workers/${id}`]: 'fleet.view', '/admin/workers/new': 'admin.workers',
   };
   for (const [path, permission] of Object.entries(pages)) {
     const response = await page.goto(path);

@@ -26,6 +26,7 @@ test.describe('a server without users', () => {
     await page.getByRole('button', { name: 'Create account' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 
+    await page.locator('.sidebar .account-menu > summary').click();
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
     removeExpectedSignOut(consoleErrors);
@@ -43,7 +44,7 @@ test.describe('a server without users', () => {
 test('a researcher sees all jobs and workers, cancels only their own jobs, and sees no administration', async ({ page, server, consoleErrors }) => {
   const othersJob = await submit(server, 'digits');
   await signInAs(page, server, 'eve', 'researcher');
-  await expect(page.getByRole('link', { name: 'Workers' }).first()).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Fleet' }).first()).toBeVisible();
   await expect(page.getByText('Administration')).toHaveCount(0);
   await expect(page.getByText('digits').first()).toBeVisible();
   await picture(page, 'researcher');
@@ -168,6 +169,7 @@ test('an admin adds a user, changes their role, and disables them', async ({ pag
 
 test('a secret is stored, never shown, and deleted', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'researcher');
+  await page.locator('.sidebar .account-menu > summary').click();
   await page.getByRole('link', { name: 'Secrets' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Secrets');
   await expectAccessible(page);

@@ -10,7 +10,7 @@ use crate::ui::shortcuts::KeyPress;
 const TEXT_INPUTS: &str =
     "input:not([type=checkbox],[type=radio],[type=button],[type=submit]),textarea,select,[contenteditable]";
 /// Elements that cover the page while they are open.
-const POPOVERS: &str = "details[open]:is(.confirm, .row-menu, .top-menu)";
+const POPOVERS: &str = "details[open]:is(.confirm, .row-menu, .top-menu, .account-menu)";
 /// The link of a row, which receives the focus for the row.
 const ROW_LINKS: &str = "main .row-link";
 

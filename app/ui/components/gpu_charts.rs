@@ -12,6 +12,7 @@ use crate::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, Histor
 use crate::protocol::topic::Topic;
 use crate::ui::axis;
 use crate::ui::backend::{BackendFuture, use_backend};
+use crate::ui::components::fleet_tabs::FLEET_GPUS;
 use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
@@ -216,7 +217,7 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
                             <div class="panel-head">
                                 <h2 id="fleet-use">{t().charts.fleet}</h2>
                                 <span class="panel-note">{t().charts.hour}</span>
-                                <a class="more-link" href="/gpus">{t().charts.all_gpus}</a>
+                                <a class="more-link" href=FLEET_GPUS>{t().charts.all_gpus}</a>
                             </div>
                             <div class="charts"><ChartView chart=nth_chart(charts, 0) group=group sizes=STRIP/></div>
                         </section>

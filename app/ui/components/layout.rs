@@ -13,7 +13,7 @@ use super::palette::SearchButton;
 use super::problem_panel::use_current_url;
 use super::theme_switch::ThemeSwitch;
 use super::toasts::NotificationsMenu;
-use crate::domain::access::Permission;
+use crate::protocol::access::SessionView;
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
@@ -29,8 +29,8 @@ pub(crate) fn Layout() -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let live = use_live();
     let is_stale = move || live.is_stale();
-    // Without this permission, the administration pages that the user may see are in the main list, without a heading.
-    let is_administrator = prefs.has_permission(Permission::AdminWorkers);
+    let is_administrator = visible_pages(&prefs).any(|page| page.group == NavGroup::Administration);
+    let account_name = account(&prefs).map_or_else(|| words.nav.menu.to_owned(), |session| session.name.clone());
     let unread = prefs.session.as_ref().is_some_and(|session| session.unread_notices > 0);
     let activity_notice = unread.then(|| {
         view! {
@@ -51,8 +51,11 @@ pub(crate) fn Layout() -> impl IntoView {
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
-                            {nav_list(&prefs, |page| page.tab_bar_label.is_none())}
-                            <SidebarFooter/>
+                            {nav_list(&prefs, |page| page.tab_bar_label.is_none() && matches!(page.group, NavGroup::Main | NavGroup::Administration))}
+                            <div class="foot">
+                                {account_menu(&prefs)}
+                                {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
+                            </div>
                         </div>
                     </details>
                 </div>
@@ -60,8 +63,9 @@ pub(crate) fn Layout() -> impl IntoView {
             <aside class="sidebar" aria-label=words.common.product>
                 <Brand/>
                 {mount_point("search", view! { <SearchButton/> }.into_erased())}
+                {action_link(&prefs)}
                 <nav aria-label=words.nav.main class="grow">
-                    {nav_list(&prefs, |page| !is_administrator || page.group == NavGroup::Main)}
+                    {nav_list(&prefs, |page| page.group == NavGroup::Main)}
                     {is_administrator.then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <div role="group" aria-labelledby="nav-admin">
@@ -70,7 +74,13 @@ pub(crate) fn Layout() -> impl IntoView {
                     })}
                 </nav>
                 <div class="px-2 pb-2">{mount_point("connection", view! { <Connection/> }.into_erased())}</div>
-                <SidebarFooter/>
+                <div class="foot is-row">
+                    <details class="account-menu">
+                        <summary class="nav-link"><Icon glyph=Glyph::User/><span class="truncate">{account_name}</span></summary>
+                        <div class="account-menu-body">{account_menu(&prefs)}</div>
+                    </details>
+                    {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
+                </div>
             </aside>
             <main id="content" class="content" tabindex="-1">
                 {mount_point("session", view! { <SignedOutNotice/> }.into_erased())}
@@ -127,28 +137,48 @@ pub(crate) fn Brand() -> impl IntoView {
     .into_erased()
 }
 
-/// The account, the notifications, a link to the preferences, the theme switch and the version.
-#[component]
-fn SidebarFooter() -> impl IntoView {
+/// The session of a user with an account.
+fn account(prefs: &Prefs) -> Option<&SessionView> {
+    prefs.session.as_ref().filter(|session| !session.single_user)
+}
+
+/// The button above the navigation.
+fn action_link(prefs: &Prefs) -> Option<AnyView> {
+    let page = visible_pages(prefs).find(|page| page.group == NavGroup::Action)?;
+    let NavPage { href, glyph, label, .. } = page;
+    let (href, glyph) = (*href, *glyph);
+    let current = use_location().pathname.get_untracked().starts_with(href).then_some("page");
+    Some(
+        view! {
+            <a class="btn btn-sm sidebar-action" href=href rel="external" aria-current=current>
+                <Icon glyph=glyph/>
+                {label(t())}
+            </a>
+        }
+        .into_erased(),
+    )
+}
+
+/// The user's own pages, the theme switch, the version, and the button to sign out.
+fn account_menu(prefs: &Prefs) -> AnyView {
     let words = &t().nav;
     let current_url = use_current_url();
-    let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
-    let version = session.as_ref().map(|session| words.version.of(&session.server_version));
-    let account = session.filter(|session| !session.single_user);
+    let version = prefs.session.as_ref().map(|session| words.version.of(&session.server_version));
+    let account = account(prefs).map(|session| {
+        let name = format!("{}: {}", words.account, session.name);
+        view! { <a class="nav-link" rel="external" href="/account" aria-label=name><Icon glyph=Glyph::User/>{words.account}</a> }
+    });
+    let sign_out = account.is_some().then(|| view! { <SignOut/> });
     view! {
-        <div class="foot">
-            {account.map(|session| {
-                let name = format!("{}: {}", words.account, session.name);
-                view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=name>{session.name}</a></p> <SignOut/> }
-            })}
-            {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
-            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(current_url.get()))]))>
-                <Icon glyph=Glyph::Gear/>
-                {t().shell.preferences}
-            </a>
-            <ThemeSwitch/>
-            {version.map(|version| view! { <p class="foot-version">{version}</p> })}
-        </div>
+        {account}
+        {nav_list(prefs, |page| page.group == NavGroup::Account)}
+        <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(current_url.get()))]))>
+            <Icon glyph=Glyph::Gear/>
+            {t().shell.preferences}
+        </a>
+        {sign_out}
+        <ThemeSwitch/>
+        {version.map(|version| view! { <p class="foot-version">{version}</p> })}
     }
     .into_erased()
 }

@@ -21,6 +21,7 @@ pub(crate) mod failure_reason;
 pub(crate) mod field;
 pub(crate) mod filters;
 pub(crate) mod flash_banner;
+pub(crate) mod fleet_tabs;
 pub(crate) mod getting_started;
 pub(crate) mod gpu_charts;
 pub(crate) mod gpu_squares;

@@ -89,7 +89,7 @@ pub(crate) fn NotificationsMenu() -> impl IntoView {
         <details class="js-only notes">
             <summary class="nav-link">
                 <Icon glyph=Glyph::Bell/>
-                {words.notes}
+                <span class="notes-name">{words.notes}</span>
                 {move || Some(notifications.history.with(Vec::len)).filter(|count| *count > 0).map(|count| view! { <span class="filter-count ml-auto">{count}</span> })}
             </summary>
             <div class="notes-body">{content}</div>

@@ -11,7 +11,6 @@ use super::sort_header::{SortColumn, sortable_header};
 use super::stable_rows::stable_rows;
 use super::status::worker_type_label;
 use super::worker_badge::WorkerBadge;
-use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
 use crate::protocol::workers::{WorkerView, WorkersPage};
@@ -20,7 +19,6 @@ use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::locales::words::Workers;
 use crate::ui::losses::offline_sentence;
-use crate::ui::permissions::has_permission;
 
 /// The columns that the table can be sorted by.
 #[derive(Debug, Clone)]
@@ -31,11 +29,15 @@ pub(crate) struct SortColumns {
     pub seen: SortColumn,
 }
 
-/// A table of workers that follows `page`. A change of other workers does not render a row again.
+/// A table of workers that follows `page`. A change of other workers does not render a row again. Labels link to `list`.
 #[component]
-pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> impl IntoView {
+pub(crate) fn WorkerTable(
+    page: RwSignal<WorkersPage>,
+    heads: SortColumns,
+    list: &'static str,
+    has_selection: bool,
+) -> impl IntoView {
     let words = &t().workers;
-    let has_selection = has_permission(Permission::AdminWorkers);
     let ids =
         Memo::new(move |_| page.with(|page| page.workers.iter().map(|worker| worker.id.clone()).collect::<Vec<_>>()));
     let row = move |id: WorkerId| {
@@ -44,7 +46,7 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
             // A row that is about to be removed still shows its last content.
             current.or_else(|| previous.cloned().flatten())
         });
-        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(|worker| row_cells(worker, has_selection)))}</tr> }
+        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(|worker| row_cells(worker, list, has_selection)))}</tr> }
             .into_erased()
     };
     let (body, hint) = stable_rows(ids, row);
@@ -70,7 +72,7 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
     .into_erased()
 }
 
-fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> {
+fn row_cells(worker: &WorkerView, list: &'static str, has_selection: bool) -> impl IntoView + use<> {
     let words = t();
     let gpus = describe_gpus(&words.workers, worker);
     let (subtitle, class) = match &worker.hostname {
@@ -96,7 +98,7 @@ fn row_cells(worker: &WorkerView, has_selection: bool) -> impl IntoView + use<> 
         <td class="max-md:hidden"><span class="block truncate" title=gpus.clone()>{gpus.clone()}</span></td>
         <td class="max-md:hidden"><CurrentJobCell worker=worker.clone()/></td>
         <td class="text-muted max-xl:hidden">{worker_type_label(&words.status, worker.worker_type)}</td>
-        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list="/admin/workers" none="–" max=MAX_IN_ROW/></td>
+        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list=list none="–" max=MAX_IN_ROW/></td>
         <td class="num text-muted max-md:hidden"><LastSeen worker=worker.clone()/></td>
     }
     .into_erased()

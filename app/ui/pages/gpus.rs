@@ -14,6 +14,7 @@ use crate::protocol::workers::WorkerView;
 use crate::ui::backend::{SharedBackend, use_backend};
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::filters::{FilterBar, FilterLink};
+use crate::ui::components::fleet_tabs::{FLEET_GPUS, FleetTab, FleetTabs};
 use crate::ui::components::gpu_squares::{GpuLegend, GpuSquares};
 use crate::ui::components::gpu_state::gpu_state_style;
 use crate::ui::components::gpu_table::{GpuRows, gpu_entries};
@@ -92,7 +93,7 @@ impl GpuFilters {
     fn href(&self) -> String {
         let [state, view, group, range] = self.url_params();
         let (q, cursor) = (("q", self.q.clone()), ("cursor", self.cursor.clone()));
-        format!("/gpus{}", query_string(&[state, q, view, group, range, cursor]))
+        format!("{FLEET_GPUS}{}", query_string(&[state, q, view, group, range, cursor]))
     }
 }
 
@@ -125,9 +126,10 @@ pub(crate) fn GpusPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHeader title=words.title intro=words.intro>
+        <PageHeader title=t().fleet.title intro=words.intro>
             {move || view! { <LayoutSwitch filters=filters.get()/> }}
         </PageHeader>
+        <FleetTabs tab=FleetTab::Gpus/>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
     .into_erased()
@@ -164,7 +166,7 @@ fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
 #[component]
 fn GpuSearch(filters: GpuFilters) -> impl IntoView {
     let hidden_fields = query_pairs(&filters.url_params());
-    view! { <ListSearch action="/gpus" q=filters.q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
+    view! { <ListSearch action=FLEET_GPUS q=filters.q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
         .into_erased()
 }
 
@@ -200,7 +202,7 @@ fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl
             view! {
                 <div class="panel">
                     <EmptyPanel glyph=Glyph::Search title=none text=hint>
-                        <a class="btn btn-sm" href="/gpus">{words.show_all}</a>
+                        <a class="btn btn-sm" href=FLEET_GPUS>{words.show_all}</a>
                     </EmptyPanel>
                 </div>
             }
@@ -286,7 +288,7 @@ fn GroupBySelect(filters: GpuFilters, keys: Vec<String>) -> impl IntoView {
     let any = !options.is_empty();
     any.then(|| {
         view! {
-            <form method="get" action="/gpus" class="gpu-by">
+            <form method="get" action=FLEET_GPUS class="gpu-by">
                 {hidden_fields}
                 <label for="group">{words.group_by}</label>
                 <select class="select select-sm" id="group" name="group">
@@ -390,9 +392,9 @@ mod tests {
         let filters = GpuFilters::from_params(&params);
         assert_eq!(
             filters.href(),
-            "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7"
+            "/fleet/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7"
         );
         assert_eq!(filters.to_query().state, Some(GpuState::InUse));
-        assert_eq!(GpuFilters::from_params(&ParamsMap::new()).href(), "/gpus");
+        assert_eq!(GpuFilters::from_params(&ParamsMap::new()).href(), FLEET_GPUS);
     }
 }

@@ -18,6 +18,7 @@ use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::alerts::Alerts;
 use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::fleet_tabs::{FLEET, FLEET_GPUS};
 use crate::ui::components::getting_started::GettingStarted;
 use crate::ui::components::gpu_charts::{FleetChart, FleetGpus};
 use crate::ui::components::job_table::{JobProgress, JobTable};
@@ -210,8 +211,8 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since, ..JobsQuery::default() };
     let completed_note = words.completed.of(jobs.completed_in_24h);
     view! {
-        <StatLink href="/admin/workers" name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
-        <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=gpu_note/>
+        <StatLink href=FLEET name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
+        <StatLink href=FLEET_GPUS name=words.gpus value=gpus.connected() note=gpu_note/>
         <StatLink href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
         <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() extra_link=oldest_job_link/>
         <StatLink href=jobs_url(&failed) name=words.failed_lately value=jobs.failed_in_24h note=completed_note/>
@@ -340,7 +341,7 @@ fn FleetPanel(snapshot: RwSignal<Snapshot>) -> impl IntoView {
     };
     view! {
         <section class="panel self-start" aria-labelledby="fleet">
-            <h2 id="fleet" class="panel-head">{words.overview.fleet}<MoreLink href="/admin/workers" label=words.overview.all_workers/></h2>
+            <h2 id="fleet" class="panel-head">{words.overview.fleet}<MoreLink href=FLEET label=words.overview.all_workers/></h2>
             <ul class="rows">{rows}</ul>
         </section>
     }

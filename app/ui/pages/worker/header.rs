@@ -12,6 +12,7 @@ use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::drain::{DrainButton, describe_drain};
+use crate::ui::components::fleet_tabs::FLEET;
 use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
@@ -33,7 +34,7 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
     let page_url = |page_name: &str| format!("/admin/workers/{id}/{page_name}");
     let (edit, delete, json) = (page_url("edit"), page_url("delete"), format!("/api/admin/workers/{id}"));
     view! {
-        <PageHeader title=name above=("/admin/workers", words.workers.title)>
+        <PageHeader title=name above=list_of_workers()>
             {has_permission(Permission::AdminWorkers).then(|| view! {
                 <DrainButton worker=worker/>
                 <ButtonLink href=edit label=words.worker.edit glyph=Glyph::Sliders class="btn btn-sm btn-ghost"/>
@@ -55,6 +56,15 @@ pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Sign
     .into_erased()
 }
 
+/// The list that the user came from: administrators manage workers, the others see the fleet.
+fn list_of_workers() -> (&'static str, &'static str) {
+    if has_permission(Permission::AdminWorkers) {
+        ("/admin/workers", t().workers.title)
+    } else {
+        (FLEET, t().fleet.title)
+    }
+}
+
 /// Why a worker cannot be deleted now; none if it can.
 pub(in crate::ui::pages) fn deletion_blocker(worker: &WorkerView) -> Option<String> {
     let words = &t().worker;
@@ -68,7 +78,7 @@ pub(in crate::ui::pages) fn deletion_blocker(worker: &WorkerView) -> Option<Stri
 /// Shown if a worker cannot be loaded.
 pub(in crate::ui::pages) fn worker_problem_page(problem: Problem) -> AnyView {
     view! {
-        <PageHeader title=t().workers.worker above=("/admin/workers", t().workers.title)/>
+        <PageHeader title=t().workers.worker above=list_of_workers()/>
         <ProblemPanel problem=problem/>
     }
     .into_erased()

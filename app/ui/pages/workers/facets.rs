@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::query::workers_url;
+use super::query::ListPlace;
 use crate::protocol::status::FacetKind;
 use crate::protocol::workers::{WorkerFacet, WorkersPage, WorkersQuery};
 use crate::ui::components::filters::FilterLink;
@@ -15,12 +15,12 @@ const EXAMPLES: [&str; 7] =
     ["status:idle", "type:ephemeral", "gpu:a100*", "label.team=nlp", "host:rack-7", "version:0.1*", "tls:off"];
 
 /// The address of the list with another search.
-fn facet_url(query: &WorkersQuery, q: &str) -> String {
-    workers_url(&WorkersQuery { q: Some(q.to_owned()), status: None, label: None, cursor: None, ..query.clone() })
+fn facet_url(place: ListPlace, query: &WorkersQuery, q: &str) -> String {
+    place.url(&WorkersQuery { q: Some(q.to_owned()), status: None, label: None, cursor: None, ..query.clone() })
 }
 
 /// The filters by status.
-pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<FilterLink> {
+pub(super) fn status_filters(place: ListPlace, query: &WorkersQuery, page: &WorkersPage) -> Vec<FilterLink> {
     let words = t();
     let states = || page.facets.iter().filter(|facet| facet.about == FacetKind::Status);
     let label = |name: &str| match name {
@@ -35,7 +35,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
     // Workers that have never connected also count as offline.
     let sum = states().filter(|facet| facet.value != "never").map(|facet| facet.count).sum();
     let all = FilterLink {
-        href: facet_url(query, selected.map_or(&page.q, |facet| &facet.q)),
+        href: facet_url(place, query, selected.map_or(&page.q, |facet| &facet.q)),
         label: words.common.all,
         count: Some(sum),
         current: selected.is_none(),
@@ -43,7 +43,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
     // Workers are connecting only for a moment, so this filter is hidden while there are none.
     let visible = states().filter(|facet| facet.count > 0 || facet.chosen || facet.value != "connecting");
     let each = visible.map(|facet| FilterLink {
-        href: facet_url(query, &facet.q),
+        href: facet_url(place, query, &facet.q),
         label: label(&facet.value),
         count: Some(facet.count),
         current: facet.chosen,
@@ -53,11 +53,11 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
 
 /// All other filters, in a disclosure that stays open or closed while its counts are updated.
 #[component]
-pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
+pub(super) fn FacetPanel(place: ListPlace, page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
     let words = &t().workers;
     let facets = Memo::new(move |_| page.with(|page| page.facets.clone()));
     let open = facets.with_untracked(|all| all.iter().any(|facet| facet.chosen && facet.about != FacetKind::Status));
-    let groups = move || facets.with(|all| facet_groups(all, &query));
+    let groups = move || facets.with(|all| facet_groups(place, all, &query));
     view! {
         <details class="narrowing" open=open>
             <summary class="btn btn-sm">{words.narrow}</summary>
@@ -68,11 +68,11 @@ pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> im
     .into_erased()
 }
 
-fn facet_groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
+fn facet_groups(place: ListPlace, all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
     let words = t();
     let group = |title: Text, about: FacetKind| {
         let visible = all.iter().filter(|facet| facet.about == about && (facet.count > 0 || facet.chosen));
-        let links: Vec<AnyView> = visible.map(|facet| facet_link(facet, query)).collect();
+        let links: Vec<AnyView> = visible.map(|facet| facet_link(place, facet, query)).collect();
         (!links.is_empty()).then(|| {
             view! { <nav class="facet" aria-label=title><p class="facet-name">{title}</p><ul class="filters">{links}</ul></nav> }.into_erased()
         })
@@ -87,7 +87,7 @@ fn facet_groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
     groups.into_iter().flatten().collect()
 }
 
-fn facet_link(facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
+fn facet_link(place: ListPlace, facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
     let words = &t().status;
     let label = match (facet.about, facet.value.as_str()) {
         (FacetKind::Type, "ephemeral") => words.ephemeral.to_owned(),
@@ -97,7 +97,7 @@ fn facet_link(facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
     };
     view! {
         <li>
-            <a class="filter" href=facet_url(query, &facet.q) aria-current=facet.chosen.then_some("true")>
+            <a class="filter" href=facet_url(place, query, &facet.q) aria-current=facet.chosen.then_some("true")>
                 <span class="wrap-anywhere">{label}</span>
                 <span class="filter-count">{facet.count}</span>
             </a>

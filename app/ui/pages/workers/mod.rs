@@ -1,13 +1,15 @@
-//! Administration → Workers: the live list of workers.
+//! The live list of workers: read-only on the page Fleet, and with its actions in Administration → Workers.
 
 mod facets;
 mod query;
+mod queue;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use self::facets::{FacetPanel, status_filters};
-use self::query::{export_url, is_filtered, query_from_params, workers_url};
+use self::query::{ListPlace, export_url, is_filtered, query_from_params};
+use self::queue::QueuePanel;
 use crate::domain::access::Permission;
 use crate::protocol::status::BulkTarget;
 use crate::protocol::topic::Topic;
@@ -17,6 +19,7 @@ use crate::ui::bulk_action::permitted_actions;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::filters::FilterBar;
+use crate::ui::components::fleet_tabs::{FleetTab, FleetTabs};
 use crate::ui::components::list_controls::{ListPager, ListSearch, PageWindow};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
@@ -32,10 +35,37 @@ use crate::ui::page_query::query_pairs;
 use crate::ui::permissions::has_permission;
 use crate::ui::view_scope::ViewScope;
 
-/// The list of workers, updated live.
+/// The workers, and the jobs that wait for them.
+#[component]
+pub(crate) fn FleetPage() -> impl IntoView {
+    let words = &t().fleet;
+    view! {
+        <PageHeader title=words.title intro=words.intro/>
+        <FleetTabs tab=FleetTab::Workers/>
+        <div class="space-y-6">
+            <div><LoadedWorkers place=ListPlace::Fleet/></div>
+            <QueuePanel/>
+        </div>
+    }
+    .into_erased()
+}
+
 #[component]
 pub(crate) fn WorkersPage() -> impl IntoView {
     let words = &t().workers;
+    let create = has_permission(Permission::AdminWorkers).then(|| {
+        view! { <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/> }
+    });
+    view! {
+        <PageHeader title=words.title intro=words.intro>{create}</PageHeader>
+        <LoadedWorkers place=ListPlace::Administration/>
+    }
+    .into_erased()
+}
+
+/// The list for the filters in the address, updated live.
+#[component]
+fn LoadedWorkers(place: ListPlace) -> impl IntoView {
     let backend = use_backend();
     let params = use_query_map();
     let query = Memo::new(move |_| params.with(query_from_params));
@@ -48,11 +78,11 @@ pub(crate) fn WorkersPage() -> impl IntoView {
         let (scope, backend, query) = (scope.clone(), backend.clone(), query.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => {
-                    scope.render(|| view! { <WorkerList first=first query=query backend=backend/> }.into_erased())
-                }
+                Ok(first) => scope.render(|| {
+                    view! { <WorkerList place=place first=first query=query backend=backend/> }.into_erased()
+                }),
                 Err(problem) if problem.code == "invalid_search" => view! {
-                    {search_form(query.q.clone(), query.sort)}
+                    {search_form(place, query.q.clone(), query.sort)}
                     <ProblemNotice problem=problem/>
                 }
                 .into_erased(),
@@ -60,24 +90,17 @@ pub(crate) fn WorkersPage() -> impl IntoView {
             }
         })
     };
-    let create = has_permission(Permission::AdminWorkers).then(|| {
-        view! { <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/> }
-    });
-    view! {
-        <PageHeader title=words.title intro=words.intro>{create}</PageHeader>
-        <Transition fallback=Skeleton>{shown}</Transition>
-    }
-    .into_erased()
+    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
-fn search_form(q: Option<String>, sort: Option<String>) -> AnyView {
+fn search_form(place: ListPlace, q: Option<String>, sort: Option<String>) -> AnyView {
     let hidden_fields = query_pairs(&WorkersQuery { sort, ..WorkersQuery::default() });
-    view! { <ListSearch action="/admin/workers" q=q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
+    view! { <ListSearch action=place.path() q=q hidden_fields=hidden_fields hint=t().workers.search_hint/> }
         .into_erased()
 }
 
 #[component]
-fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -> impl IntoView {
+fn WorkerList(place: ListPlace, first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -> impl IntoView {
     let words = &t().workers;
     let q = first.q.clone();
     let page = live_signal(first, &[Topic::Workers], {
@@ -86,27 +109,31 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -
     });
     let filtered = is_filtered(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.workers.is_empty()));
-    let (heads, back) = (sort_columns(&query), workers_url(&query));
+    let (heads, back) = (sort_columns(place, &query), place.url(&query));
     let filters = {
         let query = query.clone();
-        move || view! { <FilterBar label=words.filter filters=page.with(|page| status_filters(&query, page))/> }
+        move || view! { <FilterBar label=words.filter filters=page.with(|page| status_filters(place, &query, page))/> }
     };
     view! {
         {filters}
         <div class="asking">
-            {search_form(Some(q), query.sort.clone())}
-            <FacetPanel page=page query=query.clone()/>
+            {search_form(place, Some(q), query.sort.clone())}
+            <FacetPanel place=place page=page query=query.clone()/>
         </div>
         <div class="panel">
             {move || {
                 if !is_empty.get() {
+                    let actions = if place == ListPlace::Administration { permitted_actions(BulkTarget::Workers) } else { Vec::new() };
+                    let table = view! { <WorkerTable page=page heads=heads.clone() list=place.path() has_selection=!actions.is_empty()/> };
+                    if actions.is_empty() {
+                        return table.into_erased();
+                    }
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
-                    let table = view! { <WorkerTable page=page heads=heads.clone()/> };
-                    view! { <RowSelection to="/admin/workers/bulk" back=back actions=permitted_actions(BulkTarget::Workers) rows=rows>{table}</RowSelection> }.into_erased()
+                    view! { <RowSelection to="/admin/workers/bulk" back=back actions=actions rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
                         <EmptyPanel glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
-                            <a class="btn btn-sm" href="/admin/workers">{words.clear}</a>
+                            <a class="btn btn-sm" href=place.path()>{words.clear}</a>
                         </EmptyPanel>
                     }
                     .into_erased()
@@ -122,7 +149,7 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -
         </div>
         {move || {
             let (exports, query) = (export_links(&query), query.clone());
-            let page_url = move |cursor: String| workers_url(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
+            let page_url = move |cursor: String| place.url(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
             view! { <ListPager name=words.title around=page.with(page_window) to=page_url between=exports/> }
         }}
     }
@@ -152,8 +179,8 @@ fn export_links(query: &WorkersQuery) -> AnyView {
 }
 
 /// The columns that the list can be sorted by.
-fn sort_columns(query: &WorkersQuery) -> SortColumns {
-    let url = |sort| workers_url(&WorkersQuery { sort, cursor: None, ..query.clone() });
+fn sort_columns(place: ListPlace, query: &WorkersQuery) -> SortColumns {
+    let url = |sort| place.url(&WorkersQuery { sort, cursor: None, ..query.clone() });
     let head = |by, largest_first| SortColumn::new(query.sort.as_deref(), "name", by, largest_first, url);
     SortColumns {
         name: head("name", false),

@@ -3,19 +3,38 @@
 use leptos_router::params::ParamsMap;
 
 use crate::protocol::workers::WorkersQuery;
+use crate::ui::components::fleet_tabs::FLEET;
 use crate::ui::page_query::{from_params, query_string};
 
 /// Number of workers per page.
 const PAGE_SIZE: u32 = 50;
 
+/// Where the list is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListPlace {
+    /// Fleet: for all users, and read-only.
+    Fleet,
+    /// Administration → Workers: with the actions that the user may perform.
+    Administration,
+}
+
+impl ListPlace {
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Fleet => FLEET,
+            Self::Administration => "/admin/workers",
+        }
+    }
+
+    /// The address of the list with these filters.
+    pub(super) fn url(self, query: &WorkersQuery) -> String {
+        list_url(self.path(), query)
+    }
+}
+
 /// The filters in the address of the page.
 pub(super) fn query_from_params(params: &ParamsMap) -> WorkersQuery {
     WorkersQuery { facets: true, limit: Some(PAGE_SIZE), ..from_params(params) }
-}
-
-/// The address of the list with these filters.
-pub(super) fn workers_url(query: &WorkersQuery) -> String {
-    list_url("/admin/workers", query)
 }
 
 fn list_url(path: &str, query: &WorkersQuery) -> String {
@@ -45,7 +64,10 @@ mod tests {
         }
         let query = query_from_params(&params);
         assert_eq!((query.status, is_filtered(&query)), (Some(WorkerStatus::Idle), true));
-        assert_eq!(workers_url(&query), "/admin/workers?status=idle&q=a%26b&sort=-seen&cursor=5%3Agpu-1");
+        for place in [ListPlace::Fleet, ListPlace::Administration] {
+            let filters = "?status=idle&q=a%26b&sort=-seen&cursor=5%3Agpu-1";
+            assert_eq!(place.url(&query), format!("{}{filters}", place.path()));
+        }
         assert!(!is_filtered(&query_from_params(&ParamsMap::new())));
     }
 }

@@ -4,6 +4,7 @@ mod audit_words;
 mod backend;
 pub mod error_page;
 pub mod forms;
+mod moved_pages;
 pub mod start_methods;
 pub mod submit_commands;
 mod utc_redirect;
@@ -83,6 +84,7 @@ pub fn routes(app: &AppState) -> Router<AppState> {
         .route_layer(from_fn_with_state(app.clone(), guards::detect_expired_session));
     let routes = page_routes(app, PAGE_ROUTES.client_rendered.clone(), ScriptPolicy::Bundle, shell)
         .merge(page_routes(app, server_pages, ScriptPolicy::Bundle, server_rendered_shell))
+        .merge(moved_pages::routes())
         .route_layer(from_fn(utc_redirect::redirect_to_utc))
         .route_layer(guard())
         .merge(login.merge(public_forms).route_layer(limited()))

@@ -115,7 +115,9 @@ async fn worker_pages_show_no_actions_to_viewers() {
     let server = TestServer::start().await;
     let id = create_gpu_worker(&server).await;
     let vic = server.add_user("vic", "viewer").await;
-    for path in ["/admin/workers".to_owned(), format!("/admin/workers/{id}"), "/gpus".to_owned()] {
+    for path in
+        ["/admin/workers".to_owned(), format!("/admin/workers/{id}"), "/fleet".to_owned(), "/fleet/gpus".to_owned()]
+    {
         let page = server.get(&vic, &path).await;
         let text = page.text();
         assert!(page.status == StatusCode::OK && text.contains("gpu-1"), "{path}");
@@ -124,7 +126,7 @@ async fn worker_pages_show_no_actions_to_viewers() {
         {
             assert!(!text.contains(admin_text), "{path}: {admin_text}");
         }
-        assert!(text.contains("href=\"/admin/workers\"") && text.contains("href=\"/gpus\""), "{path}: the navigation");
+        assert!(text.contains("href=\"/fleet\""), "{path}: the navigation");
         assert!(!text.contains("nav-admin"), "{path}: viewers get no admin navigation");
     }
     let page = |section: &str| format!("/admin/workers/{id}/{section}");
