@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::domain::best_metrics::{Better, better};
+
 /// The smallest number of jobs that can be compared.
 pub const MIN_COMPARED_JOBS: usize = 2;
 /// The largest number of jobs that can be compared.
@@ -34,13 +36,17 @@ pub fn compare_keys<V: Clone>(jobs: &[BTreeMap<String, V>], is_same: impl Fn(&V,
     differing
 }
 
-/// Returns which final values of a metric are best: the lowest ones of a loss. None is, if all are equal or if it is
-/// unknown whether more is better.
+/// Returns which final values of a metric are best, such as the lowest ones of a loss. None is, if all are equal or if it
+/// is unknown whether more is better.
 pub fn best_values(metric: &str, values: &[Option<f64>]) -> Vec<bool> {
     let finite = || values.iter().flatten().copied().filter(|value| value.is_finite());
     let (lowest, highest) = (finite().reduce(f64::min), finite().reduce(f64::max));
-    let is_compared = metric.to_lowercase().contains("loss") && lowest != highest;
-    values.iter().map(|value| is_compared && value.is_some() && *value == lowest).collect()
+    let best = match better(metric).filter(|_| lowest != highest) {
+        None => None,
+        Some(Better::Lower) => lowest,
+        Some(Better::Higher) => highest,
+    };
+    values.iter().map(|value| best.is_some() && *value == best).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod alerts;
 pub mod allowed_values;
 pub mod audit;
 pub mod audit_action;
+pub mod best_metrics;
 pub mod capability;
 pub mod causes;
 pub mod config_files;

@@ -21,6 +21,7 @@ use super::pages::job::cancel::JobCancelPage;
 use super::pages::job::configuration::JobConfigurationPage;
 use super::pages::job::describe::JobDescribePage;
 use super::pages::job::events::JobEventsPage;
+use super::pages::job::fork::JobForkPage;
 use super::pages::jobs::customize::CustomizeJobsPage;
 use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
@@ -72,6 +73,7 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/jobs/:id/configuration") view=JobConfigurationPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/events") view=JobEventsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/describe") view=JobDescribePage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/fork") view=JobForkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/cancel") view=JobCancelPage ssr=SsrMode::Async/>
                     <Route path=path!("/confirm") view=ConfirmPage ssr=SsrMode::Async/>
                     <Route path=path!("/search") view=SearchPage ssr=SsrMode::Async/>

@@ -2,6 +2,7 @@
 
 mod description;
 mod failure;
+pub mod family;
 mod overrides;
 mod start_point;
 mod state;

@@ -116,13 +116,17 @@ impl Job {
     /// the same priority up to `max_priority`. The notes are about the result of the ended one. If a trainer of the old
     /// job may still run, the new one waits for it.
     pub fn retried(&self, id: JobId, now: Timestamp, by: String, max_priority: u8) -> Result<Self, JobTransitionError> {
-        if !self.has_ended() {
-            return Err(JobTransitionError::NotEnded);
-        }
+        if self.has_ended() { Ok(self.forked(id, now, by, max_priority)) } else { Err(JobTransitionError::NotEnded) }
+    }
+
+    /// Creates a new job like [`Self::retried`] does, also if this one has not ended: to start from one of its
+    /// checkpoints.
+    #[must_use]
+    pub fn forked(&self, id: JobId, now: Timestamp, by: String, max_priority: u8) -> Self {
         let new_job = Self::submitted(id, self.spec.clone(), now, by);
         let priority = self.priority.min(max_priority);
         let description = JobDescription { notes: None, ..self.description.clone() };
-        Ok(Self { priority, description, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..new_job })
+        Self { priority, description, retry_of: Some(self.id.clone()), hold_until: self.hold_until, ..new_job }
     }
 
     /// Changes the priority. If the job is not queued, the new priority applies if it is requeued.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::family::JobFamily;
 use super::overrides::{self, OverrideDiff, OverrideValues};
 use super::{AttemptView, ProgressView};
 use crate::domain::allowed_values::AllowedValues;
@@ -259,9 +260,17 @@ pub struct JobView {
     /// Values of the configuration that this job overrides: only if a single job is requested.
     #[serde(default, skip_serializing_if = "OverrideDiff::is_empty")]
     pub overrides: OverrideDiff,
-    /// The checkpoints that an ended job can be resumed from, newest first: only if a single job is requested.
+    /// The checkpoints that it can be resumed or forked from, newest first: only if a single job is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumable: Vec<ResumePointView>,
+    /// The newest completed job of the same configuration, to compare a failed one with: only if a single job is
+    /// requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_completed: Option<JobId>,
+    /// The job with the jobs that it comes from and those that come from it; only if a single job is requested, and it
+    /// has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<JobFamily>,
     /// The newest attempt; 0 before the first.
     pub attempt: AttemptNumber,
     /// Maximum number of attempts.
@@ -362,6 +371,8 @@ impl JobView {
             resume_from: Some("newest".to_owned()),
             overrides: submit.overrides.into_iter().map(change).collect(),
             resumable: vec![checkpoint],
+            last_completed: Some(JobId::new(Timestamp(1_705_310_000_000), [3; 10])),
+            family: Some(JobFamily::example()),
             attempt: AttemptNumber(2),
             max_attempts: submit.max_retries + 1,
             worker_id: Some(worker_id.clone()),

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod explain;
+pub mod family;
 mod fields;
 pub mod overrides;
 mod query;

@@ -14,9 +14,13 @@ use crate::protocol::status::JobStatus;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RetryJob {
     /// Where the new job starts: `scratch`, `newest` (the job's newest checkpoint), or a checkpoint's name. If omitted,
-    /// `scratch` if the job completed, else `newest`.
+    /// `scratch` if the job completed, else `newest`. A job that has not ended can only be forked from a checkpoint by
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_from: Option<String>,
+    /// The name of the new job; an empty one gives it none. If omitted, the job's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Another revision of the configuration; if omitted, the one that the job ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u32>,

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::protocol::shown_fields::fields_not_shown;
 
-    const NOT_AMONG_FACTS: [&str; 27] = [
+    const NOT_AMONG_FACTS: [&str; 29] = [
         // The header of the page does.
         "retry_at",
         "cancelled_by",
@@ -118,6 +118,8 @@ mod tests {
         "values",
         // The form of a retry does.
         "resumable",
+        "family",
+        "last_completed",
         // The user who retried it chose it by naming no secrets.
         "shared_secrets_only",
     ];

@@ -35,6 +35,7 @@ pub(in crate::ui) fn JobActions(job: Signal<JobView>, files: Signal<ArtifactsPag
     // Only a job's owner can resume from its checkpoints.
     let is_own = job.with_untracked(|job| job.submitted_by == user_name);
     let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
+    let has_fork = Memo::new(move |_| resumable.with(|points| !points.is_empty()));
     let weights = Memo::new(move |_| {
         let is_completed = job.with(|job| job.status.outcome() == JobOutcome::Completed);
         files.with(|page| is_completed.then(|| WeightsDownload::new(&page.artifacts)).flatten())
@@ -46,6 +47,7 @@ pub(in crate::ui) fn JobActions(job: Signal<JobView>, files: Signal<ArtifactsPag
         view! {
             {(sets_priority && status.is_in_phase(JobPhase::Waiting)).then(|| view! { <PriorityForm id=id.clone() priority=priority.get()/> })}
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
+            {(submits && has_fork.get()).then(|| view! { <a class="btn btn-sm" rel="external" href=format!("/jobs/{id}/fork")><Icon glyph=Glyph::Fork/>{t().work.fork}</a> })}
             {(submits && ended).then(|| view! { <RetryForm id=id.clone() status=status points=resumable.get()/> })}
             {weights.get().map(|weights| view! { <DownloadButton id=id.clone() weights=weights/> })}
             {(cancels && !ended).then(|| view! { <CancelButton id=id status=status/> })}

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::actions::JobActions;
+use super::family::origin_text;
 use super::sentence::status_sentence;
 use super::tabs::{JobTab, JobTabs, TabContents};
 use crate::protocol::artifacts::ArtifactsPage;
@@ -18,7 +19,6 @@ use crate::ui::components::status::JobBadge;
 use crate::ui::components::tags::tag_chips;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::format::short_id;
 use crate::ui::i18n::t;
 use crate::ui::permissions::can_describe;
 
@@ -50,8 +50,8 @@ pub(in crate::ui) fn JobHeader(
         Some(view! { <p class="job-notes">{notes}</p> })
     };
     let retry_link = retry_of.map(|id| {
-        let name = words.work.again_of.of(short_id(id.as_str()));
-        view! { <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a> }
+        let name = job.with_untracked(|job| origin_text(job, &id));
+        view! { <a class="quiet-link wrap-anywhere" href=format!("/jobs/{id}")>{name}</a> }
     });
     let starred_by = Memo::new(move |_| job.with(|job| job.starred_by.clone()));
     let star = move || {

@@ -22,6 +22,8 @@ pub(super) enum OverviewPanel {
     Checkpoints,
     Attempts,
     Facts,
+    /// The jobs that it comes from, and those that come from it.
+    Family,
 }
 
 /// The panels above, beside, and at the side of each other.
@@ -44,13 +46,14 @@ pub(super) struct JobContents {
     pub has_samples: bool,
     pub has_weights: bool,
     pub has_checkpoints: bool,
+    pub has_family: bool,
 }
 
 /// Returns the panels of a job.
 pub(super) fn overview_layout(job: JobContents) -> OverviewLayout {
     use OverviewPanel::{
-        Attempts, Charts, Checkpoints, Error, Explanation, Facts, LogExcerpt, LogTail, Progress, Readings, Samples,
-        Weights,
+        Attempts, Charts, Checkpoints, Error, Explanation, Facts, Family, LogExcerpt, LogTail, Progress, Readings,
+        Samples, Weights,
     };
 
     let choose = |panels: &[(OverviewPanel, bool)]| -> Vec<OverviewPanel> {
@@ -61,7 +64,7 @@ pub(super) fn overview_layout(job: JobContents) -> OverviewLayout {
     let several_attempts = (Attempts, job.attempts > 1);
     let (weights, samples) = ((Weights, job.has_weights), (Samples, job.has_samples));
     let checkpoints = (Checkpoints, job.has_checkpoints);
-    let layout = match job.status {
+    let mut layout = match job.status {
         JobStatus::Queued => OverviewLayout {
             main: choose(&[(Explanation, true), (Attempts, job.attempts > 0)]),
             side: vec![Facts],
@@ -91,6 +94,7 @@ pub(super) fn overview_layout(job: JobContents) -> OverviewLayout {
             side: choose(&[(Readings, metrics), checkpoints, (Facts, true)]),
         },
     };
+    layout.side.extend(job.has_family.then_some(Family));
     // Without a neighbor, the panels at the side have the width of the page.
     if layout.main.is_empty() {
         return OverviewLayout { main: layout.side, side: Vec::new(), ..layout };
@@ -111,6 +115,7 @@ mod tests {
         has_samples: false,
         has_weights: false,
         has_checkpoints: false,
+        has_family: false,
     };
     const ALL: JobContents = JobContents {
         attempts: 2,
@@ -118,6 +123,7 @@ mod tests {
         has_samples: true,
         has_weights: true,
         has_checkpoints: true,
+        has_family: true,
         ..NOTHING
     };
 

@@ -12,7 +12,10 @@ pub(in crate::ui) mod describe;
 pub(in crate::ui) mod events;
 mod explanation;
 mod facts;
+mod family;
 mod files;
+#[cfg(feature = "ssr")]
+pub(in crate::ui) mod fork;
 mod gallery;
 mod header;
 mod layout;

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::explanation::JobExplanation;
 use super::facts::JobFacts;
+use super::family::JobFamilyPanel;
 use super::layout::{JobContents, OverviewLayout, OverviewPanel, overview_layout};
 use super::log::{JobLogExcerpt, JobLogTail};
 use super::results::{JobCheckpoints, JobError, JobWeights, final_weights};
@@ -28,6 +29,7 @@ fn job_contents(job: &JobView, files: &ArtifactsPage) -> JobContents {
         has_samples: !samples(&files.artifacts).is_empty(),
         has_weights: final_weights(&files.artifacts).next().is_some(),
         has_checkpoints: !job.resumable.is_empty(),
+        has_family: job.family.is_some(),
     }
 }
 
@@ -58,6 +60,7 @@ pub(super) fn JobOverview(
             OverviewPanel::Checkpoints => view! { <JobCheckpoints id=id job=stable_job/> }.into_erased(),
             OverviewPanel::Attempts => view! { <Attempts job=stable_job checkpoints=checkpoints/> }.into_erased(),
             OverviewPanel::Facts => view! { <JobFacts job=stable_job/> }.into_erased(),
+            OverviewPanel::Family => view! { <JobFamilyPanel id=id job=stable_job/> }.into_erased(),
         }
     };
     // Of a changed layout, only new panels are rendered.

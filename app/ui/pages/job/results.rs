@@ -58,9 +58,15 @@ pub(super) fn JobError(job: Memo<JobView>) -> impl IntoView {
             Some((job_error(job)?, log))
         })
     });
+    let compare = move || {
+        let (id, completed) = job.with(|job| Some((job.job_id.clone(), job.last_completed.clone()?)))?;
+        let href = format!("/jobs/compare?ids={id},{completed}");
+        Some(view! { <p class="after-error"><a class="quiet-link" href=href>{t().work.compare_completed}</a></p> })
+    };
     view! {
         <section aria-label=t().job.what_went_wrong>
             {move || reason.get().map(|(error, log)| view! { <FailureReason error=error log=log/> })}
+            {compare}
         </section>
     }
     .into_erased()

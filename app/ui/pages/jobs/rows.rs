@@ -140,7 +140,7 @@ mod tests {
     use crate::protocol::shown_fields::fields_not_shown;
 
     /// There is no column for them. The loss code is shown as the sentence of a lost attempt.
-    const NOT_IN_ROW: [&str; 21] = [
+    const NOT_IN_ROW: [&str; 23] = [
         "status_since",
         // Of the users who have starred it, only the reader.
         "starred_by",
@@ -157,6 +157,8 @@ mod tests {
         "resume_from",
         "overrides",
         "resumable",
+        "family",
+        "last_completed",
         "older_agent",
         "retry_at",
         "cancelled_by",

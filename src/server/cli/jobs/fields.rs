@@ -263,12 +263,14 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_705_320_000_000);
 
     /// `jobs show --json` has them, and the table of attempts has the last one.
-    const NOT_AMONG_FACTS: [&str; 9] = [
+    const NOT_AMONG_FACTS: [&str; 11] = [
         "status_since",
         "values",
         "shared_secrets_only",
         "retry_of",
         "resumable",
+        "family",
+        "last_completed",
         "worker_id",
         "older_agent",
         "loss_code",
@@ -276,7 +278,7 @@ mod tests {
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 31] = [
+    const NOT_LISTED: [&str; 33] = [
         "starred_by",
         "status_since",
         "config_revision",
@@ -296,6 +298,8 @@ mod tests {
         "resume_from",
         "overrides",
         "resumable",
+        "family",
+        "last_completed",
         "notes",
         "attempt",
         "max_attempts",

@@ -52,7 +52,7 @@ pub enum JobsCommand {
     Download(files::DownloadArgs),
     /// Cancel a job.
     Cancel(JobArg),
-    /// Retry a job that has ended; prints the new ID.
+    /// Retry a job that has ended, or fork one from a checkpoint; prints the new ID.
     Retry(RetryArgs),
     /// Show why a job is pending, worker by worker.
     Explain(JobArg),
@@ -79,6 +79,9 @@ pub struct RetryArgs {
     /// completed, otherwise newest].
     #[arg(long, value_name = "WHERE")]
     resume_from: Option<String>,
+    /// Name of the new job [default: that of the original job].
+    #[arg(long)]
+    name: Option<String>,
     /// Run this revision of the configuration [default: that of the original job].
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
@@ -161,10 +164,11 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
             })?;
             output.print_document(&document, [job], |_| String::new())
         }
-        JobsCommand::Retry(RetryArgs { target: JobArg { job }, secrets, resume_from, config_revision, set }) => {
+        JobsCommand::Retry(RetryArgs { target: JobArg { job }, secrets, resume_from, name, config_revision, set }) => {
             let retry = RetryJob {
                 secrets: Some(secrets).filter(|names| !names.is_empty()),
                 resume_from,
+                name,
                 config_revision,
                 overrides: Some(set).filter(|set| !set.is_empty()).map(|set| set.into_iter().collect()),
             };

@@ -24,7 +24,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use leptos::nonce::use_nonce;
 use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list};
@@ -84,7 +84,6 @@ pub fn routes(app: &AppState) -> Router<AppState> {
         .route_layer(from_fn_with_state(app.clone(), guards::detect_expired_session));
     let routes = page_routes(app, PAGE_ROUTES.client_rendered.clone(), ScriptPolicy::Bundle, shell)
         .merge(page_routes(app, server_pages, ScriptPolicy::Bundle, server_rendered_shell))
-        .merge(moved_pages::routes())
         .route_layer(from_fn(utc_redirect::redirect_to_utc))
         .route_layer(guard())
         .merge(login.merge(public_forms).route_layer(limited()))
@@ -234,6 +233,9 @@ async fn file_or_not_found(State(app): State<AppState>, request: Request) -> Res
     let is_read_request = matches!(request.method().as_str(), "GET" | "HEAD");
     if is_read_request && let Some(file) = site::serve_file(request.uri().path(), request.headers()) {
         return file;
+    }
+    if is_read_request && let Some(address) = moved_pages::new_address(request.uri()) {
+        return Redirect::permanent(&address).into_response();
     }
     let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
     if let Err(error) = app.services.access.check_unauthenticated_rate(peer) {

@@ -1,22 +1,14 @@
 //! Pages that have moved: their old addresses stay valid.
 
-use axum::Router;
 use axum::http::Uri;
-use axum::response::Redirect;
-use axum::routing::get;
 
 /// The old addresses and the new ones.
 const MOVED: [(&str, &str); 1] = [("/gpus", "/fleet/gpus")];
 
-/// Returns the routes of the old addresses.
-pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    MOVED.into_iter().fold(Router::new(), |router, (from, to)| {
-        router.route(from, get(move |uri: Uri| async move { Redirect::permanent(&new_address(to, &uri)) }))
-    })
-}
-
-fn new_address(to: &str, uri: &Uri) -> String {
-    uri.query().map_or_else(|| to.to_owned(), |query| format!("{to}?{query}"))
+/// Returns where a page is now, if this is its old address.
+pub fn new_address(uri: &Uri) -> Option<String> {
+    let (_, to) = MOVED.iter().find(|(from, _)| *from == uri.path())?;
+    Some(uri.query().map_or_else(|| (*to).to_owned(), |query| format!("{to}?{query}")))
 }
 
 #[cfg(test)]
@@ -25,8 +17,10 @@ mod tests {
 
     #[test]
     fn query_is_kept() {
-        let new_address = |from: &str| new_address("/fleet/gpus", &from.parse().expect("an address"));
-        assert_eq!(new_address("/gpus"), "/fleet/gpus");
-        assert_eq!(new_address("/gpus?q=gpu%3Aa100&view=table"), "/fleet/gpus?q=gpu%3Aa100&view=table");
+        let new_address = |from: &str| new_address(&from.parse().expect("an address"));
+        assert_eq!(new_address("/gpus").as_deref(), Some("/fleet/gpus"));
+        let with_query = new_address("/gpus?q=gpu%3Aa100&view=table");
+        assert_eq!(with_query.as_deref(), Some("/fleet/gpus?q=gpu%3Aa100&view=table"));
+        assert_eq!(new_address("/gpus/"), None);
     }
 }

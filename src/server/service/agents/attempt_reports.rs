@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
+use app::domain::best_metrics::{BestMetrics, BestValue};
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
 use app::domain::reconcile::resources_are_taken;
@@ -46,7 +47,7 @@ struct StatusInput {
     resumed_step: Option<i64>,
     /// The line of the log with the error.
     error_line: Option<i64>,
-    points: Vec<StoredPoint>,
+    points: CheckedPoints,
     unhealthy_reason: Option<String>,
 }
 
@@ -200,25 +201,63 @@ impl AgentService {
 }
 
 /// Validates and converts points.
-fn parse_points(points: &[ProgressPoint]) -> Result<Vec<StoredPoint>, ServiceError> {
+fn parse_points(points: &[ProgressPoint]) -> Result<CheckedPoints, ServiceError> {
     if points.len() > MAX_POINTS {
         return Err(InvalidInput::TooMuch { items: LimitedItems::Points, limit: MAX_POINTS as u64 }.into());
     }
     if points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
         return Err(InvalidInput::TooMuch { items: LimitedItems::Metrics, limit: MAX_METRICS as u64 }.into());
     }
-    Ok(points.iter().map(stored_point).collect())
+    let escaped: Vec<ProgressPoint> = points.iter().map(escaped_point).collect();
+    let mut best = BestMetrics::default();
+    for point in &escaped {
+        for (metric, value) in point
+            .metrics
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+            .chain(point.loss.map(|loss| ("loss", loss)))
+        {
+            best.add(metric, BestValue(value, point.step));
+        }
+    }
+    Ok(CheckedPoints { stored: escaped.iter().map(stored_point).collect(), best })
+}
+
+/// Points of a report, and the best values among them.
+#[derive(Default)]
+struct CheckedPoints {
+    stored: Vec<StoredPoint>,
+    best: BestMetrics,
 }
 
 async fn add_points(
     unit: &mut UnitOfWork<'_>,
     job: &Job,
     attempt: AttemptNumber,
-    points: &[StoredPoint],
+    points: &CheckedPoints,
 ) -> Result<(), ServiceError> {
-    if !points.is_empty() {
-        unit.tx.add_points(&job.id, attempt, points, unit.context.policy.usage_limits.points).await?;
+    let CheckedPoints { stored, best } = points;
+    if !stored.is_empty() {
+        unit.tx.add_points(&job.id, attempt, stored, unit.context.policy.usage_limits.points).await?;
+        improve_best_metrics(unit, job, attempt, best).await?;
         unit.notify(Topic::Progress(job.id.clone()));
+    }
+    Ok(())
+}
+
+async fn improve_best_metrics(
+    unit: &mut UnitOfWork<'_>,
+    job: &Job,
+    attempt: AttemptNumber,
+    best: &BestMetrics,
+) -> Result<(), ServiceError> {
+    let stored = unit.tx.best_metrics(&job.id, attempt).await?;
+    let before: BestMetrics = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let mut after = before.clone();
+    after.add_all(best);
+    if after != before {
+        let best = serde_json::to_string(&after).expect("plain numbers and text");
+        unit.tx.set_best_metrics(&job.id, attempt, &best).await?;
     }
     Ok(())
 }
@@ -308,11 +347,15 @@ fn parse_report(report: &StatusReport) -> Result<AttemptReport, ServiceError> {
 
 fn stored_point(point: &ProgressPoint) -> StoredPoint {
     let step = i64::try_from(point.step).unwrap_or(i64::MAX);
+    StoredPoint { step, point: serde_json::to_string(point).expect("plain numbers and text") }
+}
+
+/// Its names without control characters, and short.
+fn escaped_point(point: &ProgressPoint) -> ProgressPoint {
     let short = |text: &str| escape(text).chars().take(MAX_NAME_CHARS).collect::<String>();
-    let escaped = ProgressPoint {
+    ProgressPoint {
         metrics: point.metrics.iter().map(|(name, value)| (short(name), *value)).collect(),
         stage: point.stage.as_deref().map(short),
         ..point.clone()
-    };
-    StoredPoint { step, point: serde_json::to_string(&escaped).expect("plain numbers and text") }
+    }
 }

@@ -1,15 +1,17 @@
-//! Pruning for the policy that keeps only the last checkpoint: a newer complete one replaces the earlier ones.
+//! Pruning for the policy that keeps only the last checkpoint: a newer complete one replaces the earlier ones, unless an
+//! unfinished job starts from them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use app::domain::ids::AttemptNumber;
-use app::domain::job::{CheckpointUploads, Job};
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::{CheckpointRef, CheckpointUploads, Job, StartPoint};
 use app::protocol::artifacts::checkpoints::checkpoint_step;
 
 use crate::service::artifacts::ArtifactService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
+use crate::store::cache::state::FleetState;
 
 /// The step of a checkpoint as the database stores it, from the name of its directory.
 pub fn stored_step(name: &str) -> Option<i64> {
@@ -27,10 +29,30 @@ pub async fn prune_superseded(
     }
     let files = unit.tx.checkpoint_files(&job.id).await?;
     let older = superseded_dirs(newer, &files);
-    for (attempt, directory) in &older {
-        unit.tx.remove_checkpoint(&job.id, *attempt, directory).await?;
+    let starts = start_points(unit, &job.id).await?;
+    let unused =
+        older.into_iter().filter(|(attempt, directory)| !starts.contains(&(*attempt, (*directory).to_owned())));
+    let mut is_any_removed = false;
+    for (attempt, directory) in unused {
+        unit.tx.remove_checkpoint(&job.id, attempt, directory).await?;
+        is_any_removed = true;
     }
-    Ok(!older.is_empty())
+    Ok(is_any_removed)
+}
+
+/// The checkpoints of a job from which other jobs start that have not ended.
+async fn start_points(
+    unit: &mut UnitOfWork<'_>,
+    job: &JobId,
+) -> Result<BTreeSet<(AttemptNumber, String)>, ServiceError> {
+    let job = job.clone();
+    let start_point = move |fork: &Arc<Job>| match &fork.spec.start {
+        StartPoint::Checkpoint(CheckpointRef { job: from, attempt, name }) if *from == job => {
+            Some((*attempt, name.clone()))
+        }
+        _ => None,
+    };
+    Ok(unit.tx.with_state(move |fleet_state: &FleetState| fleet_state.jobs().filter_map(start_point).collect()).await?)
 }
 
 /// The directories that nothing resumes from once this checkpoint is complete: those of an earlier step, or of the same

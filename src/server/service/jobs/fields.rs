@@ -170,6 +170,8 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         }),
         overrides: OverrideDiff::new(),
         resumable: Vec::new(),
+        last_completed: None,
+        family: None,
         attempt: job.attempt,
         max_attempts: spec.max_retries + 1,
         worker_id: None,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
+use app::domain::best_metrics::{BestMetrics, BestValue};
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::ids::JobId;
 use app::domain::job::JobOverrides;
@@ -157,12 +158,24 @@ impl JobIndexCache {
 }
 
 fn indexed_job(row: IndexRow) -> IndexedJob {
-    let IndexRow { job, overrides, progress } = row;
-    IndexedJob {
-        overrides: overridden_values(overrides),
-        metrics: progress.as_deref().map(metrics).unwrap_or_default(),
-        ..job
+    let IndexRow { job, overrides, progress, best_metrics } = row;
+    // A metric of the trainer takes precedence over a computed one of the same name.
+    let mut all_metrics = best_values(&best_metrics);
+    all_metrics.extend(progress.as_deref().map(metrics).unwrap_or_default());
+    IndexedJob { overrides: overridden_values(overrides), metrics: all_metrics, ..job }
+}
+
+/// The best values of the metrics of all attempts and their steps, as metrics: `best.loss`, `best_step.loss`.
+fn best_values(attempts: &[String]) -> BTreeMap<String, f64> {
+    let mut best = BestMetrics::default();
+    for attempt in attempts {
+        best.add_all(&serde_json::from_str(attempt).unwrap_or_default());
     }
+    #[expect(clippy::cast_precision_loss, reason = "steps are exact until 2^53")]
+    let named = |(metric, BestValue(value, step)): (&String, &BestValue)| {
+        [(format!("best.{metric}"), *value), (format!("best_step.{metric}"), *step as f64)]
+    };
+    best.0.iter().flat_map(named).collect()
 }
 
 fn overridden_values(overrides: JobOverrides) -> BTreeMap<String, Option<ConfigValue>> {
@@ -230,6 +243,16 @@ mod tests {
             ("seed", "nan", None),
         ];
         assert_eq!(texts(&values), expected);
+    }
+
+    #[test]
+    fn best_values_of_all_attempts_become_metrics() {
+        let attempts = [r#"{"loss": [0.5, 100], "accuracy": [0.75, 90]}"#, r#"{"loss": [0.25, 400]}"#, "no JSON"];
+        let found = best_values(&attempts.map(str::to_owned));
+        let names: Vec<(&str, f64)> = found.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let expected =
+            [("best.accuracy", 0.75), ("best.loss", 0.25), ("best_step.accuracy", 90.0), ("best_step.loss", 400.0)];
+        assert_eq!(names, expected);
     }
 
     #[test]

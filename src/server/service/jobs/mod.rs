@@ -5,6 +5,7 @@ mod compare;
 mod config_values;
 pub mod dispatch;
 pub(super) mod explain;
+mod family;
 pub(super) mod fencing_delay;
 pub mod fields;
 mod files;

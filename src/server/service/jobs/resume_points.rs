@@ -29,15 +29,15 @@ pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePoi
     Ok(found.map(|FoundCheckpoint { job, attempt, name, .. }| ResumePointView { job_id: job, attempt, name }))
 }
 
-/// Returns the checkpoints that the owner of an ended job can resume from, newest first, at most `max`. Each name is
+/// Returns the checkpoints that the owner of a job can resume or fork it from, newest first, at most `max`. Each name is
 /// listed once.
 pub async fn resumable_checkpoints(
     tx: &mut dyn Tx,
-    ended: &Job,
+    job: &Job,
     max: usize,
 ) -> Result<Vec<ResumePointView>, ServiceError> {
     let mut points = Vec::new();
-    for (job, checkpoint) in candidate_checkpoints(tx, ended, ended.attempt.next()).await? {
+    for (job, checkpoint) in candidate_checkpoints(tx, job, job.attempt.next()).await? {
         if points.len() == max {
             break;
         }

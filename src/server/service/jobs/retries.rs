@@ -1,10 +1,10 @@
-//! Retries of ended jobs.
+//! Retries of ended jobs, and forks of jobs from their checkpoints.
 
 use std::sync::Arc;
 
 use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
-use app::domain::job::{CheckpointRef, Job, JobSpec, StartPoint};
+use app::domain::job::{CheckpointRef, DescriptionChange, Job, JobDescription, JobSpec, StartPoint};
 use app::domain::job_status::JobOutcome;
 use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
@@ -23,7 +23,7 @@ use crate::service::{configs, secrets};
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;
 
 impl JobService {
-    /// Retries an ended job as a new job: with the same requirements and the same revision unless the retry names
+    /// Retries an ended job, or forks one from a checkpoint, as a new job: with the same requirements and the same revision unless the retry names
     /// others. `key` is an idempotency key. A retry of another user's job uses its submitter's own secrets only if it
     /// names them.
     pub async fn retry(
@@ -46,13 +46,19 @@ impl JobService {
                         return Ok(job);
                     }
                     let ended = unit.job(id).await?;
-                    let retried =
-                        ended.retried(new_id.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
+                    let start = start_point(unit, &ended, retry.resume_from.as_deref()).await?;
+                    let (by, max_priority) = (unit.owner().to_owned(), highest_priority(unit));
+                    let retried = match &start {
+                        StartPoint::Checkpoint(_) => ended.forked(new_id.clone(), unit.now, by, max_priority),
+                        StartPoint::NewestCheckpoint | StartPoint::Scratch => {
+                            ended.retried(new_id.clone(), unit.now, by, max_priority)?
+                        }
+                    };
+                    let description = named(retried.description.clone(), retry.name.clone())?;
                     let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
-                    let spec =
-                        JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
-                    let spec = with_changes(unit, spec, retry).await?;
-                    let job = Job { trace: Some(unit.trace()), spec, ..unit.inherit_fencing_delay(retried).await? };
+                    let spec = with_changes(unit, JobSpec { start, ..spec }, retry).await?;
+                    let job = unit.inherit_fencing_delay(retried).await?;
+                    let job = Job { trace: Some(unit.trace()), spec, description, ..job };
                     let start = job.spec.start.to_string();
                     let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
                     let job = insert_job(unit, &job, detail).await?;
@@ -61,6 +67,11 @@ impl JobService {
             })
             .await
     }
+}
+
+fn named(description: JobDescription, name: Option<String>) -> Result<JobDescription, InvalidInput> {
+    let change = DescriptionChange { name, ..DescriptionChange::default() };
+    description.changed(&change).map_err(|(field, allowed)| InvalidInput::OutOfRange { field, allowed })
 }
 
 /// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is

@@ -14,6 +14,7 @@ use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
 use crate::service::jobs::attempts::{attempt_times, attempt_view, cancelled_by};
+use crate::service::jobs::family::family_of;
 use crate::service::jobs::fields::submitted_view;
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
@@ -119,9 +120,8 @@ impl JobService {
         if principal.permissions.contains(Permission::ConfigView) {
             job.overrides = to_diff(&stored_job.spec.overrides);
         }
-        if stored_job.has_ended() {
-            job.resumable = resumable_checkpoints(&mut *tx, &stored_job, MAX_RESUMABLE).await?;
-        }
+        job.resumable = resumable_checkpoints(&mut *tx, &stored_job, MAX_RESUMABLE).await?;
+        job.family = family_of(&mut *tx, principal, &stored_job).await?;
         drop(tx);
         let mut attempts = Vec::new();
         for stored in stored {
@@ -130,6 +130,9 @@ impl JobService {
             attempts.push(attempt_view(stored, times, log_bytes));
         }
         job.attempts = Some(attempts);
+        if job.status == JobStatus::Failed {
+            job.last_completed = self.last_completed(principal, &job.config_name).await?;
+        }
         Ok(job)
     }
 

@@ -19,6 +19,8 @@ on_every_engine!(
     points_beyond_the_limit_are_thinned_evenly,
     newest_version_of_an_artifact_counts,
     checkpoints_are_ordered_by_step,
+    best_metrics_are_replaced,
+    jobs_that_retry_others_are_found,
 );
 
 pub(super) fn attempt(job: &JobId, number: u32) -> StoredAttempt {
@@ -158,6 +160,38 @@ async fn a_workers_attempts_are_paged_and_counted(store: &TestStore) {
     assert_eq!(outcomes(0).await, [(None, 2), failed.clone()]);
     assert_eq!(outcomes(7).await, [(None, 1), failed]);
     assert_eq!(outcomes(8).await, []);
+}
+
+async fn best_metrics_are_replaced(store: &TestStore) {
+    let id = job(1).id;
+    store.insert_job(&job(1)).await;
+    insert(store, attempt(&id, 1), "digest").await;
+    assert_eq!(store.read().await.best_metrics(&id, AttemptNumber(1)).await, Ok(None));
+    for best in [r#"{"loss":[0.5,1]}"#, r#"{"loss":[0.25,2]}"#] {
+        let write = store
+            .write(move |tx| Box::pin(async move { tx.set_best_metrics(&job(1).id, AttemptNumber(1), best).await }));
+        write.await.expect("it exists");
+        assert_eq!(store.read().await.best_metrics(&id, AttemptNumber(1)).await, Ok(Some(best.to_owned())));
+        let rows = store.read().await.index_rows(&[id.clone()].into()).await.expect("readable");
+        assert_eq!(rows[0].best_metrics, [best]);
+    }
+}
+
+async fn jobs_that_retry_others_are_found(store: &TestStore) {
+    for (number, origin) in [(1, None), (2, Some(1)), (3, None), (4, Some(3)), (5, Some(1)), (6, Some(77))] {
+        store.insert_job(&Job { retry_of: origin.map(|origin| job(origin).id), ..job(number) }).await;
+    }
+    let mut tx = store.read().await;
+    let mut found = async |origins: &[u8], limit| {
+        let origins: Vec<JobId> = origins.iter().map(|number| job(*number).id).collect();
+        let found = tx.jobs_that_retry(&origins, limit).await.expect("readable");
+        found.into_iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    let ids = |numbers: &[u8]| numbers.iter().map(|number| job(*number).id).collect::<Vec<_>>();
+    assert_eq!(found(&[1, 3], 9).await, ids(&[2, 4, 5]));
+    assert_eq!(found(&[1, 3], 2).await, ids(&[2, 4]));
+    assert_eq!(found(&[2], 9).await, []);
+    assert_eq!(found(&[], 9).await, []);
 }
 
 const MANY: PointLimit = PointLimit { max_points: 1_000, max_bytes: 1 << 20 };

@@ -60,7 +60,7 @@ fn submitted_row(job: &Job) -> IndexRow {
         overrides: BTreeMap::new(),
         metrics: BTreeMap::new(),
     };
-    IndexRow { job: indexed, overrides: job.spec.overrides.clone(), progress: None }
+    IndexRow { job: indexed, overrides: job.spec.overrides.clone(), progress: None, best_metrics: Vec::new() }
 }
 
 async fn index_rows(store: &TestStore, numbers: &[u8]) -> Vec<IndexRow> {

@@ -107,6 +107,9 @@ pub trait AttemptQueries {
     async fn set_error_line(&mut self, job: &JobId, attempt: AttemptNumber, line: i64) -> Result<()>;
     /// Removes its end: the attempt was recovered.
     async fn recover_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()>;
+    /// The best values of an attempt's metrics, as JSON.
+    async fn best_metrics(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<Option<String>>;
+    async fn set_best_metrics(&mut self, job: &JobId, attempt: AttemptNumber, best: &str) -> Result<()>;
     /// Inserts points; replaces those of existing steps.
     async fn add_points(
         &mut self,

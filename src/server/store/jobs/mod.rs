@@ -20,6 +20,8 @@ pub struct IndexRow {
     pub overrides: JobOverrides,
     /// The newest progress point of its newest attempt, as JSON.
     pub progress: Option<String>,
+    /// The best values of the metrics of each attempt, as JSON, the oldest first.
+    pub best_metrics: Vec<String>,
 }
 
 /// Rows in the order of their IDs.
@@ -35,6 +37,8 @@ pub trait JobQueries {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>>;
     /// Jobs in the order of these IDs, without those that are gone.
     async fn jobs_by_id(&mut self, ids: &[JobId]) -> Result<Vec<Job>>;
+    /// The first jobs, by ID, that retry or fork one of these.
+    async fn jobs_that_retry(&mut self, origins: &[JobId], limit: usize) -> Result<Vec<Job>>;
     /// Jobs for the index, without those that are gone.
     async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>>;
     /// The first jobs after an ID, for the index.

@@ -1,5 +1,6 @@
 //! Checkpoints that an attempt has uploaded, for later attempts.
 
+mod forks;
 mod keep_last;
 mod retries;
 

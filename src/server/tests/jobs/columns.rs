@@ -57,8 +57,10 @@ async fn a_list_has_the_values_of_its_columns() {
     let point = json!({"step": 6, "at": "2024-01-15T10:31:00Z", "loss_is_nan": true});
     server.post(&key, &progress, json!({"attempt": 1, "points": [point]})).await.expect_status(200);
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    let page = server.get(&Actor::Admin, "/api/queue?columns=metric.loss").await.expect_status(200);
-    assert_eq!(page["jobs"][0]["values"], json!({"metric.loss": "NaN"}));
+    let columns = "metric.loss,metric.best.loss,metric.best_step.loss";
+    let page = server.get(&Actor::Admin, &format!("/api/queue?columns={columns}&q=best.loss%3C0.3")).await;
+    let expected = json!({"metric.loss": "NaN", "metric.best.loss": 0.25, "metric.best_step.loss": 5.0});
+    assert_eq!(page.expect_status(200)["jobs"][0]["values"], expected);
 
     let known = server.get(&Actor::Admin, "/api/queue/columns").await.expect_status(200);
     let known: Vec<&str> = known["columns"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();

@@ -1,9 +1,11 @@
 //! Submits, cancels and retries jobs, and changes their priority and what they are called.
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::protocol::jobs::SubmitJob;
+use app::protocol::jobs::overrides;
 use app::protocol::jobs::submit::{DescribeJob, RetryJob};
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FlashNotice, FormName, Undo};
@@ -28,6 +30,7 @@ pub fn routes(app: &AppState) -> Routes {
         .form("/ui/jobs", Requirement::Permission(Permission::JobSubmit), submit)
         .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, cancel)
         .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), retry)
+        .form("/ui/jobs/{id}/fork", Requirement::SeeJobAnd(Permission::JobSubmit), fork)
         .form("/ui/jobs/{id}/describe", Requirement::DescribeJob, describe)
         .form("/ui/jobs/{id}/star", Requirement::SeeJob, star)
         .form("/ui/jobs/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), set_priority)
@@ -82,6 +85,36 @@ async fn retry(
             redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
         }
         Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
+    })
+}
+
+/// `POST /ui/jobs/{id}/fork`: redirects to the new job.
+async fn fork(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let fields = merge_fields(pairs);
+    let text = |name| field(&fields, name).unwrap_or_default();
+    let forked = match overrides::parse(text("overrides").lines()) {
+        Err(_) => Err(InvalidInput::OutOfRange { field: "overrides", allowed: AllowedValues::Settings }.into()),
+        Ok(values) => {
+            let retry = RetryJob {
+                resume_from: Some(text("resume_from").to_owned()),
+                name: Some(text("name").to_owned()),
+                overrides: Some(values),
+                ..RetryJob::default()
+            };
+            app.services.jobs.retry(caller_from_principal(&principal), id.clone(), retry, None).await
+        }
+    };
+    Ok(match forked {
+        Ok(job) => {
+            redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
+        }
+        Err(error) => redirect_with_problem(&app, &format!("/jobs/{id}/fork"), FormName::Job, error, fields),
     })
 }
 

@@ -99,6 +99,17 @@ impl AttemptQueries for SqlSession<'_> {
         self.execute_one(update.bind(line).bind(job.as_str()).bind(attempt.0)).await
     }
 
+    async fn best_metrics(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<Option<String>> {
+        let select = sql("SELECT best_metrics FROM attempts WHERE job_id = $1 AND attempt = $2");
+        let row = self.fetch_first(select.bind(job.as_str()).bind(attempt.0)).await?;
+        row.map_or(Ok(None), |row| row.get("best_metrics"))
+    }
+
+    async fn set_best_metrics(&mut self, job: &JobId, attempt: AttemptNumber, best: &str) -> Result<()> {
+        let update = sql("UPDATE attempts SET best_metrics = $1 WHERE job_id = $2 AND attempt = $3");
+        self.execute_one(update.bind(best).bind(job.as_str()).bind(attempt.0)).await
+    }
+
     async fn add_points(
         &mut self,
         job: &JobId,

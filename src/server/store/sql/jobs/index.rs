@@ -28,7 +28,7 @@ macro_rules! jobs {
 macro_rules! attempts {
     ($condition:literal) => {
         concat!(
-            "SELECT job_id, attempt, worker_id, worker_name, gpus, started_at, progress FROM attempts WHERE ",
+            "SELECT job_id, attempt, worker_id, worker_name, gpus, started_at, progress, best_metrics FROM attempts WHERE ",
             $condition,
             " ORDER BY job_id, attempt"
         )
@@ -42,6 +42,7 @@ struct IndexAttempt {
     gpus: u32,
     started_at: Option<Timestamp>,
     progress: Option<String>,
+    best_metrics: Option<String>,
 }
 
 type AttemptsByJob = HashMap<JobId, Vec<IndexAttempt>>;
@@ -88,6 +89,7 @@ impl SqlSession<'_> {
                 gpus: row.number("gpus")?,
                 started_at: row.optional_timestamp("started_at")?,
                 progress: row.get("progress")?,
+                best_metrics: row.get("best_metrics")?,
             };
             Ok((row.job_id("job_id")?, attempt))
         };
@@ -130,6 +132,8 @@ fn index_row(row: &SqlRow, attempts: &mut AttemptsByJob) -> Result<IndexRow> {
         id,
     };
     let progress = newest.and_then(|attempt| attempt.progress.clone());
-    let workers = attempts.into_iter().map(|attempt| attempt.worker).collect();
-    Ok(IndexRow { job: IndexedJob { workers, ..job }, overrides: overrides_from(&row)?, progress })
+    let (workers, best) =
+        attempts.into_iter().map(|attempt| (attempt.worker, attempt.best_metrics)).unzip::<_, _, Vec<_>, Vec<_>>();
+    let best_metrics = best.into_iter().flatten().collect();
+    Ok(IndexRow { job: IndexedJob { workers, ..job }, overrides: overrides_from(&row)?, progress, best_metrics })
 }

@@ -43,6 +43,14 @@ impl JobQueries for SqlSession<'_> {
         Ok(ids.iter().filter_map(|id| jobs.remove(id)).collect())
     }
 
+    async fn jobs_that_retry(&mut self, origins: &[JobId], limit: usize) -> Result<Vec<Job>> {
+        let select = self.for_engine(
+            "SELECT * FROM jobs WHERE retry_of IN (SELECT value FROM json_each($1)) ORDER BY id LIMIT $2",
+            "SELECT * FROM jobs WHERE retry_of IN (SELECT json_array_elements_text($1::json)) ORDER BY id LIMIT $2",
+        );
+        self.fetch_valid(select.bind(to_json(&origins)).bind(i64::try_from(limit).unwrap_or(i64::MAX)), from_row).await
+    }
+
     async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>> {
         self.index_rows_by_id(ids).await
     }

@@ -67,7 +67,6 @@ async fn retry_resumes_from_the_named_checkpoint() {
     for (step, text) in [(100, "one"), (200, "two"), (300, "three")] {
         scenario.save_checkpoint(step, text).await;
     }
-    assert_eq!(scenario.server.job(&scenario.job).await["resumable"], Value::Null, "it has not ended");
     scenario.report("failed").await;
     let points = scenario.server.job(&scenario.job).await["resumable"].clone();
     let names: Vec<&Value> = points.as_array().expect("a list").iter().map(|point| &point["name"]).collect();
