@@ -128,6 +128,8 @@ pub enum LimitedItems {
     Secrets,
     SavedViews,
     Stars,
+    /// Votes of a user.
+    Votes,
     Gpus,
     Paths,
     Points,

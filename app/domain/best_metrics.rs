@@ -17,7 +17,7 @@ pub enum Better {
 }
 
 /// Parts of names of metrics, and which of their values are better. The first one that is part of a name decides.
-const KNOWN: [(&str, Better); 11] = [
+const KNOWN: [(&str, Better); 12] = [
     ("loss", Better::Lower),
     ("error", Better::Lower),
     ("perplexity", Better::Lower),
@@ -29,6 +29,7 @@ const KNOWN: [(&str, Better); 11] = [
     ("ssim", Better::Higher),
     ("reward", Better::Higher),
     ("clip", Better::Higher),
+    ("vote", Better::Higher),
 ];
 
 /// Returns which values of a metric are better, if its name tells.

@@ -173,6 +173,8 @@ pub trait ServerPageBackend: Send + Sync {
     /// Returns a user with their tokens and browser sessions.
     fn user(&self, id: crate::domain::ids::UserId) -> BackendFuture<crate::protocol::access::UserDetail>;
     /// Returns the columns that a list of jobs can show.
+    fn sample_votes(&self, ids: String) -> BackendFuture<crate::protocol::jobs::votes::SampleVotes>;
+    /// `GET /api/queue/columns`
     fn job_columns(&self) -> BackendFuture<crate::protocol::jobs::JobColumns>;
     /// Returns the configurations that can be submitted.
     fn configs(&self) -> BackendFuture<crate::protocol::configs::ConfigsPage>;

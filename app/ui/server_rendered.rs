@@ -13,6 +13,7 @@ use super::pages::account::AccountPage;
 use super::pages::audit::AuditPage;
 use super::pages::audit_verify::AuditVerifyPage;
 use super::pages::bulk::{JobsBulkPage, WorkersBulkPage};
+use super::pages::compare::vote::VotePage;
 use super::pages::config::ConfigPage;
 use super::pages::config_form::{ConfigEditPage, ConfigNewPage};
 use super::pages::configs::ConfigsListPage;
@@ -65,6 +66,7 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/compare/vote") view=VotePage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/view") view=CustomizeJobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/edit") view=WorkerEditPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>

@@ -8,6 +8,7 @@ pub mod overrides;
 mod query;
 pub mod saved_views;
 pub mod submit;
+pub mod votes;
 
 use serde::{Deserialize, Serialize};
 

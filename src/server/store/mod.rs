@@ -91,6 +91,7 @@ pub trait Tx:
     workers::WorkerQueries
     + jobs::JobQueries
     + jobs::attempts::AttemptQueries
+    + jobs::sample_votes::SampleVoteQueries
     + jobs::saved_views::SavedViewQueries
     + artifacts::ArtifactQueries
     + artifacts::checkpoints::CheckpointQueries

@@ -8,7 +8,9 @@ use crate::domain::job_comparison::{MAX_COMPARED_JOBS, MIN_COMPARED_JOBS};
 use crate::protocol::jobs::compare::CompareJobsQuery;
 use crate::ui::page_query::query_string;
 
-const COMPARE_URL: &str = "/jobs/compare";
+pub(super) const COMPARE_URL: &str = "/jobs/compare";
+/// The path of the blind vote.
+pub(super) const VOTE_URL: &str = "/jobs/compare/vote";
 
 /// The path of the page, and how many jobs it compares.
 pub(crate) const COMPARED_JOBS: (&str, RangeInclusive<usize>) = (COMPARE_URL, MIN_COMPARED_JOBS..=MAX_COMPARED_JOBS);
@@ -36,6 +38,12 @@ impl ComparedIds {
     /// Returns none if there are too few or too many IDs.
     pub fn query(&self) -> Option<CompareJobsQuery> {
         COMPARED_JOBS.1.contains(&self.0.len()).then(|| CompareJobsQuery { ids: self.0.join(",") })
+    }
+
+    /// The address of the blind vote on the samples of these jobs, or of the comparison.
+    pub fn url(&self, path: &str) -> String {
+        let ids: Vec<_> = self.0.iter().map(|id| ("id".to_owned(), id.clone())).collect();
+        format!("{path}{}", query_string(&ids))
     }
 
     /// Returns the address without some of the jobs. How charts are drawn stays as it is.

@@ -5,6 +5,8 @@ mod curves;
 mod differences;
 mod final_metrics;
 mod samples;
+#[cfg(feature = "ssr")]
+pub(in crate::ui) mod vote;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

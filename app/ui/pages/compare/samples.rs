@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use leptos::prelude::*;
 
+use super::address::{ComparedIds, VOTE_URL};
 use super::{Compared, shown_text};
 use crate::ui::backend::use_backend;
 use crate::ui::components::chart::legend_key;
@@ -86,6 +87,8 @@ fn sample_panel(steps: Vec<StepSamples>, compared: Compared) -> AnyView {
     if steps.is_empty() {
         return ().into_erased();
     }
+    let ids = ComparedIds(compared.ids().iter().map(ToString::to_string).collect());
+    let vote_url = ids.url(VOTE_URL);
     let jobs: Vec<_> = compared.ids().into_iter().zip(compared.names.get_untracked()).collect();
     let columns = (jobs.len() + 1).to_string();
     let headings = jobs.into_iter().enumerate().map(|(number, (id, name))| {
@@ -118,7 +121,11 @@ fn sample_panel(steps: Vec<StepSamples>, compared: Compared) -> AnyView {
     let groups = groups.collect_view();
     view! {
         <section class="panel" aria-labelledby="samples">
-            <h2 id="samples" class="panel-head">{t().job.samples}<span class="panel-note">{words.last_samples}</span></h2>
+            <h2 id="samples" class="panel-head">
+                {t().job.samples}
+                <span class="panel-note">{words.last_samples}</span>
+                <a class="more-link" rel="external" href=vote_url>{words.vote}</a>
+            </h2>
             <div class="compare-scroll" tabindex="0" role="group" aria-label=words.last_samples>
                 <table class="data compare-table compare-samples">
                     <caption class="sr-only">{words.last_samples}</caption>

@@ -4,6 +4,7 @@ mod compare;
 mod export;
 mod files;
 mod follow;
+mod sample_votes;
 mod saved_views;
 mod series;
 
@@ -54,6 +55,8 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/views", Requirement::SeeJobs, saved_views::LIST, saved_views::list)
         .put("/queue/views/{name}", Requirement::SeeJobs, saved_views::SAVE, saved_views::save)
         .delete("/queue/views/{name}", Requirement::SeeJobs, saved_views::DELETE, saved_views::delete)
+        .get("/queue/votes", Requirement::SeeJobs, sample_votes::LIST, sample_votes::list)
+        .post("/queue/votes", Requirement::SeeJobs, sample_votes::VOTE, sample_votes::vote)
         .get("/queue/compare", Requirement::SeeJobs, compare::COMPARE, compare::compare)
         .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
         .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)

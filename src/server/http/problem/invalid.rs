@@ -145,6 +145,7 @@ fn too_large(items: LimitedItems, limit: String) -> Sentence {
     match items {
         LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
         LimitedItems::Stars => Sentence::TooLargeStars { limit },
+        LimitedItems::Votes => Sentence::TooLargeVotes { limit },
         LimitedItems::SavedViews => Sentence::TooLargeSavedViews { limit },
         LimitedItems::Gpus => Sentence::TooLargeGpus { limit },
         LimitedItems::Paths => Sentence::TooLargePaths { limit },

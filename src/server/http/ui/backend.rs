@@ -19,6 +19,7 @@ use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::saved_views::SavedViews;
+use app::protocol::jobs::votes::SampleVotes;
 use app::protocol::jobs::{
     JobColumns, JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
     SubmitJob,
@@ -369,6 +370,12 @@ impl ServerPageBackend for InProcessBackend {
                 preview: preview_result,
                 unseen_change,
             })
+        })
+    }
+
+    fn sample_votes(&self, ids: String) -> BackendFuture<SampleVotes> {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.sample_votes(&principal, &ids).await
         })
     }
 

@@ -145,6 +145,7 @@ pub fn form_routes(app: &AppState) -> Routes {
         .form("/ui/workers/{id}/settle", manage_workers, forms::workers::resolve_token_conflict)
         .form("/ui/workers/{id}/delete", with_recent_auth, forms::workers::delete)
         .merge(forms::jobs::routes(app))
+        .merge(forms::sample_votes::routes(app))
         .merge(forms::saved_views::routes(app))
         .layer(|router| router.route_layer(from_fn_with_state(app.clone(), forms::reauth::check_reauth)))
 }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::JobService;
 use super::config_values::{flat_values, number_of};
+use super::index::VOTE_METRIC;
 use super::metrics::SeriesLimits;
 use super::overrides::applied_config;
 use super::views::visible_jobs_by_id;
@@ -42,11 +43,16 @@ impl JobService {
         let jobs = visible_jobs_by_id(&mut *tx, principal, &ids).await?;
         missing.retain(|id| !jobs.iter().any(|job| job.id.as_str() == id));
         let views = self.view_jobs(tx, &jobs).await?;
+        let tallies =
+            self.context.read().await?.vote_tallies(&jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>()).await?;
         let limits = SeriesLimits::each_of(jobs.len());
         let mut compared = Vec::with_capacity(jobs.len());
         for (stored, job) in jobs.iter().zip(views) {
             let metrics = self.newest_metrics(stored, limits).await?;
-            compared.push(ComparedJob { job, final_metrics: final_metrics(&metrics), metrics });
+            let vote = tallies.get(&job.job_id).and_then(|tally| tally.share());
+            let votes = vote.map(|share| (VOTE_METRIC.to_owned(), Some(share)));
+            let final_metrics = votes.into_iter().chain(final_metrics(&metrics)).collect();
+            compared.push(ComparedJob { job, final_metrics, metrics });
         }
         let shows_config = principal.permissions.contains(Permission::ConfigView);
         let config = if shows_config { Some(self.compare_configs(&jobs).await?) } else { None };
@@ -67,7 +73,7 @@ impl JobService {
 }
 
 /// Parses the IDs of a request, each once.
-fn requested_ids(text: &str) -> Result<Vec<String>, InvalidInput> {
+pub(super) fn requested_ids(text: &str) -> Result<Vec<String>, InvalidInput> {
     let mut ids: Vec<String> = Vec::new();
     for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
         if !ids.iter().any(|other| other == id) {

@@ -12,6 +12,7 @@ use app::domain::job_search::columns::{JobListColumn, JobListColumns};
 use app::domain::job_search::index::{ConfigValue, ConfigValues, IndexedJob, JobIndex};
 use app::domain::job_search::order::JobOrder;
 use app::domain::job_search::query::{JobSearchFilter, JobSearchQuery};
+use app::domain::sample_votes::VoteTally;
 use app::protocol::agents::ProgressPoint;
 use app::threads::run_blocking;
 use serde_json::{Map, Value};
@@ -25,6 +26,8 @@ use crate::store::{Store, StoreError, Tx};
 
 /// The number of rows that are read at a time.
 const BATCH: u32 = 5_000;
+/// The metric with the share of votes for the samples of a job.
+pub(super) const VOTE_METRIC: &str = "vote";
 /// How old metrics of running jobs may be in the index.
 const MAX_METRICS_AGE: Duration = Duration::from_secs(1);
 
@@ -158,11 +161,17 @@ impl JobIndexCache {
 }
 
 fn indexed_job(row: IndexRow) -> IndexedJob {
-    let IndexRow { job, overrides, progress, best_metrics } = row;
+    let IndexRow { job, overrides, progress, vote_tally, best_metrics } = row;
     // A metric of the trainer takes precedence over a computed one of the same name.
     let mut all_metrics = best_values(&best_metrics);
+    all_metrics.extend(vote_tally.as_deref().and_then(vote_share).map(|share| (VOTE_METRIC.to_owned(), share)));
     all_metrics.extend(progress.as_deref().map(metrics).unwrap_or_default());
     IndexedJob { overrides: overridden_values(overrides), metrics: all_metrics, ..job }
+}
+
+/// The share of votes for the samples of a job.
+fn vote_share(tally: &str) -> Option<f64> {
+    serde_json::from_str::<VoteTally>(tally).ok()?.share()
 }
 
 /// The best values of the metrics of all attempts and their steps, as metrics: `best.loss`, `best_step.loss`.

@@ -18,6 +18,7 @@ pub mod overrides;
 pub(super) mod resume_points;
 pub mod retention;
 pub(super) mod retries;
+mod sample_votes;
 mod saved_views;
 pub mod views;
 

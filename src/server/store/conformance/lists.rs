@@ -60,7 +60,13 @@ fn submitted_row(job: &Job) -> IndexRow {
         overrides: BTreeMap::new(),
         metrics: BTreeMap::new(),
     };
-    IndexRow { job: indexed, overrides: job.spec.overrides.clone(), progress: None, best_metrics: Vec::new() }
+    IndexRow {
+        job: indexed,
+        overrides: job.spec.overrides.clone(),
+        progress: None,
+        vote_tally: None,
+        best_metrics: Vec::new(),
+    }
 }
 
 async fn index_rows(store: &TestStore, numbers: &[u8]) -> Vec<IndexRow> {

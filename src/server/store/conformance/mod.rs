@@ -14,6 +14,7 @@ mod misc;
 mod passkeys;
 mod peers;
 mod retention;
+mod sample_votes;
 mod saved_views;
 mod secrets;
 mod state_round_trip;

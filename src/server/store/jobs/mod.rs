@@ -1,5 +1,6 @@
 pub mod attempts;
 pub mod retention;
+pub mod sample_votes;
 pub mod saved_views;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,8 @@ pub struct IndexRow {
     pub overrides: JobOverrides,
     /// The newest progress point of its newest attempt, as JSON.
     pub progress: Option<String>,
+    /// The votes on its samples, as JSON.
+    pub vote_tally: Option<String>,
     /// The best values of the metrics of each attempt, as JSON, the oldest first.
     pub best_metrics: Vec<String>,
 }

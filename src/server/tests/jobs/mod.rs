@@ -10,6 +10,7 @@ mod fencing_delay;
 mod fields;
 mod queue;
 mod retention;
+mod sample_votes;
 mod search;
 mod trace;
 mod waiting_jobs;

@@ -7,6 +7,7 @@ pub mod configs;
 pub mod factors;
 pub mod jobs;
 pub mod reauth;
+pub mod sample_votes;
 pub mod saved_views;
 pub mod script_response;
 pub mod second_step;

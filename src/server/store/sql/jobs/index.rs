@@ -19,7 +19,7 @@ macro_rules! jobs {
     ($end:literal) => {
         concat!(
             "SELECT id, number, config_name, config_revision, job_name, tags, starred_by, submitted_by, state, state_since,
-             submitted_at, priority, urgency, labels, gpu_count, overrides, attempt FROM jobs WHERE ",
+             submitted_at, priority, urgency, labels, gpu_count, overrides, attempt, vote_tally FROM jobs WHERE ",
             $end
         )
     };
@@ -135,5 +135,11 @@ fn index_row(row: &SqlRow, attempts: &mut AttemptsByJob) -> Result<IndexRow> {
     let (workers, best) =
         attempts.into_iter().map(|attempt| (attempt.worker, attempt.best_metrics)).unzip::<_, _, Vec<_>, Vec<_>>();
     let best_metrics = best.into_iter().flatten().collect();
-    Ok(IndexRow { job: IndexedJob { workers, ..job }, overrides: overrides_from(&row)?, progress, best_metrics })
+    Ok(IndexRow {
+        job: IndexedJob { workers, ..job },
+        overrides: overrides_from(&row)?,
+        progress,
+        vote_tally: row.get("vote_tally")?,
+        best_metrics,
+    })
 }

@@ -3,6 +3,7 @@
 pub(super) mod attempts;
 mod index;
 pub(super) mod retention;
+mod sample_votes;
 mod saved_views;
 
 use std::collections::{BTreeSet, HashMap};

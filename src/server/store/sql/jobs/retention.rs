@@ -24,7 +24,8 @@ const REMOVE_DIRECTORY: [&str; 2] = [
     "DELETE FROM artifacts WHERE job_id = $1 AND attempt = $2 AND substr(path, 1, length($3)) = $3",
 ];
 /// Deletes all other data of a job, before the job itself.
-const FORGET_JOB_PARTS: [&str; 3] = [
+const FORGET_JOB_PARTS: [&str; 4] = [
+    "DELETE FROM sample_votes WHERE first_job = $1 OR second_job = $1",
     "DELETE FROM points WHERE job_id = $1",
     "DELETE FROM attempts WHERE job_id = $1",
     "INSERT INTO removed_job_numbers (config_name, number)
