@@ -4,7 +4,8 @@ import type { Page } from '@playwright/test';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../programs';
-import { waitForJob, live, makeWorker, PASSWORD, registerGpus, sendAsAgent, signIn, signInAs, submit } from '../steps';
+import { Host } from '../host';
+import { waitForJob, live, makeWorker, PASSWORD, registerGpus, signIn, signInAs, submit } from '../steps';
 
 /** Counts clicks from now on, in all documents of the tab. */
 async function countClicks(page: Page): Promise<() => Promise<number>> {
@@ -204,9 +205,9 @@ test('cancel a job on its page: 2 clicks', async ({ page, server }) => {
 });
 
 test('see which jobs use the GPUs: 1 click', async ({ page, server }) => {
-  const { token } = await createRegisteredWorker(server);
+  const host = await Host.connect(server, 'rack-1', { gpus: 2 });
   await submit(server, 'digits');
-  await sendAsAgent(server, token, 'heartbeat', {});
+  await host.run();
   const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Fleet', exact: true }).first().click();
   const row = page.getByRole('row').filter({ hasText: 'rack-1' });

@@ -141,7 +141,7 @@ for (const role of ['viewer', 'researcher']) {
     await signInAs(page, server, 'vic', role);
     await page.getByRole('link', { name: 'Fleet', exact: true }).first().click();
     await expect(page.getByRole('row').filter({ hasText: 'atlas' }).getByRole('link', { name: 'digits' })).toHaveAttribute('href', `/jobs/${job}`);
-    await page.getByRole('main').getByRole('link', { name: 'GPUs', exact: true }).click();
+    await page.getByRole('navigation', { name: 'Fleet' }).getByRole('link', { name: 'GPUs' }).click();
     const tile = (index: number) => page.getByRole('listitem').filter({ hasText: `${index}\u{a0}·` });
     await expect(tile(0)).toContainText('97%');
     await expect(tile(0)).toContainText('admin');

@@ -27,6 +27,8 @@ pub struct FamilyMember {
     pub depth: u32,
     /// Its name, if it has one, else its configuration and number.
     pub title: String,
+    /// Its configuration and number.
+    pub config: String,
     /// Its status.
     pub status: JobStatus,
     /// Where it started: `scratch`, `newest`, or a checkpoint's name; none for a job that comes from no other.
@@ -45,6 +47,7 @@ impl JobFamily {
             job_id: JobId::new(Timestamp(1_705_310_000_000), [number; 10]),
             depth,
             title: format!("digits #{number}"),
+            config: format!("digits #{number}"),
             status: JobStatus::Completed,
             resume_from: resume_from.map(str::to_owned),
             submitted_by: "ada".to_owned(),

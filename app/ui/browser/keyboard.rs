@@ -33,10 +33,11 @@ pub(crate) fn is_hovered_or_focused(selector: &str) -> bool {
     query_first(&format!("{selector}:hover, {selector}:focus-within")).is_some()
 }
 
-/// Clicks the first element that the selector matches.
-pub(crate) fn click(selector: &str) {
-    if let Some(element) = query_first(selector) {
-        element.click();
+/// Opens a page. A click on its link uses the router, or loads the page if it is server-rendered.
+pub(crate) fn go_to(href: &str) {
+    match query_first(&format!(".sidebar a[href='{href}']")) {
+        Some(link) => link.click(),
+        None => drop(window().location().set_href(href)),
     }
 }
 

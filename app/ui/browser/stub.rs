@@ -47,7 +47,7 @@ pub(crate) fn is_hovered_or_focused(_selector: &str) -> bool {
     false
 }
 
-pub(crate) fn click(_selector: &str) {}
+pub(crate) fn go_to(_href: &str) {}
 
 pub(crate) fn focus_first(_selectors: &[&str]) {}
 

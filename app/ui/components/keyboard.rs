@@ -42,10 +42,9 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
             match action {
                 ShortcutAction::Search => searching.set(true),
                 ShortcutAction::Help => help.set(true),
-                // A click on the navigation link uses the router, or loads the page if it is server-rendered.
                 ShortcutAction::GoTo(key) => {
                     if let Some(page) = visible_pages(&prefs).find(|page| page.shortcut == key) {
-                        browser::click(&format!(".sidebar nav a[href='{}']", page.href));
+                        browser::go_to(page.href);
                     }
                 }
                 ShortcutAction::Filter => browser::focus_first(&FILTER_TARGETS),

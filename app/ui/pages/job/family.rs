@@ -46,7 +46,8 @@ fn shown_members<'f>(family: &'f JobFamily, id: &JobId) -> (&'f [FamilyMember], 
 fn member_row(member: &FamilyMember, id: &JobId) -> AnyView {
     let indents =
         (0..member.depth.min(MAX_INDENT)).map(|_| view! { <span class="family-indent"></span> }).collect_view();
-    let start = member.resume_from.as_deref().map(start_text);
+    let config = (member.config != member.title).then(|| member.config.clone());
+    let about = config.into_iter().chain(member.resume_from.as_deref().map(start_text)).collect::<Vec<_>>().join(" · ");
     let is_current = member.job_id == *id;
     let title = if is_current {
         view! { <strong class="truncate" title=member.title.clone()>{member.title.clone()}</strong> }.into_erased()
@@ -60,7 +61,7 @@ fn member_row(member: &FamilyMember, id: &JobId) -> AnyView {
             {indents}
             <span class="min-w-0 grow">
                 <span class="block truncate">{title}</span>
-                <span class="row-sub truncate" title=start.clone()>{start.clone()}</span>
+                {(!about.is_empty()).then(|| view! { <span class="row-sub truncate" title=about.clone()>{about.clone()}</span> })}
             </span>
             <JobBadge status=member.status/>
         </li>

@@ -61,7 +61,7 @@ fn ForkForm(job: JobView) -> impl IntoView {
             </Field>
             {name}
             <fieldset class="space-y-2">
-                <legend class="field-label">{train.settings}</legend>
+                <legend class="font-semibold">{train.settings}</legend>
                 <p class="field-hint" id="settings-hint">{train.settings_hint}</p>
                 <LabelInputs name="overrides" typed=value("overrides") label=train.setting_row hint="settings-hint" list=None errors=errors/>
             </fieldset>

@@ -47,6 +47,7 @@ fn member(depth: u32, job: &Job) -> FamilyMember {
     let view = submitted_view(job);
     FamilyMember {
         title: view.title(),
+        config: view.numbered_config(),
         job_id: view.job_id,
         depth,
         status: view.status,
