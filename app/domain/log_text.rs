@@ -1,6 +1,8 @@
 //! The readable text of a log line. It shows the last overwritten version, in colors, like a terminal. All other escape
 //! sequences are removed; invisible characters, and those that change the direction of text, are replaced by symbols.
 
+pub mod links;
+pub mod ranks;
 mod sgr;
 
 use std::borrow::Cow;

@@ -28,6 +28,8 @@ pub(crate) struct LogReader {
     pub view_state: Memo<LogViewState>,
     /// The fetched lines.
     pub cache: RwSignal<LineCache>,
+    /// The line with the error, if the job's diagnosis found it.
+    pub error_line: Memo<Option<u64>>,
     /// The state of the search; none if there is nothing to search for.
     pub search: RwSignal<Option<LogSearchState>>,
     /// The size of the view; none until it is measured, while the page shows the lines that it came with.
@@ -100,6 +102,7 @@ impl LogReader {
         cache: LineCache,
         initial_lines: (u64, u64),
         search: Option<LogSearchState>,
+        error_line: Memo<Option<u64>>,
     ) -> Self {
         let initial = view_state.get_untracked();
         let reader = Self {
@@ -111,6 +114,7 @@ impl LogReader {
             ),
             highlighted: StoredValue::new(initial.search),
             search: RwSignal::new(search),
+            error_line,
             viewport: RwSignal::new(None),
             scroll_top: RwSignal::new(0.0),
             scroll_area: NodeRef::new(),
@@ -338,6 +342,29 @@ impl LogReader {
             if is_newest() {
                 self.update_search(move |search| search.advance(current_line, line, backward));
                 self.select_match(line);
+            }
+        });
+    }
+
+    /// Selects the next or the previous error, by the search for errors.
+    pub fn go_to_error(self, backward: bool) {
+        let search = LogSearchTerms::errors();
+        let view_state = self.view_state.get_untracked();
+        if view_state.search == search {
+            return self.go_to_match(backward);
+        }
+        let view_state = LogViewState { search, ..view_state };
+        let current_line =
+            untrack(move || self.selected_lines().map_or_else(|| self.first_visible_line(), |(first, _)| first));
+        let from = if backward { current_line.saturating_sub(1) } else { current_line + 1 };
+        let log = self.log.get_value();
+        let number = self.next_generation();
+        let is_newest = move || self.search_generation.try_get_value() == Some(number);
+        spawn_local(async move {
+            let query = view_state.search_query(log.attempt);
+            let found = self.find_wrapping(&log, &query, from, backward, is_newest).await;
+            if let (Ok(Some(line)), true) = (found, is_newest()) {
+                self.navigate_to(&view_state.with_line(line), false);
             }
         });
     }

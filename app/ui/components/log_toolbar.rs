@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::icon::Icon;
 use super::log_copy::CopySelected;
 use super::log_reader::LogReader;
+use super::rank_log::RankPicker;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
@@ -15,7 +16,7 @@ use crate::ui::logs::search::LogSearchState;
 use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 
 #[component]
-pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
+pub(crate) fn LogToolbar(reader: LogReader, ranks: Memo<Vec<u32>>) -> impl IntoView {
     let words = t();
     let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
     let raw_log_url = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
@@ -33,12 +34,22 @@ pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     };
     let has_errors =
         move || reader.view_state.with(|view_state| (view_state.search == LogSearchTerms::errors()).then_some("true"));
+    let error_link = move || {
+        let line = reader.error_line.get()?;
+        let href = href_of(reader.view_state.with(|view_state| view_state.with_line(line)));
+        // Without scripts, the page is scrolled to the line.
+        Some(
+            view! { <a class="btn btn-xs btn-soft btn-error" href=format!("{href}#L{line}") data-noscroll="">{words.log.go_to_error}</a> },
+        )
+    };
     view! {
         <div class="log-bar">
             <SearchForm reader=reader/>
             <MatchNavigation reader=reader/>
             <div class="log-tools">
                 <CopySelected reader=reader/>
+                {error_link}
+                <RankPicker job=job.clone() ranks=ranks view_state=reader.view_state/>
                 <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
                 <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
                 <JumpForm reader=reader/>

@@ -18,8 +18,9 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
+use super::log_facts::{self, CachedLogFacts, LogFacts};
 use super::log_gaps::{self, Gap, GapStatus};
-use super::log_index::LogIndexCache;
+use super::log_index::{LogIndex, RecentLogs};
 use super::log_lines::{LogFileLines, data_ranges};
 
 /// Writers of one log are serialized; all logs share this number of locks.
@@ -29,7 +30,8 @@ pub(super) const STRIPES: usize = 64;
 pub struct LogStore {
     root: PathBuf,
     locks: Arc<Vec<Mutex<()>>>,
-    index_cache: Arc<LogIndexCache>,
+    index_cache: Arc<RecentLogs<LogIndex>>,
+    facts_cache: Arc<RecentLogs<CachedLogFacts>>,
 }
 
 /// The result of appending a chunk.
@@ -74,6 +76,7 @@ impl LogStore {
             root,
             locks: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()),
             index_cache: Arc::default(),
+            facts_cache: Arc::default(),
         })
     }
 
@@ -118,14 +121,11 @@ impl LogStore {
         run_io(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
     }
 
-    pub async fn size(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<u64> {
+    /// Returns what a log says about itself, and its size.
+    pub async fn facts(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<(u64, Arc<LogFacts>)> {
         let path = self.path(job, attempt);
-        run_io(move || match fs::metadata(&path) {
-            Ok(metadata) => Ok(log_gaps::load(&path, metadata.len())?.1),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(error),
-        })
-        .await
+        let cached = self.facts_cache.get(&path);
+        run_io(move || log_facts::load(&path, &cached)).await
     }
 
     /// The total size of all logs.
@@ -234,7 +234,7 @@ fn restore_overlap(path: &Path, offset: u64, size: u64, bytes: &[u8]) -> io::Res
     Ok(())
 }
 
-fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSlice> {
+pub(super) fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSlice> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((tail.offset, tail.bytes.as_slice()), (6, b"world".as_slice()));
         let past = logs.read(&job, AttemptNumber(1), Some(50), 5).await.expect("disk");
         assert_eq!((past.offset, past.bytes.len()), (11, 0));
-        assert_eq!(logs.size(&job, AttemptNumber(2)).await.expect("disk"), 0);
+        assert_eq!(logs.facts(&job, AttemptNumber(2)).await.expect("disk").0, 0);
     }
 
     /// After a power failure, the length of a file may be on disk without its data.
@@ -370,7 +370,7 @@ mod tests {
             let slice = logs.read(&job, AttemptNumber(1), offset, limit).await.expect("disk");
             assert!(slice.after_gap && !slice.bytes.contains(&0), "{slice:?}");
         }
-        assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 100_003);
+        assert_eq!(logs.facts(&job, AttemptNumber(1)).await.expect("disk").0, 100_003);
         let file = fs::metadata(logs.path(&job, AttemptNumber(1))).expect("readable");
         let stored = std::os::unix::fs::MetadataExt::blocks(&file) * 512;
         assert!(stored < 50_000, "the holes take no disk space: {stored}");
@@ -389,7 +389,7 @@ mod tests {
         fs::write(&gaps_file, format!("{}{}{{\"from\":9", line(Gap { from: 20_000, to: 30_000 }), line(gap)))
             .expect("disk");
         fs::write(&log, "before\n\n[899").expect("disk");
-        assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 7);
+        assert_eq!(logs.facts(&job, AttemptNumber(1)).await.expect("disk").0, 7);
         assert_eq!(full_text(&logs, &job).await, "before\n");
         assert_eq!(logs.read(&job, AttemptNumber(1), None, 99).await.expect("disk").bytes, b"before\n");
         let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after")).await.expect("disk");

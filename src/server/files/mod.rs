@@ -5,6 +5,7 @@ pub mod atomic_write;
 pub mod audit_checkpoints;
 mod hard_links;
 pub mod key_file;
+pub mod log_facts;
 pub mod log_gaps;
 pub mod log_index;
 pub mod log_lines;

@@ -16,17 +16,18 @@ use crate::files::log_lines::{LogFileLine, LogFileLines};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
+use crate::service::logs::rank_lines::lines_of_rank;
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
 
 /// The maximum number of lines or hits in a response.
-const MAX_LINES: u32 = 1_000;
+pub(super) const MAX_LINES: u32 = 1_000;
 /// The maximum number of bytes read for a response; the client can continue with another request.
 const MAX_SCAN_BYTES: u64 = 64 << 20;
 /// The maximum size of a pattern, in bytes; its compiled form is a multiple of it.
 const MAX_PATTERN_BYTES: usize = 1_000;
 /// The minimum cost of a line, in bytes of the budget.
-const LINE_COST_BYTES: usize = 64;
+pub(super) const LINE_COST_BYTES: usize = 64;
 /// The length of an excerpt, and how much of it precedes the match, in characters.
 const EXCERPT_CHARS: usize = 200;
 const EXCERPT_BEFORE_CHARS: usize = 60;
@@ -40,11 +41,14 @@ impl LogService {
         let text = query.q.as_deref().filter(|q| !q.is_empty());
         let mut pattern = text.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
         let permit = match pattern {
-            Some(_) => self.searches.acquire_search(by).await,
-            None => self.searches.acquire_read(by).await,
+            None if query.rank.is_none() => self.searches.acquire_read(by).await,
+            _ => self.searches.acquire_search(by).await,
         };
         let limit = u64::from(query.limit.unwrap_or(200).clamp(1, MAX_LINES));
         let read = move |log: &LogFileLines, budget: &mut CpuBudget<'_>| {
+            if let Some(rank) = query.rank {
+                return lines_of_rank(log, rank, &query, attempt, budget);
+            }
             let first =
                 query.from.map_or(log.count.saturating_sub(limit), |from| from.saturating_sub(1)).min(log.count);
             let (mut lines, mut offset, mut unmarked_from) = (Vec::new(), None, None);
@@ -58,8 +62,7 @@ impl LogService {
                 lines.push(line);
                 if lines.len() as u64 == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
-            let (total, open, size) = (log.count, log.has_partial_line, log.size);
-            Ok(LogLines { attempt, from: first + 1, offset, lines, unmarked_from, total, open, size })
+            Ok(LogLines { from: first + 1, offset, lines, unmarked_from, ..empty_lines(attempt, log) })
         };
         self.read_log_lines(permit, job, attempt, read).await
     }
@@ -104,6 +107,22 @@ impl LogService {
             read(log, &mut CpuBudget::new(&cpu_time, time, &stop))
         };
         Ok(self.files.read_lines(job, attempt, stop_on_drop.stop_flag(), read_within_budget).await?)
+    }
+}
+
+/// A response without lines.
+pub(super) fn empty_lines(attempt: AttemptNumber, log: &LogFileLines) -> LogLines {
+    LogLines {
+        attempt,
+        from: 1,
+        offset: None,
+        lines: Vec::new(),
+        unmarked_from: None,
+        earlier: None,
+        later: None,
+        total: log.count,
+        open: log.has_partial_line,
+        size: log.size,
     }
 }
 
@@ -168,25 +187,44 @@ fn search_forward(
 ) -> io::Result<Option<u64>> {
     let from = query.from.unwrap_or_default().saturating_sub(1);
     let until = query.until.map_or(log.count, |until| until.saturating_sub(1)).min(log.count);
-    if from >= until {
-        return Ok(None);
-    }
-    let next = log.visit(from, MAX_SCAN_BYTES, |line| {
-        let last = line.number + 1 >= until;
-        if matcher.visit(&line, budget) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(Some(next).filter(|next| *next < until))
+    scan_forward(log, from, until, |line| matcher.visit(line, budget))
 }
 
-/// Searches backwards, block by block; returns where to continue.
+/// Searches backwards; returns where to continue.
 fn search_backward(
     log: &LogFileLines,
     query: &LogSearchQuery,
     matcher: &mut LogSearch,
     budget: &mut CpuBudget<'_>,
 ) -> io::Result<Option<u64>> {
-    let Some(mut last) = log.count.checked_sub(1) else { return Ok(None) };
-    last = query.from.map_or(last, |from| from.saturating_sub(1).min(last));
+    let Some(last) = log.count.checked_sub(1) else { return Ok(None) };
+    let last = query.from.map_or(last, |from| from.saturating_sub(1).min(last));
+    scan_backward(log, last, |line| matcher.visit(line, budget))
+}
+
+/// Reads lines until `visit` ends it; returns where to continue.
+pub(super) fn scan_forward(
+    log: &LogFileLines,
+    from: u64,
+    until: u64,
+    mut visit: impl FnMut(&LogFileLine) -> bool,
+) -> io::Result<Option<u64>> {
+    if from >= until {
+        return Ok(None);
+    }
+    let next = log.visit(from, MAX_SCAN_BYTES, |line| {
+        let last = line.number + 1 >= until;
+        if visit(&line) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(Some(next).filter(|next| *next < until))
+}
+
+/// Reads lines backwards, block by block, until `visit` ends it; returns where to continue.
+pub(super) fn scan_backward(
+    log: &LogFileLines,
+    mut last: u64,
+    mut visit: impl FnMut(&LogFileLine) -> bool,
+) -> io::Result<Option<u64>> {
     for _ in 0..MAX_SCAN_BYTES / BLOCK_BYTES {
         let first = log.first_in_block(last);
         let mut block = Vec::new();
@@ -196,7 +234,7 @@ fn search_backward(
             if number == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for line in block.iter().rev() {
-            if matcher.visit(line, budget) {
+            if visit(line) {
                 return Ok(line.number.checked_sub(1));
             }
         }
@@ -223,15 +261,20 @@ fn pattern_error(error: PatternError) -> InvalidInput {
     }
 }
 
-fn line_view(line: &LogFileLine, pattern: Option<&mut Pattern>, budget: &mut CpuBudget<'_>) -> (LogLine, bool) {
+pub(super) fn line_view(
+    line: &LogFileLine,
+    pattern: Option<&mut Pattern>,
+    budget: &mut CpuBudget<'_>,
+) -> (LogLine, bool) {
     let text = decode_line(line);
     let marks = pattern.filter(|_| line.gap.is_none()).map(|pattern| find_marks(pattern, &plain_text(&text), budget));
     let is_marked = marks.as_ref().is_none_or(Result::is_ok);
     let matches = marks.and_then(Result::ok).unwrap_or_default();
-    (LogLine { text: text.into_owned(), omitted: line.omitted, gap: line.gap, matches }, is_marked)
+    let line = LogLine { text: text.into_owned(), omitted: line.omitted, gap: line.gap, matches, ..LogLine::default() };
+    (line, is_marked)
 }
 
-fn decode_line(line: &LogFileLine) -> Cow<'_, str> {
+pub(super) fn decode_line(line: &LogFileLine) -> Cow<'_, str> {
     // A cut may split a character.
     let partial_bytes = if line.omitted > 0 { trailing_partial_char(&line.bytes) } else { 0 };
     String::from_utf8_lossy(&line.bytes[..line.bytes.len() - partial_bytes])

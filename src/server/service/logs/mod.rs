@@ -2,6 +2,7 @@
 
 pub(super) mod lines;
 pub mod pattern;
+mod rank_lines;
 pub mod searches;
 
 use std::sync::Arc;

@@ -9,7 +9,13 @@ use tokio::sync::oneshot;
 use crate::tests::harness::{Actor, TestServer};
 use crate::tests::logs::gaps::start_running_job;
 
-async fn put(server: &TestServer, job: &str, token: &Actor, query: &str, text: String) {
+pub(in crate::tests) async fn put(
+    server: &TestServer,
+    job: &str,
+    token: &Actor,
+    query: &str,
+    text: impl Into<axum::body::Body>,
+) {
     server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.expect_status(200);
 }
 
@@ -46,7 +52,7 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
     let offset = usize::try_from(page["offset"].as_u64().expect("an offset")).expect("small");
     assert!(text[offset..].starts_with("line 40000\n"));
     let next_chunk = "10%\r20%\rdone\r\n\u{1b}[31mred\u{1b}[0m half";
-    put(&server, &job, &token, &format!("offset={}", text.len()), next_chunk.into()).await;
+    put(&server, &job, &token, &format!("offset={}", text.len()), next_chunk).await;
     let last = get_lines(&server, &job, "limit=2&q=D").await;
     assert_eq!(line_texts(&last), ["done", "\u{1b}[31mred\u{1b}[0m half"]);
     assert_eq!((&last["from"], &last["total"], &last["open"]), (&json!(50_001), &json!(50_002), &json!(true)));
@@ -62,8 +68,8 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
 #[tokio::test]
 async fn gap_is_a_line_and_numbers_match_the_download() {
     let (server, job, token) = start_running_job().await;
-    put(&server, &job, &token, "offset=0", "before".into()).await;
-    put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
+    put(&server, &job, &token, "offset=0", "before").await;
+    put(&server, &job, &token, "offset=9000&dropped=8994", "after\n").await;
     let all = get_lines(&server, &job, "from=1").await;
     assert_eq!(line_texts(&all).len(), 3);
     assert_eq!((&all["lines"][1]["gap"], &all["lines"][2]["text"]), (&json!(8_994), &json!("after")));

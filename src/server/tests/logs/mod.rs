@@ -2,3 +2,4 @@
 
 mod gaps;
 mod lines;
+mod ranks;
