@@ -1,4 +1,4 @@
-//! Addresses of experiment trackers and repositories in a log. A log is text from a stranger: only addresses of known
+//! Addresses of experiment trackers and repositories in a log. A log is text from outside: only addresses of known
 //! services are found, by their exact host names, and they are written anew from what was understood of them.
 
 use std::fmt::Write;
@@ -121,12 +121,15 @@ fn private_link(line: &str, rest: &str) -> Option<FoundLink> {
     }
     let (host, port) = address.split_once(':').map_or((address, None), |(host, port)| (host, Some(port)));
     let port = port.map(str::parse::<u16>).transpose().ok()?;
-    let is_private = match host.parse::<std::net::Ipv4Addr>() {
-        Ok(ip) => ip.is_loopback() || ip.is_private(),
-        Err(_) => host == "localhost",
-    };
+    let is_private = host == "localhost" || is_private_address(host);
     let port = port.map(|port| format!(":{port}")).unwrap_or_default();
     is_private.then(|| FoundLink { service, url: format!("http://{host}{port}/") })
+}
+
+/// Whether it is an IPv4 address of a loopback or of a private network (RFC 1918).
+fn is_private_address(host: &str) -> bool {
+    let parts: Option<Vec<u8>> = host.split('.').map(|part| part.parse().ok()).collect();
+    matches!(parts.as_deref(), Some([127 | 10, _, _, _] | [172, 16..=31, _, _] | [192, 168, _, _]))
 }
 
 /// The parts of a path up to the end of the address, percent-encoded; none if one of them is not a name.
@@ -215,6 +218,8 @@ mod tests {
             ("COMET INFO: live at https://www.comet.com/ada/p/0af", "comet https://www.comet.com/ada/p/0af"),
             ("TensorBoard 2.16 at http://localhost:6006/ (Press CTRL+C)", "tensorboard http://localhost:6006/"),
             ("🏃 View run x at: http://10.0.0.7:5000/#/experiments/1", "mlflow http://10.0.0.7:5000/"),
+            ("TensorBoard at http://172.31.0.1", "tensorboard http://172.31.0.1/"),
+            ("TensorBoard at http://192.168.1.2:80/", "tensorboard http://192.168.1.2:80/"),
         ] {
             assert_eq!(urls(line), [expected], "{line:?}");
         }
@@ -254,6 +259,9 @@ mod tests {
             "TensorBoard at http://localhost.evil.example/",
             "TensorBoard at http://localhost@evil.example/",
             "TensorBoard at http://8.8.8.8:6006/",
+            "TensorBoard at http://172.32.0.1/",
+            "TensorBoard at http://10.0.0.256/",
+            "TensorBoard at http://10.0.1/",
             "TensorBoard at http://localhost:99999/",
             "at http://localhost:6006/",
             "https://",
