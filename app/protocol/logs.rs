@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::AttemptNumber;
 use crate::domain::log_text::links::LinkedService;
+use crate::domain::time::Timestamp;
 
 /// Query parameters of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct LogLinesQuery {
     /// With `rank` and without `from`: the last lines before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+    /// Whether to return when each line arrived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub times: bool,
 }
 
 /// `GET /api/queue/{id}/logs/lines`.
@@ -104,6 +108,10 @@ pub struct LogLine {
     /// The text. If a line was overwritten, as by a progress bar, the last version. At most 8 KiB, with terminal
     /// colors; invalid UTF-8 is replaced.
     pub text: String,
+    /// With `times`: when the line began to arrive at the server, to the second, or in an attempt of more than an hour to
+    /// about a thousandth of its duration. Missing if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived_at: Option<Timestamp>,
     /// Number of further bytes that are not returned.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,

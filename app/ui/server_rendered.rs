@@ -22,6 +22,7 @@ use super::pages::job::configuration::JobConfigurationPage;
 use super::pages::job::describe::JobDescribePage;
 use super::pages::job::events::JobEventsPage;
 use super::pages::jobs::customize::CustomizeJobsPage;
+use super::pages::jobs::log_search::JobLogsSearchPage;
 use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::passkeys::PasskeyNewPage;
@@ -64,6 +65,7 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/logs") view=JobLogsSearchPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/view") view=CustomizeJobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/edit") view=WorkerEditPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>

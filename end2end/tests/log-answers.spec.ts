@@ -90,3 +90,73 @@ test('a failed log leads to its error, to the lines of a rank, and to the tracke
   await page.goto(`/jobs/${job}/log?rank=9`);
   await expect(page.getByText('No lines of rank 9 here.')).toBeVisible();
 });
+
+test('the logs of all jobs are searched, and each line leads to its log', async ({ page, server, javaScriptEnabled }) => {
+  test.setTimeout(120_000);
+  const { host, offer } = await startJob(server);
+  const job = offer.job_id;
+  await host.log(offer, `${'INFO step\n'.repeat(500)}\u001b[31mRuntimeError: NaN in \u202elayer 3\u001b[0m <script>alert(1)</script>\n${'nan again\n'.repeat(5)}`);
+  await signIn(page, server);
+  await page.goto('/jobs?q=config%3Adigits');
+  if (javaScriptEnabled) await live(page);
+  await page.getByRole('link', { name: 'Search logs' }).click();
+  await expect(page.getByLabel('Jobs')).toHaveValue('config:digits');
+  await expectAccessible(page);
+  await page.getByLabel('Text in the log').fill('nan');
+  await page.getByRole('button', { name: 'Search' }).click();
+  const found = page.locator('.log-row');
+  await expect(found).toHaveCount(3);
+  await expect(found.first()).toContainText('501RuntimeError: NaN in \ufffdlayer 3 <script>alert(1)</script>');
+  await expect(page.getByText('1 job searched')).toBeVisible();
+  for (const [width, colorScheme] of pictures) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    await picture(page, `log-search-${colorScheme}-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+  await page.setViewportSize({ width: 1_280, height: 800 });
+  await page.getByLabel('Text in the log').fill('NAN');
+  await page.getByLabel('Text in the log').press('Enter');
+  await expect(page.getByText('No matches')).toBeVisible();
+  await page.goBack();
+  await found.nth(1).getByRole('link').click();
+  await expect(page).toHaveURL(new RegExp(`/jobs/${job}/log\\?attempt=1&line=502&q=nan`));
+  await expect(page.locator('#L502')).toHaveClass(/is-chosen/);
+  await expect(page.locator('#L502 mark')).toHaveText('nan');
+  await page.goto('/jobs/logs?q=%28&regex=true');
+  await expect(page.getByText('unclosed group')).toBeVisible();
+});
+
+test('the arrival of each line is shown on request', async ({ page, server, javaScriptEnabled }) => {
+  test.setTimeout(120_000);
+  const { host, offer } = await startJob(server);
+  const job = offer.job_id;
+  const end = await host.log(offer, `${'[rank0]: INFO step\n'.repeat(300)}wide ${'text '.repeat(60)}\n`);
+  await host.log(offer, 'after the gap\n', end + 9_000, 9_000);
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}/log`);
+  if (javaScriptEnabled) await live(page);
+  const times = page.locator('.log-row time');
+  await expect(page.locator('#L304')).toBeVisible();
+  await expect(times).toHaveCount(0);
+  const toggle = page.getByRole('link', { name: 'Arrival times' });
+  await toggle.click();
+  await expect(page).toHaveURL(/times=true/);
+  await expect(page.locator('#L304 time')).toHaveText(/^\s*\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/);
+  await expect(toggle).toHaveAttribute('aria-current', 'true');
+  for (const [width, colorScheme] of pictures) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    await expect(page.locator('#L304')).toBeVisible();
+    await picture(page, `log-times-${colorScheme}-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+  await toggle.click();
+  await expect(page).not.toHaveURL(/times=true/);
+  await expect(page.locator('#L304')).toBeVisible();
+  await expect(times).toHaveCount(0);
+  await page.goto(`/jobs/${job}/log?rank=0&times=true`);
+  await expect(times).toHaveCount(200);
+});

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod explain;
 mod fields;
+pub mod log_search;
 pub mod overrides;
 mod query;
 pub mod saved_views;

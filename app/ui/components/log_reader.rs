@@ -173,6 +173,14 @@ impl LogReader {
             }
             version
         });
+        let times = Memo::new(move |_| self.view_state.with(|view_state| view_state.times));
+        Effect::new(move |last: Option<bool>| {
+            let times = times.get();
+            if last.is_some_and(|last| last != times) {
+                self.cache.update(LineCache::invalidate);
+            }
+            times
+        });
         let span = Memo::new(move |_| {
             let VisibleLines { first, end, .. } = self.visible_lines();
             (first, end)
@@ -203,12 +211,14 @@ impl LogReader {
         });
         let log = self.log.get_value();
         let terms = self.highlighted.get_value();
-        let view_state = LogViewState { search: terms.clone(), ..LogViewState::default() };
+        let times = self.view_state.with_untracked(|view_state| view_state.times);
+        let view_state = LogViewState { search: terms.clone(), times, ..LogViewState::default() };
         spawn_local(async move {
             let query = view_state.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
             let result = log.backend.job_log_lines(log.job.clone(), query).await;
-            // If the search has changed since the request, the marks in these lines are outdated: fetch them again.
-            let Some(has_current_marks) = self.highlighted.try_with_value(|now| *now == terms) else { return };
+            // If the search or the switch has changed since the request, these lines are outdated: fetch them again.
+            let Some(is_current) = self.highlighted.try_with_value(|now| *now == terms) else { return };
+            let is_current = is_current && self.view_state.with_untracked(|view_state| view_state.times) == times;
             match result {
                 Ok(lines) => {
                     self.fetch_state
@@ -216,7 +226,7 @@ impl LogReader {
                     if self.problem.with_untracked(Option::is_some) {
                         self.problem.set(None);
                     }
-                    if has_current_marks {
+                    if is_current {
                         self.cache.update(|cache| cache.insert(lines));
                     } else {
                         self.fetch_missing();

@@ -14,7 +14,7 @@ use crate::ui::logs::view_state::LogViewState;
 #[component]
 pub(crate) fn RankPicker(job: JobId, ranks: Memo<Vec<u32>>, view_state: Memo<LogViewState>) -> impl IntoView {
     let words = t();
-    let LogViewState { attempt, wrap, rank: selected, .. } = view_state.get_untracked();
+    let LogViewState { attempt, wrap, times, rank: selected, .. } = view_state.get_untracked();
     let option = move |rank: u32| {
         view! { <option value=rank.to_string() selected=Some(rank) == selected>{words.log.rank_number.of(rank)}</option> }
     };
@@ -28,6 +28,7 @@ pub(crate) fn RankPicker(job: JobId, ranks: Memo<Vec<u32>>, view_state: Memo<Log
                 <form class="log-jump" method="get" action=format!("/jobs/{job}/log")>
                     {attempt.map(|attempt| view! { <input type="hidden" name="attempt" value=attempt.to_string()/> })}
                     {wrap.then(|| view! { <input type="hidden" name="wrap" value="true"/> })}
+                    {times.then(|| view! { <input type="hidden" name="times" value="true"/> })}
                     <label class="sr-only" for="rank">{words.log.rank}</label>
                     <select id="rank" name="rank" class="select select-xs" on:change=move |event| browser::submit_enclosing_form(&event)>
                         <option value="">{words.log.all_ranks}</option>
@@ -86,11 +87,13 @@ pub(crate) fn RankLog(
     let after =
         later.map(|line| view! { {part(words.logs.later, Some(line), None)} {part(words.logs.last, None, None)} });
     let wrap = href(LogViewState { wrap: !current.wrap, ..current.clone() });
+    let times = href(LogViewState { times: !current.times, ..current.clone() });
     view! {
         <section class="panel log-panel" aria-label=words.log.title>
             <div class="log-bar">
                 <RankPicker job=job ranks=ranks view_state=view_state/>
                 <div class="log-tools">
+                    <a class="toggle-button" href=times title=words.log.times_hint aria-current=current.times.then_some("true") data-noscroll="">{words.log.times}</a>
                     <a class="toggle-button" href=wrap aria-current=current.wrap.then_some("true") data-noscroll="">{words.log.wrap}</a>
                 </div>
             </div>

@@ -21,6 +21,8 @@ pub(crate) struct LogViewState {
     pub search: LogSearchTerms,
     /// Whether long lines are wrapped.
     pub wrap: bool,
+    /// Whether the arrival of each line is shown.
+    pub times: bool,
     /// Only lines of this rank are shown.
     pub rank: Option<u32>,
     /// With a rank: the lines before this one are shown.
@@ -60,6 +62,7 @@ impl LogViewState {
             first_line: number("from"),
             search: LogSearchTerms { q: params.get("q").unwrap_or_default(), regex: is("regex"), case: is("case") },
             wrap: is("wrap"),
+            times: is("times"),
             rank: params.get("rank").and_then(|text| text.parse().ok()),
             before: number("before"),
         }
@@ -79,6 +82,7 @@ impl LogViewState {
             ("regex", flag(self.search.regex)),
             ("case", flag(self.search.case)),
             ("wrap", flag(self.wrap)),
+            ("times", flag(self.times)),
             ("rank", self.rank.map(|rank| rank.to_string())),
             ("before", self.before.map(|before| before.to_string())),
         ]);
@@ -105,7 +109,7 @@ impl LogViewState {
 
     /// The same state with the lines of a rank, or of all; a position in the one view is none in the other.
     pub fn with_rank(&self, rank: Option<u32>) -> Self {
-        Self { attempt: self.attempt, wrap: self.wrap, rank, ..Self::default() }
+        Self { attempt: self.attempt, wrap: self.wrap, times: self.times, rank, ..Self::default() }
     }
 
     /// Requests the lines of a rank: those from `first_line` on, else those before `before`, else the last ones.
@@ -116,6 +120,7 @@ impl LogViewState {
             limit: Some(INITIAL_LINES),
             rank: self.rank,
             before: self.before,
+            times: self.times,
             ..LogLinesQuery::default()
         }
     }
@@ -130,6 +135,7 @@ impl LogViewState {
             q: Some(q).filter(|q| !q.is_empty()),
             regex,
             case,
+            times: self.times,
             ..LogLinesQuery::default()
         }
     }
@@ -173,6 +179,7 @@ mod tests {
         );
         assert_eq!(view_state.with_lines_up_to(7).selected_lines, Some((7, 12)));
         assert_eq!(parse_query(&[]).href(&job), format!("/jobs/{job}/log"));
+        assert_eq!(parse_query(&[("times", "true")]).href(&job), format!("/jobs/{job}/log?times=true"));
         let of_rank = parse_query(&[("attempt", "2"), ("rank", "0"), ("before", "900"), ("wrap", "true")]);
         assert_eq!((of_rank.rank, of_rank.before), (Some(0), Some(900)));
         assert_eq!(of_rank.href(&job), format!("/jobs/{job}/log?attempt=2&wrap=true&rank=0&before=900"));

@@ -12,6 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::log_text::arrivals::Arrival;
+use app::domain::time::Timestamp;
 use app::threads::run_io;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
@@ -22,6 +24,7 @@ use super::log_facts::{self, CachedLogFacts, LogFacts};
 use super::log_gaps::{self, Gap, GapStatus};
 use super::log_index::{LogIndex, RecentLogs};
 use super::log_lines::{LogFileLines, data_ranges};
+use super::log_times;
 
 /// Writers of one log are serialized; all logs share this number of locks.
 pub(super) const STRIPES: usize = 64;
@@ -86,12 +89,13 @@ impl LogStore {
         job: &JobId,
         attempt: AttemptNumber,
         chunk: IncomingLogChunk,
+        now: Timestamp,
     ) -> io::Result<LogAppendResult> {
         let (this, job) = (self.clone(), job.clone());
         run_io(move || {
             let path = this.path(&job, attempt);
             let _lock = this.locks[lock_index(&path)].lock().expect("no panic while it is held");
-            append_chunk(&path, &chunk)
+            append_chunk(&path, &chunk, now)
         })
         .await
     }
@@ -119,6 +123,15 @@ impl LogStore {
         let path = self.path(job, attempt);
         let index = self.index_cache.get(&path);
         run_io(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
+    }
+
+    /// Reads logs from their start, on a thread that may block.
+    pub async fn read_from_start<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Fn(&JobId, AttemptNumber) -> io::Result<LogFileLines>) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let this = self.clone();
+        run_io(move || read(&|job, attempt| LogFileLines::open_unindexed(&this.path(job, attempt)))).await
     }
 
     /// Returns what a log says about itself, and its size.
@@ -190,6 +203,7 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
 fn append_chunk(
     path: &Path,
     IncomingLogChunk { offset, dropped, bytes }: &IncomingLogChunk,
+    now: Timestamp,
 ) -> io::Result<LogAppendResult> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -211,6 +225,8 @@ fn append_chunk(
     let new = usize::try_from(stored).ok().and_then(|stored| bytes.get(stored..)).unwrap_or_default();
     if !new.is_empty() {
         file.write_all(new)?;
+        // A log without its times is better than none.
+        let _recorded = log_times::add(path, Arrival { offset: size, at: now });
         file.sync_data()?;
     }
     Ok(LogAppendResult::Durable(size + new.len() as u64))
@@ -270,7 +286,6 @@ fn file_data_ranges(path: &Path) -> io::Result<Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use app::domain::time::Timestamp;
 
     fn chunk(offset: u64, text: &'static str) -> IncomingLogChunk {
         IncomingLogChunk { offset, dropped: None, bytes: text.into() }
@@ -282,7 +297,7 @@ mod tests {
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
         let put = async |offset, text: &'static str| {
-            logs.append(&job, AttemptNumber(1), chunk(offset, text)).await.expect("disk")
+            logs.append(&job, AttemptNumber(1), chunk(offset, text), Timestamp(0)).await.expect("disk")
         };
         assert_eq!(put(0, "hello ").await, LogAppendResult::Durable(6));
         assert_eq!(put(0, "hello ").await, LogAppendResult::Durable(6));
@@ -304,7 +319,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
+        let put = async |chunk: IncomingLogChunk| {
+            logs.append(&job, AttemptNumber(1), chunk, Timestamp(0)).await.expect("disk")
+        };
         let erase = |from: u64, length: usize| {
             let file = OpenOptions::new().write(true).open(logs.path(&job, AttemptNumber(1))).expect("the log");
             file.write_all_at(&vec![0; length], from).expect("disk");
@@ -335,7 +352,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
+        let put = async |chunk: IncomingLogChunk| {
+            logs.append(&job, AttemptNumber(1), chunk, Timestamp(0)).await.expect("disk")
+        };
         let after_gap =
             |offset, dropped, text: &'static str| IncomingLogChunk { dropped: Some(dropped), ..chunk(offset, text) };
         put(chunk(0, "before\n")).await;
@@ -381,7 +400,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        logs.append(&job, AttemptNumber(1), chunk(0, "before\n")).await.expect("disk");
+        logs.append(&job, AttemptNumber(1), chunk(0, "before\n"), Timestamp(0)).await.expect("disk");
         let (log, gap) = (logs.path(&job, AttemptNumber(1)), Gap { from: 7, to: 9_000 });
         let gaps_file = log.with_extension("log.gaps");
         let line = |gap: Gap| format!("{{\"from\":{},\"to\":{}}}\n", gap.from, gap.to);
@@ -392,11 +411,14 @@ mod tests {
         assert_eq!(logs.facts(&job, AttemptNumber(1)).await.expect("disk").0, 7);
         assert_eq!(full_text(&logs, &job).await, "before\n");
         assert_eq!(logs.read(&job, AttemptNumber(1), None, 99).await.expect("disk").bytes, b"before\n");
-        let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after")).await.expect("disk");
+        let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after"), Timestamp(0)).await.expect("disk");
         assert_eq!(appended, LogAppendResult::Durable(9_005));
         assert_eq!(full_text(&logs, &job).await, format!("before\n{}after", gap.marker_text()));
         let next = IncomingLogChunk { dropped: Some(10_995), ..chunk(20_000, "") };
-        assert_eq!(logs.append(&job, AttemptNumber(1), next).await.expect("disk"), LogAppendResult::Durable(20_000));
+        assert_eq!(
+            logs.append(&job, AttemptNumber(1), next, Timestamp(0)).await.expect("disk"),
+            LogAppendResult::Durable(20_000)
+        );
         assert!(full_text(&logs, &job).await.contains("[10995 bytes"));
         logs.remove_job(&job).await.expect("disk");
         assert!(!gaps_file.exists());

@@ -9,6 +9,7 @@ pub mod log_facts;
 pub mod log_gaps;
 pub mod log_index;
 pub mod log_lines;
+mod log_times;
 pub mod logs;
 pub mod operator_file;
 mod partial_hashes;

@@ -54,6 +54,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/views", Requirement::SeeJobs, saved_views::LIST, saved_views::list)
         .put("/queue/views/{name}", Requirement::SeeJobs, saved_views::SAVE, saved_views::save)
         .delete("/queue/views/{name}", Requirement::SeeJobs, saved_views::DELETE, saved_views::delete)
+        .get("/queue/logs/search", Requirement::SeeJobs, super::logs::SEARCH_JOBS, super::logs::search_jobs)
         .get("/queue/compare", Requirement::SeeJobs, compare::COMPARE, compare::compare)
         .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
         .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)

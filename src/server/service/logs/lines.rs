@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::log_text::arrivals::arrived_at;
 use app::domain::log_text::plain_text;
 use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches, LogSearchQuery};
 
@@ -16,14 +17,14 @@ use crate::files::log_lines::{LogFileLine, LogFileLines};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
-use crate::service::logs::rank_lines::lines_of_rank;
+use crate::service::logs::rank_lines::{empty_lines, lines_of_rank};
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
 
 /// The maximum number of lines or hits in a response.
 pub(super) const MAX_LINES: u32 = 1_000;
 /// The maximum number of bytes read for a response; the client can continue with another request.
-const MAX_SCAN_BYTES: u64 = 64 << 20;
+pub(super) const MAX_SCAN_BYTES: u64 = 64 << 20;
 /// The maximum size of a pattern, in bytes; its compiled form is a multiple of it.
 const MAX_PATTERN_BYTES: usize = 1_000;
 /// The minimum cost of a line, in bytes of the budget.
@@ -52,14 +53,15 @@ impl LogService {
             let first =
                 query.from.map_or(log.count.saturating_sub(limit), |from| from.saturating_sub(1)).min(log.count);
             let (mut lines, mut offset, mut unmarked_from) = (Vec::new(), None, None);
+            let arrivals = if query.times { log.arrivals()? } else { Vec::new() };
             log.visit(first, MAX_SCAN_BYTES, |line| {
                 offset.get_or_insert(line.offset);
-                let number = line.number;
+                let (number, arrived_at) = (line.number, arrived_at(&arrivals, line.offset));
                 let (line, marked) = line_view(&line, pattern.as_mut().filter(|_| unmarked_from.is_none()), budget);
                 if !marked {
                     unmarked_from.get_or_insert(number + 1);
                 }
-                lines.push(line);
+                lines.push(LogLine { arrived_at, ..line });
                 if lines.len() as u64 == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             Ok(LogLines { from: first + 1, offset, lines, unmarked_from, ..empty_lines(attempt, log) })
@@ -77,7 +79,7 @@ impl LogService {
                 Err(invalid) => return Ok(Err(invalid)),
             };
             let limit = usize::try_from(query.limit.unwrap_or(100).min(MAX_LINES)).unwrap_or_default();
-            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch::new(pattern, limit);
             let next = if query.backward {
                 search_backward(log, &query, &mut matcher, budget)?
             } else {
@@ -110,39 +112,33 @@ impl LogService {
     }
 }
 
-/// A response without lines.
-pub(super) fn empty_lines(attempt: AttemptNumber, log: &LogFileLines) -> LogLines {
-    LogLines {
-        attempt,
-        from: 1,
-        offset: None,
-        lines: Vec::new(),
-        unmarked_from: None,
-        earlier: None,
-        later: None,
-        total: log.count,
-        open: log.has_partial_line,
-        size: log.size,
-    }
-}
-
 /// Returns a clock of this thread's CPU time, starting at zero.
-fn cpu_timer() -> impl Fn() -> Duration {
+pub(super) fn cpu_timer() -> impl Fn() -> Duration {
     let started = thread_cpu_time();
     move || thread_cpu_time().saturating_sub(started)
 }
 
-struct LogSearch {
+pub(super) struct LogSearch {
     pattern: Pattern,
     /// 0: lines are only counted.
     limit: usize,
     matches: Vec<LogMatch>,
     count: u64,
     /// Why the pattern cannot be used on this log.
-    error: Option<InvalidInput>,
+    pub error: Option<InvalidInput>,
 }
 
 impl LogSearch {
+    pub fn new(pattern: Pattern, limit: usize) -> Self {
+        Self { pattern, limit, matches: Vec::new(), count: 0, error: None }
+    }
+
+    /// Returns what was found, and continues with another log.
+    pub fn take_matches(&mut self) -> Vec<LogMatch> {
+        self.count = 0;
+        std::mem::take(&mut self.matches)
+    }
+
     fn match_line(&mut self, line: &LogFileLine) -> Option<LogMatch> {
         if line.gap.is_some() {
             return None;
@@ -170,7 +166,7 @@ impl LogSearch {
     }
 
     /// Searches another line; returns whether the search ends with it.
-    fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
+    pub fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
         let log_match = self.match_line(line);
         let is_full = log_match.is_some_and(|line| self.push(line));
         let is_over_budget = budget.spend(line.bytes.len() + LINE_COST_BYTES);
@@ -246,7 +242,7 @@ pub(super) fn scan_backward(
     Ok(Some(last))
 }
 
-fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidInput> {
+pub(super) fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidInput> {
     if q.is_empty() || q.len() > MAX_PATTERN_BYTES {
         let allowed = AllowedValues::Bytes { min: 1, max: MAX_PATTERN_BYTES as u64 };
         return Err(InvalidInput::OutOfRange { field: "q", allowed });
@@ -385,7 +381,7 @@ mod tests {
         loop {
             let pattern = compile_pattern(&query.q, query.regex, query.case).expect("a pattern");
             let limit = usize::try_from(query.limit.unwrap_or(100)).expect("small");
-            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch::new(pattern, limit);
             let search = if query.backward { search_backward } else { search_forward };
             let next = with_budget(clock_reads, |budget| search(log, &query, &mut matcher, budget)).expect("disk");
             assert_eq!(matcher.error, None);

@@ -3,14 +3,13 @@
 use std::io;
 
 use app::domain::ids::AttemptNumber;
+use app::domain::log_text::arrivals::arrived_at;
 use app::domain::log_text::plain_text;
 use app::domain::log_text::ranks::line_rank;
 use app::protocol::logs::{LogLine, LogLines, LogLinesQuery};
 
 use crate::files::log_lines::{LogFileLine, LogFileLines};
-use crate::service::logs::lines::{
-    LINE_COST_BYTES, MAX_LINES, decode_line, empty_lines, line_view, scan_backward, scan_forward,
-};
+use crate::service::logs::lines::{LINE_COST_BYTES, MAX_LINES, decode_line, line_view, scan_backward, scan_forward};
 use crate::service::logs::pattern::CpuBudget;
 
 /// Returns the lines of a rank: from a line on, or else the last ones. `earlier` and `later` are where to continue, also
@@ -23,11 +22,13 @@ pub(super) fn lines_of_rank(
     budget: &mut CpuBudget<'_>,
 ) -> io::Result<LogLines> {
     let limit = usize::try_from(query.limit.unwrap_or(200).clamp(1, MAX_LINES)).unwrap_or_default();
+    let arrivals = if query.times { log.arrivals()? } else { Vec::new() };
     let mut found: Vec<(LogLine, u64)> = Vec::new();
     let mut visit = |line: &LogFileLine| {
         if line.gap.is_none() && line_rank(&plain_text(&decode_line(line))) == Some(rank) {
             let (view, _) = line_view(line, None, budget);
-            found.push((LogLine { number: Some(line.number + 1), ..view }, line.offset));
+            let (number, arrived_at) = (Some(line.number + 1), arrived_at(&arrivals, line.offset));
+            found.push((LogLine { number, arrived_at, ..view }, line.offset));
         }
         budget.spend(line.bytes.len() + LINE_COST_BYTES) || found.len() == limit
     };
@@ -53,4 +54,20 @@ pub(super) fn lines_of_rank(
         later: later.map(number),
         ..empty_lines(attempt, log)
     })
+}
+
+/// A response without lines.
+pub(super) fn empty_lines(attempt: AttemptNumber, log: &LogFileLines) -> LogLines {
+    LogLines {
+        attempt,
+        from: 1,
+        offset: None,
+        lines: Vec::new(),
+        unmarked_from: None,
+        earlier: None,
+        later: None,
+        total: log.count,
+        open: log.has_partial_line,
+        size: log.size,
+    }
 }

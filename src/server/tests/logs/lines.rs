@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::time::Millis;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -63,6 +64,24 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
         .get(&Actor::Admin, &format!("/api/queue/{job}/logs/lines?attempt=2"))
         .await
         .expect_problem(404, "attempt_not_found");
+}
+
+#[tokio::test]
+async fn arrival_of_each_line_is_returned_on_request() {
+    let (server, job, token) = start_running_job().await;
+    put(&server, &job, &token, "offset=0", "first\nsec").await;
+    let before = get_lines(&server, &job, "times=true").await;
+    let arrived = before["lines"][0]["arrived_at"].clone();
+    assert!(arrived.as_str().is_some_and(|at| at.ends_with('Z')), "{before}");
+    assert_eq!(get_lines(&server, &job, "").await["lines"][0].get("arrived_at"), None);
+    server.advance(Millis::from_secs(5)).await;
+    put(&server, &job, &token, "offset=9", "ond\n[rank1]: third\n").await;
+    put(&server, &job, &token, "offset=9", "ond\n[rank1]: third\n").await;
+    let after = get_lines(&server, &job, "times=true").await;
+    assert_eq!((&after["lines"][0]["arrived_at"], &after["lines"][1]["arrived_at"]), (&arrived, &arrived));
+    assert!(after["lines"][2]["arrived_at"].as_str() > arrived.as_str(), "{after}");
+    let rank = get_lines(&server, &job, "times=true&rank=1").await;
+    assert_eq!(rank["lines"][0]["arrived_at"], after["lines"][2]["arrived_at"]);
 }
 
 #[tokio::test]
