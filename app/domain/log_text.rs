@@ -1,6 +1,9 @@
 //! The readable text of a log line. It shows the last overwritten version, in colors, like a terminal. All other escape
 //! sequences are removed; invisible characters, and those that change the direction of text, are replaced by symbols.
 
+pub mod arrivals;
+pub mod links;
+pub mod ranks;
 mod sgr;
 
 use std::borrow::Cow;
@@ -35,6 +38,11 @@ pub fn plain_text(line: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(line.len());
     scan(line, |_, c| text.push(c));
     Cow::Owned(text)
+}
+
+/// Returns whether a text to search for has capitals: only then case is significant.
+pub fn has_uppercase(text: &str) -> bool {
+    text.chars().any(char::is_uppercase)
 }
 
 /// Splits a line at its color changes, and removes all other escape sequences.

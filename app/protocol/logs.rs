@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::AttemptNumber;
+use crate::domain::log_text::links::LinkedService;
+use crate::domain::time::Timestamp;
 
 /// Query parameters of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,6 +40,15 @@ pub struct LogLinesQuery {
     /// Whether matching is case-sensitive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub case: bool,
+    /// Only lines with the prefix of this rank, such as `[rank3]:`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// With `rank` and without `from`: the last lines before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Whether to return when each line arrived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub times: bool,
 }
 
 /// `GET /api/queue/{id}/logs/lines`.
@@ -55,6 +66,12 @@ pub struct LogLines {
     /// Matches were not searched from this line on, because the time limit for one response was reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmarked_from: Option<u64>,
+    /// With `rank`: there may be earlier lines before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<u64>,
+    /// With `rank`: there may be later lines from this one on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<u64>,
     /// Total number of lines.
     pub total: u64,
     /// Whether the last line is incomplete.
@@ -63,13 +80,38 @@ pub struct LogLines {
     pub size: u64,
 }
 
+/// A link in a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LogLink {
+    /// The service it leads to.
+    pub service: LinkedService,
+    /// The address; with `http://` it is of the worker's own network.
+    pub url: String,
+}
+
+impl LogLink {
+    /// A link, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub(super) fn example() -> Self {
+        Self { service: LinkedService::WeightsAndBiases, url: "https://wandb.ai/ada/digits/runs/x1y2".to_owned() }
+    }
+}
+
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLine {
+    /// With `rank`: its number. Otherwise the lines follow each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// The text. If a line was overwritten, as by a progress bar, the last version. At most 8 KiB, with terminal
     /// colors; invalid UTF-8 is replaced.
     pub text: String,
+    /// With `times`: when the line began to arrive at the server, to the second, or in an attempt of more than an hour to
+    /// about a thousandth of its duration. Missing if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived_at: Option<Timestamp>,
     /// Number of further bytes that are not returned.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,

@@ -168,6 +168,11 @@ pub trait ServerPageBackend: Send + Sync {
     fn workers_by_ids(&self, ids: Vec<WorkerId>) -> BackendFuture<Vec<WorkerView>>;
     /// Returns those of these jobs that the user may view.
     fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>>;
+    /// Searches the logs of jobs.
+    fn search_job_logs(
+        &self,
+        query: crate::protocol::jobs::log_search::JobLogsQuery,
+    ) -> BackendFuture<crate::protocol::jobs::log_search::JobLogsPage>;
     /// Returns a page of the list of users.
     fn users(&self, query: crate::protocol::access::UsersQuery) -> BackendFuture<crate::protocol::access::UsersPage>;
     /// Returns a user with their tokens and browser sessions.

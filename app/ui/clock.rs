@@ -63,8 +63,12 @@ impl PageClock {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[11..16].to_owned()
     }
 
+    /// Formats the time of day with its seconds, without its offset.
+    pub fn format_seconds(self, at: Timestamp) -> String {
+        shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[11..19].to_owned()
+    }
+
     /// Formats the date: `2024-01-15`.
-    #[cfg(feature = "ssr")]
     pub fn format_day(self, at: Timestamp) -> String {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..10].to_owned()
     }

@@ -113,7 +113,7 @@ mod tests {
             prop_assert_eq!((&as_sent(&usage), &reloaded(&usage)), (&usage, &usage));
             let lines = LogLinesQuery {
                 attempt: Some(number), from: Some(number.into()), limit: Some(number), q: value(), regex: flag,
-                case: flag,
+                case: flag, rank: Some(number), before: Some(number.into()), times: flag,
             };
             prop_assert_eq!(&as_sent(&lines), &lines);
             let search = LogSearchQuery {

@@ -24,6 +24,7 @@ use super::pages::job::describe::JobDescribePage;
 use super::pages::job::events::JobEventsPage;
 use super::pages::job::fork::JobForkPage;
 use super::pages::jobs::customize::CustomizeJobsPage;
+use super::pages::jobs::log_search::JobLogsSearchPage;
 use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::passkeys::PasskeyNewPage;
@@ -67,6 +68,7 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/compare/vote") view=VotePage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/logs") view=JobLogsSearchPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/view") view=CustomizeJobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/edit") view=WorkerEditPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>

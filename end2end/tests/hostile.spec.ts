@@ -22,7 +22,7 @@ test('markup, URLs and control characters in names, labels, logs and errors are 
   await signIn(page, server);
   const paths = ['/', '/jobs', `/jobs/${job}`, `/jobs/${job}?show=files`, `/jobs/${job}/events`, '/admin/workers', `/admin/workers/${host.id}`, '/fleet/gpus', '/train',
     `/admin/workers/${host.id}?show=gpus`, `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}/events`, '/usage?by=worker', '/usage?by=label',
-    '/admin/audit', `/admin/audit?target=${encodeURIComponent(MARKUP)}`, '/admin/users', '/account', `/jobs/${job}/log`, `/jobs/compare?id=${job}&id=${encodeURIComponent(MARKUP)}`, `/search?q=${encodeURIComponent(MARKUP)}`, '/search?q=gpu'];
+    '/admin/audit', `/admin/audit?target=${encodeURIComponent(MARKUP)}`, '/admin/users', '/account', `/jobs/${job}/log`, `/jobs/compare?id=${job}&id=${encodeURIComponent(MARKUP)}`, `/jobs/logs?q=${encodeURIComponent(MARKUP)}&jobs=${encodeURIComponent(MARKUP)}`, `/search?q=${encodeURIComponent(MARKUP)}`, '/search?q=gpu'];
   page.on('dialog', (dialog) => { throw new Error(`a dialog: ${dialog.message()}`); });
   for (const path of paths) {
     await page.goto(path);

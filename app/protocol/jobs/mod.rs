@@ -4,6 +4,7 @@ pub mod compare;
 pub mod explain;
 pub mod family;
 mod fields;
+pub mod log_search;
 pub mod overrides;
 mod query;
 pub mod saved_views;
@@ -20,6 +21,7 @@ use crate::domain::ids::{AttemptNumber, WorkerId};
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::ProgressPoint;
 use crate::protocol::gpus::history::{GpuHistory, JobMetrics};
+use crate::protocol::logs::LogLink;
 
 /// Query parameters of a time series.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -163,6 +165,12 @@ pub struct AttemptView {
     pub resumed_from_step: Option<u64>,
     /// Size of its log in bytes.
     pub log_bytes: u64,
+    /// Links to experiment trackers and repositories at the beginning and the end of its log, at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LogLink>,
+    /// The ranks that prefix lines at the beginning and the end of its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<u32>,
 }
 
 impl AttemptView {
@@ -186,6 +194,8 @@ impl AttemptView {
             exit_code: Some(1),
             resumed_from_step: Some(125),
             log_bytes: 4_096,
+            links: vec![LogLink::example()],
+            ranks: vec![0, 1],
         }
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::domain::log_text::{StyledSpan, TerminalColor, TextStyle, styled_spans};
+use crate::domain::time::Timestamp;
 use crate::protocol::logs::LogLine;
+use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::logs::highlight::{MarkedSpan, highlight};
@@ -25,12 +27,27 @@ pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u
 #[component]
 pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
     let words = t();
+    let time = line.arrived_at.map(|at| view! { <ArrivalTime at=at/> });
     if let Some(bytes) = line.gap {
-        return view! { <span class="log-lost">{words.logs.gap.of(words.format_bytes(bytes))}</span> }.into_erased();
+        return view! { {time}<span class="log-lost">{words.logs.gap.of(words.format_bytes(bytes))}</span> }
+            .into_erased();
     }
     let more = (line.omitted > 0)
         .then(|| view! { <span class="log-more">{words.logs.omitted.of(words.format_bytes(line.omitted))}</span> });
-    view! { <span class="log-said"><StyledText spans=styled_spans(&line.text) marks=line.matches.clone()/>{more}</span> }.into_erased()
+    view! { {time}<span class="log-said"><StyledText spans=styled_spans(&line.text) marks=line.matches.clone()/>{more}</span> }.into_erased()
+}
+
+/// When a line arrived. The date is not shown where there is little room.
+#[component]
+fn ArrivalTime(at: Timestamp) -> impl IntoView {
+    let clock = use_clock();
+    view! {
+        <time class="log-time" datetime=at.to_string()>
+            <span class="log-date">{move || clock.format_day(at)}" "</span>
+            {move || clock.format_seconds(at)}
+        </time>
+    }
+    .into_erased()
 }
 
 fn style_class(style: TextStyle) -> String {

@@ -28,6 +28,8 @@ pub(crate) struct LogReader {
     pub view_state: Memo<LogViewState>,
     /// The fetched lines.
     pub cache: RwSignal<LineCache>,
+    /// The line with the error, if the job's diagnosis found it.
+    pub error_line: Memo<Option<u64>>,
     /// The state of the search; none if there is nothing to search for.
     pub search: RwSignal<Option<LogSearchState>>,
     /// The size of the view; none until it is measured, while the page shows the lines that it came with.
@@ -100,6 +102,7 @@ impl LogReader {
         cache: LineCache,
         initial_lines: (u64, u64),
         search: Option<LogSearchState>,
+        error_line: Memo<Option<u64>>,
     ) -> Self {
         let initial = view_state.get_untracked();
         let reader = Self {
@@ -111,6 +114,7 @@ impl LogReader {
             ),
             highlighted: StoredValue::new(initial.search),
             search: RwSignal::new(search),
+            error_line,
             viewport: RwSignal::new(None),
             scroll_top: RwSignal::new(0.0),
             scroll_area: NodeRef::new(),
@@ -169,6 +173,14 @@ impl LogReader {
             }
             version
         });
+        let times = Memo::new(move |_| self.view_state.with(|view_state| view_state.times));
+        Effect::new(move |last: Option<bool>| {
+            let times = times.get();
+            if last.is_some_and(|last| last != times) {
+                self.cache.update(LineCache::invalidate);
+            }
+            times
+        });
         let span = Memo::new(move |_| {
             let VisibleLines { first, end, .. } = self.visible_lines();
             (first, end)
@@ -199,12 +211,14 @@ impl LogReader {
         });
         let log = self.log.get_value();
         let terms = self.highlighted.get_value();
-        let view_state = LogViewState { search: terms.clone(), ..LogViewState::default() };
+        let times = self.view_state.with_untracked(|view_state| view_state.times);
+        let view_state = LogViewState { search: terms.clone(), times, ..LogViewState::default() };
         spawn_local(async move {
             let query = view_state.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
             let result = log.backend.job_log_lines(log.job.clone(), query).await;
-            // If the search has changed since the request, the marks in these lines are outdated: fetch them again.
-            let Some(has_current_marks) = self.highlighted.try_with_value(|now| *now == terms) else { return };
+            // If the search or the switch has changed since the request, these lines are outdated: fetch them again.
+            let Some(is_current) = self.highlighted.try_with_value(|now| *now == terms) else { return };
+            let is_current = is_current && self.view_state.with_untracked(|view_state| view_state.times) == times;
             match result {
                 Ok(lines) => {
                     self.fetch_state
@@ -212,7 +226,7 @@ impl LogReader {
                     if self.problem.with_untracked(Option::is_some) {
                         self.problem.set(None);
                     }
-                    if has_current_marks {
+                    if is_current {
                         self.cache.update(|cache| cache.insert(lines));
                     } else {
                         self.fetch_missing();
@@ -338,6 +352,29 @@ impl LogReader {
             if is_newest() {
                 self.update_search(move |search| search.advance(current_line, line, backward));
                 self.select_match(line);
+            }
+        });
+    }
+
+    /// Selects the next or the previous error, by the search for errors.
+    pub fn go_to_error(self, backward: bool) {
+        let search = LogSearchTerms::errors();
+        let view_state = self.view_state.get_untracked();
+        if view_state.search == search {
+            return self.go_to_match(backward);
+        }
+        let view_state = LogViewState { search, ..view_state };
+        let current_line =
+            untrack(move || self.selected_lines().map_or_else(|| self.first_visible_line(), |(first, _)| first));
+        let from = if backward { current_line.saturating_sub(1) } else { current_line + 1 };
+        let log = self.log.get_value();
+        let number = self.next_generation();
+        let is_newest = move || self.search_generation.try_get_value() == Some(number);
+        spawn_local(async move {
+            let query = view_state.search_query(log.attempt);
+            let found = self.find_wrapping(&log, &query, from, backward, is_newest).await;
+            if let (Ok(Some(line)), true) = (found, is_newest()) {
+                self.navigate_to(&view_state.with_line(line), false);
             }
         });
     }

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::icon::Icon;
 use super::log_copy::CopySelected;
 use super::log_reader::LogReader;
+use super::rank_log::RankPicker;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
@@ -15,7 +16,7 @@ use crate::ui::logs::search::LogSearchState;
 use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 
 #[component]
-pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
+pub(crate) fn LogToolbar(reader: LogReader, ranks: Memo<Vec<u32>>) -> impl IntoView {
     let words = t();
     let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
     let raw_log_url = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
@@ -23,6 +24,10 @@ pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     let wrap = move || {
         href_of(reader.view_state.with(|view_state| LogViewState { wrap: !view_state.wrap, ..view_state.clone() }))
     };
+    let times = move || {
+        href_of(reader.view_state.with(|view_state| LogViewState { times: !view_state.times, ..view_state.clone() }))
+    };
+    let has_times = move || reader.view_state.with(|view_state| view_state.times.then_some("true"));
     let is_wrapped = move || reader.view_state.with(|view_state| view_state.wrap.then_some("true"));
     let errors = move || {
         href_of(reader.view_state.with(|view_state| LogViewState {
@@ -33,13 +38,24 @@ pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     };
     let has_errors =
         move || reader.view_state.with(|view_state| (view_state.search == LogSearchTerms::errors()).then_some("true"));
+    let error_link = move || {
+        let line = reader.error_line.get()?;
+        let href = href_of(reader.view_state.with(|view_state| view_state.with_line(line)));
+        // Without scripts, the page is scrolled to the line.
+        Some(
+            view! { <a class="btn btn-xs btn-soft btn-error" href=format!("{href}#L{line}") data-noscroll="">{words.log.go_to_error}</a> },
+        )
+    };
     view! {
         <div class="log-bar">
             <SearchForm reader=reader/>
             <MatchNavigation reader=reader/>
             <div class="log-tools">
                 <CopySelected reader=reader/>
+                {error_link}
+                <RankPicker job=job.clone() ranks=ranks view_state=reader.view_state/>
                 <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
+                <a class="toggle-button" href=times title=words.log.times_hint aria-current=has_times data-noscroll="">{words.log.times}</a>
                 <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
                 <JumpForm reader=reader/>
                 <a class="btn btn-xs btn-ghost" rel="external" href=raw_log_url><Icon glyph=Glyph::Download/>{words.log.raw}</a>
@@ -93,13 +109,14 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
         }
     });
     bind_search_shortcut(reader, field);
-    let LogViewState { attempt, wrap, .. } = reader.view_state.get_untracked();
+    let LogViewState { attempt, wrap, times, .. } = reader.view_state.get_untracked();
     let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
     let terms = terms.get_untracked();
     view! {
         <form class="log-search" role="search" method="get" action=action on:submit=submit>
             {attempt.map(|attempt| view! { <input type="hidden" name="attempt" value=attempt.to_string()/> })}
             {wrap.then(|| view! { <input type="hidden" name="wrap" value="true"/> })}
+            {times.then(|| view! { <input type="hidden" name="times" value="true"/> })}
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{words.search}</label>
             <input class="input input-sm" id="q" name="q" type="search" autocomplete="off" spellcheck="false" placeholder=words.search_hint value=terms.q node_ref=field on:keydown=on_key/>
@@ -190,11 +207,12 @@ fn JumpForm(reader: LogReader) -> impl IntoView {
             reader.navigate_to(&reader.view_state.get_untracked().with_line(line), false);
         }
     };
-    let LogViewState { attempt, wrap, search, .. } = reader.view_state.get_untracked();
+    let LogViewState { attempt, wrap, times, search, .. } = reader.view_state.get_untracked();
     let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
     let hidden = [
         ("attempt", attempt.map(|attempt| attempt.to_string())),
         ("wrap", wrap.then(|| "true".to_owned())),
+        ("times", times.then(|| "true".to_owned())),
         ("q", Some(search.q).filter(|q| !q.is_empty())),
         ("regex", search.regex.then(|| "true".to_owned())),
         ("case", search.case.then(|| "true".to_owned())),

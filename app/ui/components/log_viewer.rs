@@ -45,6 +45,10 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
         let delta = match event.key().as_str() {
             "PageDown" => page,
             "PageUp" => -page,
+            "e" | "E" if !(event.ctrl_key() || event.meta_key() || event.alt_key()) => {
+                event.prevent_default();
+                return reader.go_to_error(event.key() == "E");
+            }
             _ => return,
         };
         event.prevent_default();
@@ -203,9 +207,12 @@ fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
         }
     };
     let text = row.line().map(|line| view! { <LogLineText line=line/> });
+    let is_error = Memo::new(move |_| reader.error_line.get() == Some(number));
+    let error_note = move || is_error.get().then(|| view! { <span class="sr-only">{t().log.error_line}" "</span> });
     view! {
-        <div class="log-row" class:is-chosen=is_selected id=format!("L{number}")>
+        <div class="log-row" class:is-chosen=is_selected class:is-error=is_error id=format!("L{number}")>
             <a class="log-number" href=href data-noscroll="" tabindex="-1" on:click=on_click>{number}</a>
+            {error_note}
             {text}
         </div>
     }

@@ -54,6 +54,7 @@ pub(crate) mod problem_panel;
 pub(crate) mod progress_bar;
 #[cfg(feature = "ssr")]
 pub(crate) mod qr;
+pub(crate) mod rank_log;
 pub(crate) mod row_selection;
 pub(crate) mod sample_tile;
 pub(crate) mod sample_viewer;
@@ -76,6 +77,7 @@ pub(crate) mod theme_switch;
 pub(crate) mod time;
 pub(crate) mod timeline;
 pub(crate) mod toasts;
+pub(crate) mod tracker_links;
 #[cfg(feature = "ssr")]
 pub(crate) mod usage_charts;
 pub(crate) mod worker_badge;

@@ -100,6 +100,8 @@ mod tests {
             offset: None,
             lines,
             unmarked_from: None,
+            earlier: None,
+            later: None,
             total,
             open: false,
             size: 0,

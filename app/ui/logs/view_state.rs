@@ -21,6 +21,12 @@ pub(crate) struct LogViewState {
     pub search: LogSearchTerms,
     /// Whether long lines are wrapped.
     pub wrap: bool,
+    /// Whether the arrival of each line is shown.
+    pub times: bool,
+    /// Only lines of this rank are shown.
+    pub rank: Option<u32>,
+    /// With a rank: the lines before this one are shown.
+    pub before: Option<u64>,
 }
 
 /// What to search for in a log.
@@ -56,6 +62,9 @@ impl LogViewState {
             first_line: number("from"),
             search: LogSearchTerms { q: params.get("q").unwrap_or_default(), regex: is("regex"), case: is("case") },
             wrap: is("wrap"),
+            times: is("times"),
+            rank: params.get("rank").and_then(|text| text.parse().ok()),
+            before: number("before"),
         }
     }
 
@@ -73,6 +82,9 @@ impl LogViewState {
             ("regex", flag(self.search.regex)),
             ("case", flag(self.search.case)),
             ("wrap", flag(self.wrap)),
+            ("times", flag(self.times)),
+            ("rank", self.rank.map(|rank| rank.to_string())),
+            ("before", self.before.map(|before| before.to_string())),
         ]);
         format!("/jobs/{job}/log{query}")
     }
@@ -95,6 +107,24 @@ impl LogViewState {
         self.lines_query(attempt, window_start.or(self.first_line), INITIAL_LINES)
     }
 
+    /// The same state with the lines of a rank, or of all; a position in the one view is none in the other.
+    pub fn with_rank(&self, rank: Option<u32>) -> Self {
+        Self { attempt: self.attempt, wrap: self.wrap, times: self.times, rank, ..Self::default() }
+    }
+
+    /// Requests the lines of a rank: those from `first_line` on, else those before `before`, else the last ones.
+    pub fn rank_query(&self, attempt: AttemptNumber) -> LogLinesQuery {
+        LogLinesQuery {
+            attempt: Some(attempt.0),
+            from: self.first_line,
+            limit: Some(INITIAL_LINES),
+            rank: self.rank,
+            before: self.before,
+            times: self.times,
+            ..LogLinesQuery::default()
+        }
+    }
+
     /// Requests lines, with the search matches in them.
     pub fn lines_query(&self, attempt: AttemptNumber, from: Option<u64>, limit: u32) -> LogLinesQuery {
         let LogSearchTerms { q, regex, case } = self.search.clone();
@@ -105,6 +135,8 @@ impl LogViewState {
             q: Some(q).filter(|q| !q.is_empty()),
             regex,
             case,
+            times: self.times,
+            ..LogLinesQuery::default()
         }
     }
 
@@ -147,6 +179,12 @@ mod tests {
         );
         assert_eq!(view_state.with_lines_up_to(7).selected_lines, Some((7, 12)));
         assert_eq!(parse_query(&[]).href(&job), format!("/jobs/{job}/log"));
+        assert_eq!(parse_query(&[("times", "true")]).href(&job), format!("/jobs/{job}/log?times=true"));
+        let of_rank = parse_query(&[("attempt", "2"), ("rank", "0"), ("before", "900"), ("wrap", "true")]);
+        assert_eq!((of_rank.rank, of_rank.before), (Some(0), Some(900)));
+        assert_eq!(of_rank.href(&job), format!("/jobs/{job}/log?attempt=2&wrap=true&rank=0&before=900"));
+        assert_eq!(of_rank.with_rank(Some(3)).href(&job), format!("/jobs/{job}/log?attempt=2&wrap=true&rank=3"));
+        assert_eq!(of_rank.rank_query(AttemptNumber(2)).before, Some(900));
     }
 
     #[test]

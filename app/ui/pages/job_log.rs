@@ -18,6 +18,7 @@ use crate::ui::components::log_toolbar::LogToolbar;
 use crate::ui::components::log_viewer::LogViewer;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::rank_log::RankLog;
 use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::status::JobBadge;
 use crate::ui::empty_state::{JobPanel, JobStage, empty_text};
@@ -43,6 +44,10 @@ async fn fetch_page(backend: SharedBackend, id: JobId, mut view_state: LogViewSt
     let attempt = view_state.attempt.map_or(job.attempt, AttemptNumber);
     if job.attempt.0 == 0 {
         return Ok(LogPageData { job, lines: None, found: None });
+    }
+    if view_state.rank.is_some() {
+        let lines = backend.job_log_lines(id, view_state.rank_query(attempt)).await?;
+        return Ok(LogPageData { job, lines: Some(lines), found: None });
     }
     let mut found = None;
     if !view_state.search.q.is_empty() {
@@ -76,9 +81,9 @@ fn LogLoader(id: JobId) -> impl IntoView {
     let backend = use_backend();
     let query = use_query_map();
     let view_state = Memo::new(move |_| query.with(LogViewState::from_params));
-    let attempt = Memo::new(move |_| view_state.with(|view_state| view_state.attempt));
+    let shown_part = Memo::new(move |_| view_state.with(shown_part));
     // Within an attempt, the viewer itself requests what it needs.
-    let page = Resource::new(move || attempt.get(), {
+    let page = Resource::new(move || shown_part.get(), {
         let (backend, id) = (backend.clone(), id.clone());
         move |_| fetch_page(backend.clone(), id.clone(), view_state.get_untracked())
     });
@@ -95,6 +100,14 @@ fn LogLoader(id: JobId) -> impl IntoView {
         })
     };
     view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
+}
+
+/// The part of the address with which the page is another one. The lines of a rank are shown in parts.
+fn shown_part(view_state: &LogViewState) -> LogViewState {
+    match view_state.rank {
+        Some(_) => view_state.clone(),
+        None => LogViewState { attempt: view_state.attempt, ..LogViewState::default() },
+    }
 }
 
 /// Shown if a log cannot be loaded.
@@ -121,17 +134,25 @@ fn LogContent(first: LogPageData, id: JobId, view_state: Memo<LogViewState>, bac
     let status = Memo::new(move |_| job.with(|job| job.status));
     let contents = Memo::new(move |_| job.with(|job| TabContents::new(job, None)));
     let tabs_id = id.clone();
+    let shown_attempt = move |job: &JobView| {
+        job.attempts.as_ref().and_then(|attempts| attempts.iter().find(|view| view.attempt == attempt)).cloned()
+    };
+    let error_line = Memo::new(move |_| job.with(|job| shown_attempt(job).and_then(|attempt| attempt.error_line)));
+    let ranks = Memo::new(move |_| job.with(|job| shown_attempt(job).map(|attempt| attempt.ranks).unwrap_or_default()));
     let body = match lines {
         None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.into_erased(),
+        Some(lines) if view_state.with_untracked(|view_state| view_state.rank.is_some()) => {
+            view! { <RankLog job=id.clone() lines=lines ranks=ranks view_state=view_state/> }.into_erased()
+        }
         Some(lines) => {
             let search = AttemptLog { backend, job: id.clone(), attempt };
             let rendered_lines = (lines.from - 1, lines.from - 1 + lines.lines.len() as u64);
             let mut cache = LineCache::default();
             cache.insert(lines);
-            let reader = LogReader::new(search, view_state, cache, rendered_lines, found);
+            let reader = LogReader::new(search, view_state, cache, rendered_lines, found, error_line);
             view! {
                 <section class="panel log-panel" aria-label=words.log.title>
-                    <LogToolbar reader=reader/>
+                    <LogToolbar reader=reader ranks=ranks/>
                     <LogViewer reader=reader empty=empty/>
                 </section>
                 <LogPager reader=reader rendered_lines=rendered_lines/>
@@ -165,6 +186,7 @@ fn AttemptLinks(
             attempt: Some(number),
             selected_lines: None,
             first_line: None,
+            before: None,
             ..view_state.clone()
         });
         let current = (number == shown.0).then_some("true");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 /// A line is found by reading one block. A log of 10 GB takes 320 kB of index.
 pub const BLOCK_BYTES: u64 = 256 << 10;
-/// The maximum number of cached indexes: of the logs that were used last.
+/// The maximum number of cached logs: those that were used last.
 const MAX_CACHED_LOGS: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,24 +72,24 @@ impl LogIndex {
     }
 }
 
-/// The indexes of the logs that were used last.
+/// What is known of each of the logs that were used last, such as their index.
 #[derive(Debug, Default)]
-pub struct LogIndexCache {
+pub struct RecentLogs<T> {
     /// The most recent last.
-    recent: Mutex<Vec<(PathBuf, Arc<Mutex<LogIndex>>)>>,
+    recent: Mutex<Vec<(PathBuf, Arc<Mutex<T>>)>>,
 }
 
-impl LogIndexCache {
-    /// Returns the index of a log; an empty one if it is not cached.
-    pub fn get(&self, path: &Path) -> Arc<Mutex<LogIndex>> {
+impl<T: Default> RecentLogs<T> {
+    /// Returns what is known of a log; the default if it is not cached.
+    pub fn get(&self, path: &Path) -> Arc<Mutex<T>> {
         let mut recent = self.recent.lock().expect("no panic while it is held");
         let cached = recent.iter().position(|(cached_path, _)| cached_path == path).map(|at| recent.remove(at));
-        let (path, index) = cached.unwrap_or_else(|| (path.to_owned(), Arc::default()));
+        let (path, known) = cached.unwrap_or_else(|| (path.to_owned(), Arc::default()));
         if recent.len() >= MAX_CACHED_LOGS {
             recent.remove(0);
         }
-        recent.push((path, index.clone()));
-        index
+        recent.push((path, known.clone()));
+        known
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn number_of_cached_indexes_is_limited() {
-        let indexes = LogIndexCache::default();
+        let indexes = RecentLogs::<LogIndex>::default();
         let index = |number: usize| indexes.get(Path::new(&number.to_string()));
         let first = index(0);
         for number in 1..MAX_CACHED_LOGS {

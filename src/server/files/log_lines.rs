@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use app::domain::log_text::arrivals::Arrival;
 use app::domain::log_text::visible_range;
 
 use super::log_gaps::{self, Gap};
 use super::log_index::{BLOCK_BYTES, LogIndex};
+use super::log_times;
 
 /// The maximum number of stored bytes per line.
 pub const MAX_LINE_BYTES: usize = 8 << 10;
@@ -21,6 +23,7 @@ pub const MAX_LINE_BYTES: usize = 8 << 10;
 pub struct LogFileLines {
     /// `None` if nothing was written yet.
     file: Option<File>,
+    path: PathBuf,
     gaps: Vec<Gap>,
     index: LogIndex,
     /// The log's length in bytes.
@@ -71,6 +74,7 @@ impl LogFileLines {
         let has_partial_line = has_partial_line.transpose()?.unwrap_or_default();
         Ok(Self {
             file: Some(file),
+            path: path.to_owned(),
             gaps,
             size,
             count: index.ends() + u64::from(has_partial_line),
@@ -79,8 +83,27 @@ impl LogFileLines {
         })
     }
 
+    /// Opens a log to read it from its start: its lines are not counted.
+    pub fn open_unindexed(path: &Path) -> io::Result<Self> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::empty()),
+            Err(error) => return Err(error),
+        };
+        let (gaps, size) = log_gaps::load(path, file.metadata()?.len())?;
+        Ok(Self { file: Some(file), path: path.to_owned(), gaps, size, count: u64::MAX, ..Self::empty() })
+    }
+
     fn empty() -> Self {
-        Self { file: None, gaps: Vec::new(), index: LogIndex::default(), size: 0, count: 0, has_partial_line: false }
+        Self {
+            file: None,
+            path: PathBuf::new(),
+            gaps: Vec::new(),
+            index: LogIndex::default(),
+            size: 0,
+            count: 0,
+            has_partial_line: false,
+        }
     }
 
     /// Reads lines from this one on, until the end, until `visit` stops, or up to a number of bytes. Returns the number
@@ -137,6 +160,11 @@ impl LogFileLines {
             let _stopped = visit(current.finish(number - 1, &self.gaps));
         }
         Ok(number)
+    }
+
+    /// When its parts arrived; empty if that was not recorded.
+    pub fn arrivals(&self) -> io::Result<Vec<Arrival>> {
+        if self.file.is_some() { log_times::load(&self.path, self.size) } else { Ok(Vec::new()) }
     }
 
     /// The first of the lines that are best read together with this one.

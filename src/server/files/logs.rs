@@ -12,15 +12,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::log_text::arrivals::Arrival;
+use app::domain::time::Timestamp;
 use app::threads::run_io;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
+use super::log_facts::{self, CachedLogFacts, LogFacts};
 use super::log_gaps::{self, Gap, GapStatus};
-use super::log_index::LogIndexCache;
+use super::log_index::{LogIndex, RecentLogs};
 use super::log_lines::{LogFileLines, data_ranges};
+use super::log_times;
 
 /// Writers of one log are serialized; all logs share this number of locks.
 pub(super) const STRIPES: usize = 64;
@@ -29,7 +33,8 @@ pub(super) const STRIPES: usize = 64;
 pub struct LogStore {
     root: PathBuf,
     locks: Arc<Vec<Mutex<()>>>,
-    index_cache: Arc<LogIndexCache>,
+    index_cache: Arc<RecentLogs<LogIndex>>,
+    facts_cache: Arc<RecentLogs<CachedLogFacts>>,
 }
 
 /// The result of appending a chunk.
@@ -74,6 +79,7 @@ impl LogStore {
             root,
             locks: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()),
             index_cache: Arc::default(),
+            facts_cache: Arc::default(),
         })
     }
 
@@ -83,12 +89,13 @@ impl LogStore {
         job: &JobId,
         attempt: AttemptNumber,
         chunk: IncomingLogChunk,
+        now: Timestamp,
     ) -> io::Result<LogAppendResult> {
         let (this, job) = (self.clone(), job.clone());
         run_io(move || {
             let path = this.path(&job, attempt);
             let _lock = this.locks[lock_index(&path)].lock().expect("no panic while it is held");
-            append_chunk(&path, &chunk)
+            append_chunk(&path, &chunk, now)
         })
         .await
     }
@@ -118,14 +125,20 @@ impl LogStore {
         run_io(move || read(&LogFileLines::open(&path, &index, &stop)?)).await
     }
 
-    pub async fn size(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<u64> {
+    /// Reads logs from their start, on a thread that may block.
+    pub async fn read_from_start<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Fn(&JobId, AttemptNumber) -> io::Result<LogFileLines>) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let this = self.clone();
+        run_io(move || read(&|job, attempt| LogFileLines::open_unindexed(&this.path(job, attempt)))).await
+    }
+
+    /// Returns what a log says about itself, and its size.
+    pub async fn facts(&self, job: &JobId, attempt: AttemptNumber) -> io::Result<(u64, Arc<LogFacts>)> {
         let path = self.path(job, attempt);
-        run_io(move || match fs::metadata(&path) {
-            Ok(metadata) => Ok(log_gaps::load(&path, metadata.len())?.1),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(error),
-        })
-        .await
+        let cached = self.facts_cache.get(&path);
+        run_io(move || log_facts::load(&path, &cached)).await
     }
 
     /// The total size of all logs.
@@ -190,6 +203,7 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
 fn append_chunk(
     path: &Path,
     IncomingLogChunk { offset, dropped, bytes }: &IncomingLogChunk,
+    now: Timestamp,
 ) -> io::Result<LogAppendResult> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -211,6 +225,8 @@ fn append_chunk(
     let new = usize::try_from(stored).ok().and_then(|stored| bytes.get(stored..)).unwrap_or_default();
     if !new.is_empty() {
         file.write_all(new)?;
+        // A log without its times is better than none.
+        let _recorded = log_times::add(path, Arrival { offset: size, at: now });
         file.sync_data()?;
     }
     Ok(LogAppendResult::Durable(size + new.len() as u64))
@@ -234,7 +250,7 @@ fn restore_overlap(path: &Path, offset: u64, size: u64, bytes: &[u8]) -> io::Res
     Ok(())
 }
 
-fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSlice> {
+pub(super) fn read_slice(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<LogSlice> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -270,7 +286,6 @@ fn file_data_ranges(path: &Path) -> io::Result<Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use app::domain::time::Timestamp;
 
     fn chunk(offset: u64, text: &'static str) -> IncomingLogChunk {
         IncomingLogChunk { offset, dropped: None, bytes: text.into() }
@@ -282,7 +297,7 @@ mod tests {
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
         let put = async |offset, text: &'static str| {
-            logs.append(&job, AttemptNumber(1), chunk(offset, text)).await.expect("disk")
+            logs.append(&job, AttemptNumber(1), chunk(offset, text), Timestamp(0)).await.expect("disk")
         };
         assert_eq!(put(0, "hello ").await, LogAppendResult::Durable(6));
         assert_eq!(put(0, "hello ").await, LogAppendResult::Durable(6));
@@ -295,7 +310,7 @@ mod tests {
         assert_eq!((tail.offset, tail.bytes.as_slice()), (6, b"world".as_slice()));
         let past = logs.read(&job, AttemptNumber(1), Some(50), 5).await.expect("disk");
         assert_eq!((past.offset, past.bytes.len()), (11, 0));
-        assert_eq!(logs.size(&job, AttemptNumber(2)).await.expect("disk"), 0);
+        assert_eq!(logs.facts(&job, AttemptNumber(2)).await.expect("disk").0, 0);
     }
 
     /// After a power failure, the length of a file may be on disk without its data.
@@ -304,7 +319,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
+        let put = async |chunk: IncomingLogChunk| {
+            logs.append(&job, AttemptNumber(1), chunk, Timestamp(0)).await.expect("disk")
+        };
         let erase = |from: u64, length: usize| {
             let file = OpenOptions::new().write(true).open(logs.path(&job, AttemptNumber(1))).expect("the log");
             file.write_all_at(&vec![0; length], from).expect("disk");
@@ -335,7 +352,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        let put = async |chunk: IncomingLogChunk| logs.append(&job, AttemptNumber(1), chunk).await.expect("disk");
+        let put = async |chunk: IncomingLogChunk| {
+            logs.append(&job, AttemptNumber(1), chunk, Timestamp(0)).await.expect("disk")
+        };
         let after_gap =
             |offset, dropped, text: &'static str| IncomingLogChunk { dropped: Some(dropped), ..chunk(offset, text) };
         put(chunk(0, "before\n")).await;
@@ -370,7 +389,7 @@ mod tests {
             let slice = logs.read(&job, AttemptNumber(1), offset, limit).await.expect("disk");
             assert!(slice.after_gap && !slice.bytes.contains(&0), "{slice:?}");
         }
-        assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 100_003);
+        assert_eq!(logs.facts(&job, AttemptNumber(1)).await.expect("disk").0, 100_003);
         let file = fs::metadata(logs.path(&job, AttemptNumber(1))).expect("readable");
         let stored = std::os::unix::fs::MetadataExt::blocks(&file) * 512;
         assert!(stored < 50_000, "the holes take no disk space: {stored}");
@@ -381,7 +400,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let logs = LogStore::open(directory.path().join("logs")).expect("it can be created");
         let job = JobId::new(Timestamp(0), [0; 10]);
-        logs.append(&job, AttemptNumber(1), chunk(0, "before\n")).await.expect("disk");
+        logs.append(&job, AttemptNumber(1), chunk(0, "before\n"), Timestamp(0)).await.expect("disk");
         let (log, gap) = (logs.path(&job, AttemptNumber(1)), Gap { from: 7, to: 9_000 });
         let gaps_file = log.with_extension("log.gaps");
         let line = |gap: Gap| format!("{{\"from\":{},\"to\":{}}}\n", gap.from, gap.to);
@@ -389,14 +408,17 @@ mod tests {
         fs::write(&gaps_file, format!("{}{}{{\"from\":9", line(Gap { from: 20_000, to: 30_000 }), line(gap)))
             .expect("disk");
         fs::write(&log, "before\n\n[899").expect("disk");
-        assert_eq!(logs.size(&job, AttemptNumber(1)).await.expect("disk"), 7);
+        assert_eq!(logs.facts(&job, AttemptNumber(1)).await.expect("disk").0, 7);
         assert_eq!(full_text(&logs, &job).await, "before\n");
         assert_eq!(logs.read(&job, AttemptNumber(1), None, 99).await.expect("disk").bytes, b"before\n");
-        let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after")).await.expect("disk");
+        let appended = logs.append(&job, AttemptNumber(1), chunk(9_000, "after"), Timestamp(0)).await.expect("disk");
         assert_eq!(appended, LogAppendResult::Durable(9_005));
         assert_eq!(full_text(&logs, &job).await, format!("before\n{}after", gap.marker_text()));
         let next = IncomingLogChunk { dropped: Some(10_995), ..chunk(20_000, "") };
-        assert_eq!(logs.append(&job, AttemptNumber(1), next).await.expect("disk"), LogAppendResult::Durable(20_000));
+        assert_eq!(
+            logs.append(&job, AttemptNumber(1), next, Timestamp(0)).await.expect("disk"),
+            LogAppendResult::Durable(20_000)
+        );
         assert!(full_text(&logs, &job).await.contains("[10995 bytes"));
         logs.remove_job(&job).await.expect("disk");
         assert!(!gaps_file.exists());

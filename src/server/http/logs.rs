@@ -1,5 +1,6 @@
 //! Lines of a job's log.
 
+use app::protocol::jobs::log_search::{JobLogsPage, JobLogsQuery};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -46,4 +47,20 @@ pub async fn search(
     Query(query): Query<LogSearchQuery>,
 ) -> Result<Json<LogMatches>, ApiError> {
     Ok(Json(app.services.logs.search_log(&principal.name, &job_id(&id)?, query).await?))
+}
+
+pub const SEARCH_JOBS: OperationDoc = OperationDoc {
+    description: "Reads the logs of the newest attempts from their start, the newest jobs first, and returns the first three matching \
+             lines of each job. Each response covers some of the jobs: continue with `next_cursor`.",
+    problems: &["files_unavailable", "invalid_pattern", "invalid_search", "out_of_range", "pattern_too_costly"],
+    ..OperationDoc::new("searchJobLogs", "Searches the logs of all jobs, or of those that match a search.")
+};
+
+/// `GET /api/queue/logs/search`
+pub async fn search_jobs(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Query(query): Query<JobLogsQuery>,
+) -> Result<Json<JobLogsPage>, ApiError> {
+    Ok(Json(app.services.logs.search_job_logs(&principal, &query).await?))
 }

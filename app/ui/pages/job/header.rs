@@ -18,6 +18,7 @@ use crate::ui::components::star::star_button;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::tags::tag_chips;
 use crate::ui::components::time::RelativeTime;
+use crate::ui::components::tracker_links::TrackerLinks;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::permissions::can_describe;
@@ -83,6 +84,7 @@ pub(in crate::ui) fn JobHeader(
             {edit_link}
             <IdText id=job_id.to_string()/>
         </div>
+        <TrackerLinks job=job/>
         {notes}
         {move || view! { <JobTabs id=id.clone() tab=tab.get() contents=contents.get()/> }}
     }

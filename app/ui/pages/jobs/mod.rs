@@ -4,6 +4,8 @@ mod columns;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod customize;
 mod groups;
+#[cfg(feature = "ssr")]
+pub(in crate::ui) mod log_search;
 mod query;
 mod rows;
 
@@ -189,9 +191,12 @@ fn search_form(query: &JobsQuery) -> AnyView {
 fn search_and_view(query: &JobsQuery) -> AnyView {
     let page = JobsQuery { cursor: None, limit: None, zone: None, ..query.clone() };
     let (href, label) = (format!("/jobs/view{}", query_string(&page)), t().jobs.customize);
+    let searched = [("jobs", query.q.clone()), ("config", query.config.clone())];
+    let logs = (format!("/jobs/logs{}", query_string(&searched)), t().jobs.search_logs);
     view! {
         <div class="search-and-view">
             {search_form(query)}
+            <a class="btn btn-sm btn-ghost" rel="external" href=logs.0 title=logs.1><Icon glyph=Glyph::File/><span class="max-2xl:sr-only">{logs.1}</span></a>
             <a class="btn btn-sm btn-ghost" rel="external" href=href title=label><Icon glyph=Glyph::Sliders/><span class="max-2xl:sr-only">{label}</span></a>
         </div>
     }

@@ -1,9 +1,11 @@
-//! `simpletuner jobs logs`: prints the log so far, or follows it until the job ends.
+//! `simpletuner jobs logs`: prints the log so far, or follows it until the job ends; or searches the logs of many jobs.
 
 use std::time::Duration;
 
 use app::domain::ids::AttemptNumber;
+use app::protocol::jobs::log_search::{JobLogMatches, JobLogsPage, JobLogsQuery};
 use app::protocol::jobs::{JobView, LogChunk};
+use app::protocol::logs::{LogLine, LogLines, LogLinesQuery};
 use app::protocol::status::JobOutcome;
 use clap::Args;
 use futures_util::StreamExt;
@@ -11,6 +13,7 @@ use reqwest::Method;
 use serde_json::json;
 use sse_stream::SseStream;
 
+use super::strip_control;
 use crate::cli::client::{ApiRequest, Client, ClientError};
 use crate::cli::output::{Output, OutputFormat};
 use crate::cli::run::parse_value;
@@ -23,20 +26,40 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(40);
 
 #[derive(Debug, Clone, Args)]
 pub struct LogsArgs {
-    #[command(flatten)]
-    target: super::JobArg,
+    /// Job ID; with --search, a search for jobs such as `config:flux* status:failed` [default: all].
+    #[arg(value_name = "JOB", required_unless_present = "search")]
+    job: Option<String>,
+    /// Search the logs of jobs for this text, the newest jobs first; case matters only if it has capitals.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "attempt"])]
+    search: Option<String>,
+    /// With --search: the text is a regular expression.
+    #[arg(long, requires = "search")]
+    regex: bool,
     /// Follow until the job ends (exit code 0 if completed, 1 if failed or cancelled).
     #[arg(long, short)]
     follow: bool,
+    /// Print when each line arrived at the server, in UTC; lines are as a terminal shows them in the end, and their number of
+    /// bytes is limited.
+    #[arg(long, conflicts_with_all = ["follow", "search"])]
+    timestamps: bool,
     /// Attempt number [default: latest].
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
 }
 
 pub async fn run(logs: LogsArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let job = &logs.target.job;
+    let job = logs.job.unwrap_or_default();
+    if let Some(q) = logs.search {
+        let jobs = Some(job).filter(|jobs| !jobs.is_empty());
+        let query = JobLogsQuery { q, jobs, regex: logs.regex, ..JobLogsQuery::default() };
+        return search(&query, client, output).await;
+    }
+    let job = job.as_str();
     if logs.follow {
         return follow(job, logs.attempt, client, output).await;
+    }
+    if logs.timestamps {
+        return print_lines(job, logs.attempt, client, output).await;
     }
     let mut position = LogPosition { attempt: logs.attempt.map(AttemptNumber), offset: 0 };
     let mut text = String::new();
@@ -58,6 +81,53 @@ pub async fn run(logs: LogsArgs, client: &Client, output: &mut Output<'_>) -> Re
         }
         position = LogPosition { attempt: Some(chunk.attempt), offset: chunk.next_offset };
     }
+}
+
+/// Prints the lines of a log, each after the time when it arrived, as far as that was recorded.
+async fn print_lines(
+    job: &str,
+    attempt: Option<u32>,
+    client: &Client,
+    output: &mut Output<'_>,
+) -> Result<(), ExitError> {
+    let mut query =
+        LogLinesQuery { attempt, from: Some(1), limit: Some(1_000), times: true, ..LogLinesQuery::default() };
+    loop {
+        let path = ["queue", job, "logs", "lines"];
+        let document = client.send_json(ApiRequest::new(Method::GET, &path).query(&query)).await?;
+        let page: LogLines = parse_value(&document)?;
+        for line in &page.lines {
+            match output.format {
+                OutputFormat::Json => output.print_line(json!(line).to_string())?,
+                OutputFormat::Text | OutputFormat::Ids => output.print_line(timed_line(line))?,
+            }
+        }
+        let next = page.from + page.lines.len() as u64;
+        if page.lines.is_empty() || next > page.total {
+            return Ok(());
+        }
+        (query.attempt, query.from) = (Some(page.attempt.0), Some(next));
+    }
+}
+
+fn timed_line(line: &LogLine) -> String {
+    let time = line.arrived_at.map(|at| at.to_string()[..19].to_owned() + "Z").unwrap_or_default();
+    format!("{time:20} {}", line.text)
+}
+
+/// Prints the first matching lines of each job.
+async fn search(query: &JobLogsQuery, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let document = client.list_all(&["queue", "logs", "search"], query, "jobs", None).await?;
+    let found: JobLogsPage = parse_value(&document)?;
+    let ids = found.jobs.iter().map(|found| found.job.job_id.to_string());
+    output.print_document(&document, ids, |_| found.jobs.iter().map(format_matches).collect())
+}
+
+fn format_matches(JobLogMatches { job, matches, incomplete }: &JobLogMatches) -> String {
+    let mut lines = vec![format!("{} {} (attempt {})", job.job_id, strip_control(&job.title()), job.attempt)];
+    lines.extend(matches.iter().map(|found| format!("{:>8}: {}", found.line, strip_control(&found.text))));
+    lines.extend(incomplete.then(|| "          (the log is too long to be searched to its end)".to_owned()));
+    lines.join("\n") + "\n"
 }
 
 /// How far a log has been printed.

@@ -58,6 +58,34 @@ async fn write(harness: &CliHarness, token: &Actor, job: &str, offset: usize, te
 }
 
 #[tokio::test]
+async fn lines_are_printed_with_the_times_of_their_arrival() {
+    let harness = CliHarness::start().await;
+    let (job, token) = start_running_job(&harness).await;
+    let long: String = (1..=1_500).map(|n| n.to_string() + "\n").collect();
+    write(&harness, &token, &job, 0, format!("10%\r100%\n{long}").as_bytes()).await;
+    let output = harness.run(&["jobs", "logs", &job, "--timestamps"]).await.expect_success();
+    let lines: Vec<_> = output.lines().collect();
+    assert_eq!(lines.len(), 1_501);
+    assert!(lines[0].ends_with("Z 100%") && lines[1_500].ends_with("Z 1500"), "{}", lines[0]);
+    assert_eq!(lines[0].find('T'), Some("2024-01-15".len()), "{}", lines[0]);
+    harness.run(&["jobs", "logs", &job, "--timestamps", "--follow"]).await.expect_failure(2, "--follow");
+}
+
+#[tokio::test]
+async fn logs_of_jobs_are_searched() {
+    let harness = CliHarness::start().await;
+    let (job, token) = start_running_job(&harness).await;
+    write(&harness, &token, &job, 0, b"start\n\x1b[31mCUDA out of memory\x1b[0m\n").await;
+    let output = harness.run(&["jobs", "logs", "--search", "out of memory"]).await.expect_success();
+    assert!(output.starts_with(&format!("{job} digits")), "{output}");
+    assert!(output.ends_with("(attempt 1)\n       2: CUDA out of memory\n"), "{output}");
+    assert_eq!(harness.run(&["jobs", "logs", "--search", "OUT OF", "-q"]).await.expect_success(), "");
+    assert_eq!(harness.run(&["jobs", "logs", "--search", "of", "config:digits", "-q"]).await.single_line(), job);
+    assert_eq!(harness.run(&["jobs", "logs", "--search", "of", "config:flux", "-q"]).await.expect_success(), "");
+    harness.run(&["jobs", "logs"]).await.expect_failure(2, "<JOB>");
+}
+
+#[tokio::test]
 async fn full_log_is_printed() {
     let harness = CliHarness::start().await;
     let (job, token) = start_running_job(&harness).await;

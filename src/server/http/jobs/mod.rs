@@ -57,6 +57,7 @@ pub fn routes(app: &AppState) -> Routes {
         .delete("/queue/views/{name}", Requirement::SeeJobs, saved_views::DELETE, saved_views::delete)
         .get("/queue/votes", Requirement::SeeJobs, sample_votes::LIST, sample_votes::list)
         .post("/queue/votes", Requirement::SeeJobs, sample_votes::VOTE, sample_votes::vote)
+        .get("/queue/logs/search", Requirement::SeeJobs, super::logs::SEARCH_JOBS, super::logs::search_jobs)
         .get("/queue/compare", Requirement::SeeJobs, compare::COMPARE, compare::compare)
         .get("/queue/export", Requirement::SeeJobs, export::CSV, export::csv)
         .get("/queue/export/json", Requirement::SeeJobs, export::JSON_LINES, export::json_lines)

@@ -22,7 +22,7 @@ use app::protocol::jobs::saved_views::SavedViews;
 use app::protocol::jobs::votes::SampleVotes;
 use app::protocol::jobs::{
     JobColumns, JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
-    SubmitJob,
+    SubmitJob, log_search::JobLogsPage, log_search::JobLogsQuery,
 };
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
@@ -293,6 +293,12 @@ impl ServerPageBackend for InProcessBackend {
     fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>> {
         self.query(Requirement::SeeJobs, None, |services, principal| async move {
             services.jobs.jobs_by_id(&principal, &ids).await
+        })
+    }
+
+    fn search_job_logs(&self, query: JobLogsQuery) -> BackendFuture<JobLogsPage> {
+        self.query(Requirement::SeeJobs, None, move |services, principal| async move {
+            services.logs.search_job_logs(&principal, &query).await
         })
     }
 

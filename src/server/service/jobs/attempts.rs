@@ -2,10 +2,13 @@ use std::collections::HashMap;
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::AttemptNumber;
+use app::domain::log_text::links::FoundLink;
 use app::domain::time::Timestamp;
 use app::protocol::jobs::AttemptView;
+use app::protocol::logs::LogLink;
 use serde::Deserialize;
 
+use crate::files::log_facts::LogFacts;
 use crate::store::audit::StoredAuditEntry;
 use crate::store::jobs::attempts::StoredAttempt;
 
@@ -45,7 +48,8 @@ pub fn cancelled_by(entries: &[StoredAuditEntry]) -> Option<String> {
     is_user.then(|| entry.actor.split('/').next().unwrap_or_default().to_owned())
 }
 
-pub fn attempt_view(stored: StoredAttempt, times: AttemptTimes, log_bytes: u64) -> AttemptView {
+pub fn attempt_view(stored: StoredAttempt, times: AttemptTimes, log_bytes: u64, log: &LogFacts) -> AttemptView {
+    let link = |link: &FoundLink| LogLink { service: link.service, url: link.url.clone() };
     AttemptView {
         attempt: stored.attempt,
         worker_id: stored.worker,
@@ -64,5 +68,7 @@ pub fn attempt_view(stored: StoredAttempt, times: AttemptTimes, log_bytes: u64) 
         exit_code: stored.exit_code,
         resumed_from_step: stored.resumed_from_step,
         log_bytes,
+        links: log.links.iter().map(link).collect(),
+        ranks: log.ranks.clone(),
     }
 }

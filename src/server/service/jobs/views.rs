@@ -125,9 +125,9 @@ impl JobService {
         drop(tx);
         let mut attempts = Vec::new();
         for stored in stored {
-            let log_bytes = self.logs.size(id, stored.attempt).await?;
+            let (log_bytes, log) = self.logs.facts(id, stored.attempt).await?;
             let times = times.get(&stored.attempt).copied().unwrap_or_default();
-            attempts.push(attempt_view(stored, times, log_bytes));
+            attempts.push(attempt_view(stored, times, log_bytes, &log));
         }
         job.attempts = Some(attempts);
         if job.status == JobStatus::Failed {

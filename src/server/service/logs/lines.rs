@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::log_text::arrivals::arrived_at;
 use app::domain::log_text::plain_text;
 use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches, LogSearchQuery};
 
@@ -16,17 +17,18 @@ use crate::files::log_lines::{LogFileLine, LogFileLines};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
+use crate::service::logs::rank_lines::{empty_lines, lines_of_rank};
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
 
 /// The maximum number of lines or hits in a response.
-const MAX_LINES: u32 = 1_000;
+pub(super) const MAX_LINES: u32 = 1_000;
 /// The maximum number of bytes read for a response; the client can continue with another request.
-const MAX_SCAN_BYTES: u64 = 64 << 20;
+pub(super) const MAX_SCAN_BYTES: u64 = 64 << 20;
 /// The maximum size of a pattern, in bytes; its compiled form is a multiple of it.
 const MAX_PATTERN_BYTES: usize = 1_000;
 /// The minimum cost of a line, in bytes of the budget.
-const LINE_COST_BYTES: usize = 64;
+pub(super) const LINE_COST_BYTES: usize = 64;
 /// The length of an excerpt, and how much of it precedes the match, in characters.
 const EXCERPT_CHARS: usize = 200;
 const EXCERPT_BEFORE_CHARS: usize = 60;
@@ -40,26 +42,29 @@ impl LogService {
         let text = query.q.as_deref().filter(|q| !q.is_empty());
         let mut pattern = text.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
         let permit = match pattern {
-            Some(_) => self.searches.acquire_search(by).await,
-            None => self.searches.acquire_read(by).await,
+            None if query.rank.is_none() => self.searches.acquire_read(by).await,
+            _ => self.searches.acquire_search(by).await,
         };
         let limit = u64::from(query.limit.unwrap_or(200).clamp(1, MAX_LINES));
         let read = move |log: &LogFileLines, budget: &mut CpuBudget<'_>| {
+            if let Some(rank) = query.rank {
+                return lines_of_rank(log, rank, &query, attempt, budget);
+            }
             let first =
                 query.from.map_or(log.count.saturating_sub(limit), |from| from.saturating_sub(1)).min(log.count);
             let (mut lines, mut offset, mut unmarked_from) = (Vec::new(), None, None);
+            let arrivals = if query.times { log.arrivals()? } else { Vec::new() };
             log.visit(first, MAX_SCAN_BYTES, |line| {
                 offset.get_or_insert(line.offset);
-                let number = line.number;
+                let (number, arrived_at) = (line.number, arrived_at(&arrivals, line.offset));
                 let (line, marked) = line_view(&line, pattern.as_mut().filter(|_| unmarked_from.is_none()), budget);
                 if !marked {
                     unmarked_from.get_or_insert(number + 1);
                 }
-                lines.push(line);
+                lines.push(LogLine { arrived_at, ..line });
                 if lines.len() as u64 == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
-            let (total, open, size) = (log.count, log.has_partial_line, log.size);
-            Ok(LogLines { attempt, from: first + 1, offset, lines, unmarked_from, total, open, size })
+            Ok(LogLines { from: first + 1, offset, lines, unmarked_from, ..empty_lines(attempt, log) })
         };
         self.read_log_lines(permit, job, attempt, read).await
     }
@@ -74,7 +79,7 @@ impl LogService {
                 Err(invalid) => return Ok(Err(invalid)),
             };
             let limit = usize::try_from(query.limit.unwrap_or(100).min(MAX_LINES)).unwrap_or_default();
-            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch::new(pattern, limit);
             let next = if query.backward {
                 search_backward(log, &query, &mut matcher, budget)?
             } else {
@@ -108,22 +113,32 @@ impl LogService {
 }
 
 /// Returns a clock of this thread's CPU time, starting at zero.
-fn cpu_timer() -> impl Fn() -> Duration {
+pub(super) fn cpu_timer() -> impl Fn() -> Duration {
     let started = thread_cpu_time();
     move || thread_cpu_time().saturating_sub(started)
 }
 
-struct LogSearch {
+pub(super) struct LogSearch {
     pattern: Pattern,
     /// 0: lines are only counted.
     limit: usize,
     matches: Vec<LogMatch>,
     count: u64,
     /// Why the pattern cannot be used on this log.
-    error: Option<InvalidInput>,
+    pub error: Option<InvalidInput>,
 }
 
 impl LogSearch {
+    pub fn new(pattern: Pattern, limit: usize) -> Self {
+        Self { pattern, limit, matches: Vec::new(), count: 0, error: None }
+    }
+
+    /// Returns what was found, and continues with another log.
+    pub fn take_matches(&mut self) -> Vec<LogMatch> {
+        self.count = 0;
+        std::mem::take(&mut self.matches)
+    }
+
     fn match_line(&mut self, line: &LogFileLine) -> Option<LogMatch> {
         if line.gap.is_some() {
             return None;
@@ -151,7 +166,7 @@ impl LogSearch {
     }
 
     /// Searches another line; returns whether the search ends with it.
-    fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
+    pub fn visit(&mut self, line: &LogFileLine, budget: &mut CpuBudget<'_>) -> bool {
         let log_match = self.match_line(line);
         let is_full = log_match.is_some_and(|line| self.push(line));
         let is_over_budget = budget.spend(line.bytes.len() + LINE_COST_BYTES);
@@ -168,25 +183,44 @@ fn search_forward(
 ) -> io::Result<Option<u64>> {
     let from = query.from.unwrap_or_default().saturating_sub(1);
     let until = query.until.map_or(log.count, |until| until.saturating_sub(1)).min(log.count);
-    if from >= until {
-        return Ok(None);
-    }
-    let next = log.visit(from, MAX_SCAN_BYTES, |line| {
-        let last = line.number + 1 >= until;
-        if matcher.visit(&line, budget) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(Some(next).filter(|next| *next < until))
+    scan_forward(log, from, until, |line| matcher.visit(line, budget))
 }
 
-/// Searches backwards, block by block; returns where to continue.
+/// Searches backwards; returns where to continue.
 fn search_backward(
     log: &LogFileLines,
     query: &LogSearchQuery,
     matcher: &mut LogSearch,
     budget: &mut CpuBudget<'_>,
 ) -> io::Result<Option<u64>> {
-    let Some(mut last) = log.count.checked_sub(1) else { return Ok(None) };
-    last = query.from.map_or(last, |from| from.saturating_sub(1).min(last));
+    let Some(last) = log.count.checked_sub(1) else { return Ok(None) };
+    let last = query.from.map_or(last, |from| from.saturating_sub(1).min(last));
+    scan_backward(log, last, |line| matcher.visit(line, budget))
+}
+
+/// Reads lines until `visit` ends it; returns where to continue.
+pub(super) fn scan_forward(
+    log: &LogFileLines,
+    from: u64,
+    until: u64,
+    mut visit: impl FnMut(&LogFileLine) -> bool,
+) -> io::Result<Option<u64>> {
+    if from >= until {
+        return Ok(None);
+    }
+    let next = log.visit(from, MAX_SCAN_BYTES, |line| {
+        let last = line.number + 1 >= until;
+        if visit(&line) || last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(Some(next).filter(|next| *next < until))
+}
+
+/// Reads lines backwards, block by block, until `visit` ends it; returns where to continue.
+pub(super) fn scan_backward(
+    log: &LogFileLines,
+    mut last: u64,
+    mut visit: impl FnMut(&LogFileLine) -> bool,
+) -> io::Result<Option<u64>> {
     for _ in 0..MAX_SCAN_BYTES / BLOCK_BYTES {
         let first = log.first_in_block(last);
         let mut block = Vec::new();
@@ -196,7 +230,7 @@ fn search_backward(
             if number == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for line in block.iter().rev() {
-            if matcher.visit(line, budget) {
+            if visit(line) {
                 return Ok(line.number.checked_sub(1));
             }
         }
@@ -208,7 +242,7 @@ fn search_backward(
     Ok(Some(last))
 }
 
-fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidInput> {
+pub(super) fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidInput> {
     if q.is_empty() || q.len() > MAX_PATTERN_BYTES {
         let allowed = AllowedValues::Bytes { min: 1, max: MAX_PATTERN_BYTES as u64 };
         return Err(InvalidInput::OutOfRange { field: "q", allowed });
@@ -223,15 +257,20 @@ fn pattern_error(error: PatternError) -> InvalidInput {
     }
 }
 
-fn line_view(line: &LogFileLine, pattern: Option<&mut Pattern>, budget: &mut CpuBudget<'_>) -> (LogLine, bool) {
+pub(super) fn line_view(
+    line: &LogFileLine,
+    pattern: Option<&mut Pattern>,
+    budget: &mut CpuBudget<'_>,
+) -> (LogLine, bool) {
     let text = decode_line(line);
     let marks = pattern.filter(|_| line.gap.is_none()).map(|pattern| find_marks(pattern, &plain_text(&text), budget));
     let is_marked = marks.as_ref().is_none_or(Result::is_ok);
     let matches = marks.and_then(Result::ok).unwrap_or_default();
-    (LogLine { text: text.into_owned(), omitted: line.omitted, gap: line.gap, matches }, is_marked)
+    let line = LogLine { text: text.into_owned(), omitted: line.omitted, gap: line.gap, matches, ..LogLine::default() };
+    (line, is_marked)
 }
 
-fn decode_line(line: &LogFileLine) -> Cow<'_, str> {
+pub(super) fn decode_line(line: &LogFileLine) -> Cow<'_, str> {
     // A cut may split a character.
     let partial_bytes = if line.omitted > 0 { trailing_partial_char(&line.bytes) } else { 0 };
     String::from_utf8_lossy(&line.bytes[..line.bytes.len() - partial_bytes])
@@ -342,7 +381,7 @@ mod tests {
         loop {
             let pattern = compile_pattern(&query.q, query.regex, query.case).expect("a pattern");
             let limit = usize::try_from(query.limit.unwrap_or(100)).expect("small");
-            let mut matcher = LogSearch { pattern, limit, matches: Vec::new(), count: 0, error: None };
+            let mut matcher = LogSearch::new(pattern, limit);
             let search = if query.backward { search_backward } else { search_forward };
             let next = with_budget(clock_reads, |budget| search(log, &query, &mut matcher, budget)).expect("disk");
             assert_eq!(matcher.error, None);

@@ -1,7 +1,9 @@
 //! Logs: workers append, users read.
 
+mod job_logs;
 pub(super) mod lines;
 pub mod pattern;
+mod rank_lines;
 pub mod searches;
 
 use std::sync::Arc;
@@ -50,7 +52,7 @@ impl LogService {
         if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
             return Err(InvalidInput::TooMuch { items: LimitedItems::LogBytes, limit }.into());
         }
-        match self.files.append(&attempt_ref.job, attempt, chunk).await? {
+        match self.files.append(&attempt_ref.job, attempt, chunk, self.context.now()).await? {
             LogAppendResult::Gap(durable) => Err(ServiceError::LogGap { durable }),
             LogAppendResult::TooManyGaps => {
                 Err(InvalidInput::TooMuch { items: LimitedItems::LogGaps, limit: log_gaps::MAX_GAPS as u64 }.into())

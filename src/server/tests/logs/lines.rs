@@ -3,13 +3,20 @@
 use std::fmt::Write;
 
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::time::Millis;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::tests::harness::{Actor, TestServer};
 use crate::tests::logs::gaps::start_running_job;
 
-async fn put(server: &TestServer, job: &str, token: &Actor, query: &str, text: String) {
+pub(in crate::tests) async fn put(
+    server: &TestServer,
+    job: &str,
+    token: &Actor,
+    query: &str,
+    text: impl Into<axum::body::Body>,
+) {
     server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.expect_status(200);
 }
 
@@ -46,7 +53,7 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
     let offset = usize::try_from(page["offset"].as_u64().expect("an offset")).expect("small");
     assert!(text[offset..].starts_with("line 40000\n"));
     let next_chunk = "10%\r20%\rdone\r\n\u{1b}[31mred\u{1b}[0m half";
-    put(&server, &job, &token, &format!("offset={}", text.len()), next_chunk.into()).await;
+    put(&server, &job, &token, &format!("offset={}", text.len()), next_chunk).await;
     let last = get_lines(&server, &job, "limit=2&q=D").await;
     assert_eq!(line_texts(&last), ["done", "\u{1b}[31mred\u{1b}[0m half"]);
     assert_eq!((&last["from"], &last["total"], &last["open"]), (&json!(50_001), &json!(50_002), &json!(true)));
@@ -60,10 +67,28 @@ async fn lines_of_a_growing_log_are_returned_by_number() {
 }
 
 #[tokio::test]
+async fn arrival_of_each_line_is_returned_on_request() {
+    let (server, job, token) = start_running_job().await;
+    put(&server, &job, &token, "offset=0", "first\nsec").await;
+    let before = get_lines(&server, &job, "times=true").await;
+    let arrived = before["lines"][0]["arrived_at"].clone();
+    assert!(arrived.as_str().is_some_and(|at| at.ends_with('Z')), "{before}");
+    assert_eq!(get_lines(&server, &job, "").await["lines"][0].get("arrived_at"), None);
+    server.advance(Millis::from_secs(5)).await;
+    put(&server, &job, &token, "offset=9", "ond\n[rank1]: third\n").await;
+    put(&server, &job, &token, "offset=9", "ond\n[rank1]: third\n").await;
+    let after = get_lines(&server, &job, "times=true").await;
+    assert_eq!((&after["lines"][0]["arrived_at"], &after["lines"][1]["arrived_at"]), (&arrived, &arrived));
+    assert!(after["lines"][2]["arrived_at"].as_str() > arrived.as_str(), "{after}");
+    let rank = get_lines(&server, &job, "times=true&rank=1").await;
+    assert_eq!(rank["lines"][0]["arrived_at"], after["lines"][2]["arrived_at"]);
+}
+
+#[tokio::test]
 async fn gap_is_a_line_and_numbers_match_the_download() {
     let (server, job, token) = start_running_job().await;
-    put(&server, &job, &token, "offset=0", "before".into()).await;
-    put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
+    put(&server, &job, &token, "offset=0", "before").await;
+    put(&server, &job, &token, "offset=9000&dropped=8994", "after\n").await;
     let all = get_lines(&server, &job, "from=1").await;
     assert_eq!(line_texts(&all).len(), 3);
     assert_eq!((&all["lines"][1]["gap"], &all["lines"][2]["text"]), (&json!(8_994), &json!("after")));

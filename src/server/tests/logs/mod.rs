@@ -1,4 +1,6 @@
 //! Logs of jobs.
 
 mod gaps;
+mod job_logs;
 mod lines;
+mod ranks;
