@@ -9,8 +9,9 @@ use super::variants;
 
 /// Sentences of pages that only the server renders; the browser part does not contain them.
 const SERVER_PAGES: &str = "server_pages";
-/// Groups whose keys are codes of the audit log; a sentence is looked up by its code.
-const BY_WORD: [&str; 2] = ["overview.actions", "server_pages.audit.faults"];
+/// Groups whose keys are codes; a sentence is looked up by its code.
+const BY_WORD: [&str; 4] =
+    ["overview.actions", "server_pages.audit.faults", "server_pages.configs.check", "server_pages.configs.keys"];
 /// The group whose keys are the variants of an enum, with the placeholders as fields.
 const BY_VARIANT: &str = "server_pages.problems";
 /// Numbered placeholders.

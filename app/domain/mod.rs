@@ -11,6 +11,7 @@ pub mod audit_action;
 pub mod best_metrics;
 pub mod capability;
 pub mod causes;
+pub mod config_check;
 pub mod config_files;
 pub mod disk_watermark;
 pub mod executable_files;

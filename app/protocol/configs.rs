@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::jobs::JobCounts;
 use crate::domain::time::Timestamp;
 
 /// The files of one configuration: `PUT /api/configs/{name}`, and the bundle of a job.
@@ -93,4 +94,7 @@ pub struct RevisionView {
     pub jobs: u64,
     /// Number of those jobs that have not ended.
     pub active_jobs: u64,
+    /// Those jobs by status.
+    #[serde(default)]
+    pub job_counts: JobCounts,
 }

@@ -18,6 +18,7 @@ use super::components::keyboard::GlobalShortcuts;
 use super::components::palette::SearchButton;
 use super::components::problem_panel::CurrentUrl;
 use super::components::toasts::NotificationsMenu;
+use super::config_editor;
 use super::flash::CurrentFlash;
 use super::http_backend;
 use super::i18n::t;
@@ -29,6 +30,7 @@ use crate::protocol::topic::Topic;
 /// Enhances the current page.
 pub(crate) fn enhance() {
     browser::attach_interactions();
+    config_editor::attach_if_present();
     let Some(boot) = browser::boot_json().and_then(|boot| serde_json::from_str::<Boot>(&boot).ok()) else { return };
     browser::mount("shortcuts", move || {
         boot.clone().provide();

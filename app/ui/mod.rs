@@ -14,7 +14,8 @@ mod bulk_action;
 mod checkpoints;
 mod clock;
 mod components;
-#[cfg(feature = "ssr")]
+#[cfg(feature = "hydrate")]
+mod config_editor;
 mod configs;
 mod empty_state;
 #[cfg(feature = "hydrate")]

@@ -15,6 +15,7 @@ use super::pages::audit_verify::AuditVerifyPage;
 use super::pages::bulk::{JobsBulkPage, WorkersBulkPage};
 use super::pages::compare::vote::VotePage;
 use super::pages::config::ConfigPage;
+use super::pages::config_delete::ConfigDeletePage;
 use super::pages::config_form::{ConfigEditPage, ConfigNewPage};
 use super::pages::configs::ConfigsListPage;
 use super::pages::confirm::ConfirmPage;
@@ -62,6 +63,7 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/new") view=ConfigNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/:name/edit") view=ConfigEditPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/:name/delete") view=ConfigDeletePage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/:name") view=ConfigPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::fields::{JobView, SubmitJob};
 pub use self::query::{JobColumns, JobCompletions, JobCompletionsQuery, JobGroupView, JobGroupsPage, JobsQuery};
-use super::status::JobStatus;
+use super::status::{JobPhase, JobStatus};
 use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};
 use crate::domain::time::Timestamp;
@@ -75,6 +75,19 @@ pub struct JobCounts {
     pub failed: u64,
     /// `cancelled`.
     pub cancelled: u64,
+}
+
+impl JobCounts {
+    /// Returns the counts; `sum` counts the jobs with a status for which a function is true.
+    pub fn from_sums(sum: impl Fn(&dyn Fn(JobStatus) -> bool) -> u64) -> Self {
+        Self {
+            waiting: sum(&|status| status.is_in_phase(JobPhase::Waiting)),
+            running: sum(&|status| status.is_in_phase(JobPhase::Running)),
+            completed: sum(&|status| status == JobStatus::Completed),
+            failed: sum(&|status| status == JobStatus::Failed),
+            cancelled: sum(&|status| status == JobStatus::Cancelled),
+        }
+    }
 }
 
 /// Progress of an attempt: its newest metric point.

@@ -163,7 +163,7 @@ fn matching_fragment(fragment: &Element, page: &Document) -> Option<Element> {
 }
 
 /// The elements in a list of nodes.
-pub(super) fn elements<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
+pub(crate) fn elements<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
     let nodes = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |index| list.item(index)));
     nodes.filter_map(|node| node?.dyn_into::<Element>().ok())
 }

@@ -21,7 +21,7 @@ pub(crate) use dom::{
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use fragments::{
-    FragmentRefresher, boot_json, has_fragments, is_server_rendered, mark_stale, mount, update_timestamps,
+    FragmentRefresher, boot_json, elements, has_fragments, is_server_rendered, mark_stale, mount, update_timestamps,
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use interactions::attach_interactions;

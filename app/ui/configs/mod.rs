@@ -1,10 +1,17 @@
-//! Functions that format and compare the files of configurations.
+//! Functions that format, check and compare the files of configurations.
 
+#[cfg(feature = "ssr")]
 pub(crate) mod changes;
+#[cfg(all(test, feature = "ssr"))]
+mod check_tests;
+#[cfg(feature = "ssr")]
 pub(crate) mod diff;
+pub(crate) mod findings;
+#[cfg(feature = "ssr")]
 pub(crate) mod json;
 
 /// Formats the text of a file for display: JSON in a single line is pretty-printed, and secrets are masked.
+#[cfg(feature = "ssr")]
 pub(crate) fn format_for_display(name: &str, text: &str) -> String {
     if !is_json(name) {
         return text.to_owned();

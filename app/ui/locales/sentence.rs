@@ -54,7 +54,8 @@ impl Count {
     }
 }
 
-fn fill(pattern: &str, values: &[&str]) -> String {
+/// Replaces `{0}`, `{1}` and so on.
+pub(crate) fn fill(pattern: &str, values: &[&str]) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('{') {

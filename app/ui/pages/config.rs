@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use leptos::prelude::*;
-use leptos_router::hooks::{use_location, use_query_map};
 
+use super::config_query::ConfigPageQuery;
+use super::config_revisions::{OtherConfig, RevisionList};
 use super::configs::ConfigSummary;
 use crate::domain::access::Permission;
 use crate::domain::fuzzy::similar_names;
 use crate::domain::text::escape;
-use crate::protocol::configs::{ConfigDetail, RevisionView, RevisionsPage};
-use crate::protocol::percent_encoding;
+use crate::protocol::configs::{ConfigDetail, RevisionsPage};
 use crate::protocol::problem::Problem;
 use crate::ui::backend::{SharedServerPageBackend, use_page_backend};
 use crate::ui::components::code::FileText;
@@ -19,7 +19,6 @@ use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::skeleton::Skeleton;
-use crate::ui::components::time::RelativeTime;
 use crate::ui::configs::changes::{ValueChange, value_changes};
 use crate::ui::configs::format_for_display;
 use crate::ui::erase::Erase;
@@ -32,29 +31,43 @@ use crate::ui::prefs::Prefs;
 /// The maximum number of changed values that are listed.
 const MAX_CHANGES: usize = 40;
 
-/// What to show, as given in the address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ConfigPageQuery {
-    name: String,
-    revision: Option<u32>,
-    against: Option<u32>,
-    split: bool,
-}
-
-impl ConfigPageQuery {
-    fn url(&self) -> String {
-        let number = |number: Option<u32>| number.map(|number| number.to_string());
-        let view = self.split.then(|| "split".to_owned());
-        let query = [("revision", number(self.revision)), ("against", number(self.against)), ("view", view)];
-        config_url(&self.name) + &query_string(&query)
-    }
-}
-
 struct Snapshot {
     page: RevisionsPage,
     shown: ConfigDetail,
-    /// The revision to compare with.
-    baseline: Option<ConfigDetail>,
+    baseline: Option<Baseline>,
+    /// The names of all configurations.
+    names: Vec<String>,
+}
+
+/// What the shown revision is compared with.
+struct Baseline {
+    detail: ConfigDetail,
+    /// The revisions of the other configuration, if it is another one.
+    other_revisions: Vec<u32>,
+}
+
+/// Reads what the address names. Of another configuration that lacks the revision, the newest one is meant: its reader
+/// has selected another name.
+async fn read_snapshot(page_backend: &SharedServerPageBackend, query: &ConfigPageQuery) -> Result<Snapshot, Problem> {
+    let numbers = |page: &RevisionsPage| page.revisions.iter().map(|revision| revision.revision).collect::<Vec<_>>();
+    let page = page_backend.revisions(query.name.clone()).await?;
+    let revision = query.revision.or_else(|| numbers(&page).first().copied());
+    let shown = page_backend.config(query.name.clone(), revision).await?;
+    let baseline = match (&query.with, query.against) {
+        (None, None) => None,
+        (None, Some(against)) => {
+            let detail = page_backend.config(query.name.clone(), Some(against)).await?;
+            Some(Baseline { detail, other_revisions: Vec::new() })
+        }
+        (Some(other), against) => {
+            let other_revisions = numbers(&page_backend.revisions(other.clone()).await?);
+            let known = against.filter(|against| other_revisions.contains(against));
+            let revision = known.or_else(|| other_revisions.first().copied());
+            Some(Baseline { detail: page_backend.config(other.clone(), revision).await?, other_revisions })
+        }
+    };
+    let names = page_backend.configs().await?.configs.into_iter().map(|config| config.name).collect();
+    Ok(Snapshot { page, shown, baseline, names })
 }
 
 /// Links to configurations with a similar name.
@@ -70,30 +83,12 @@ async fn similar_configs(page_backend: &SharedServerPageBackend, name: &str) -> 
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let words = &t().server_pages().configs;
-    // The router would decode it a second time.
-    let path = use_location().pathname.get_untracked();
-    let name = percent_encoding::decode(path.rsplit('/').next().unwrap_or_default());
-    let page_query = use_query_map().with_untracked(|query| ConfigPageQuery {
-        name,
-        revision: query.get("revision").and_then(|number| number.parse().ok()),
-        against: query.get("against").and_then(|number| number.parse().ok()),
-        split: query.get("view").as_deref() == Some("split"),
-    });
+    let page_query = ConfigPageQuery::from_address();
     let page_backend = use_page_backend();
     let shown = move || {
         let (page_backend, page_query) = (page_backend.clone(), page_query.clone());
         Suspend::new(async move {
-            let found = async {
-                let page = page_backend.revisions(page_query.name.clone()).await?;
-                let revision = page_query.revision.or_else(|| page.revisions.first().map(|newest| newest.revision));
-                let shown = page_backend.config(page_query.name.clone(), revision).await?;
-                let baseline = match page_query.against {
-                    Some(against) => Some(page_backend.config(page_query.name.clone(), Some(against)).await?),
-                    None => None,
-                };
-                Ok::<_, Problem>(Snapshot { page, shown, baseline })
-            };
-            match found.await {
+            match read_snapshot(&page_backend, &page_query).await {
                 Ok(snapshot) => view! { <ConfigContent page_query=page_query snapshot=snapshot/> }.into_erased(),
                 Err(problem) => {
                     let similar = if problem.status == 404 {
@@ -113,11 +108,11 @@ pub(crate) fn ConfigPage() -> impl IntoView {
 #[component]
 fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoView {
     let words = &t().server_pages().configs;
-    let Snapshot { page, shown, baseline } = snapshot;
+    let Snapshot { page, shown, baseline, names } = snapshot;
     let submits =
         use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit)) && !page.removed;
-    let shows_edit =
-        use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit)) && !page.removed;
+    let has_config_edit = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
+    let shows_edit = has_config_edit && !page.removed;
     let edit = format!("{}/edit", config_url(&page_query.name));
     let owner = shown.config.owner.clone();
     let can_edit = use_context::<Prefs>().is_some_and(|prefs| prefs.can_change_config(owner.as_deref()));
@@ -125,13 +120,30 @@ fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoVi
     let train = format!("/train{}", query_string(&[("config", Some(page_query.name.clone()))]));
     let page_query = ConfigPageQuery { revision: Some(shown.config.revision), ..page_query };
     let config = shown.config.clone();
-    let heading = match &baseline {
-        Some(earlier) => words.compared.with(&[&earlier.config.revision, &config.revision]),
-        None => t().server_pages().train.revision.of(config.revision),
+    let heading = match (&baseline, &page_query.with) {
+        (Some(Baseline { detail, .. }), Some(other)) => {
+            words.compared_with.with(&[other, &detail.config.revision, &config.name, &config.revision])
+        }
+        (Some(Baseline { detail, .. }), None) => words.compared.with(&[&detail.config.revision, &config.revision]),
+        (None, _) => t().server_pages().train.revision.of(config.revision),
     };
+    let duplicate = has_config_edit.then(|| {
+        let query = [("from", page_query.name.clone()), ("revision", config.revision.to_string())];
+        let href = format!("/configs/new{}", query_string(&query));
+        view! { <a class="btn btn-sm" href=href><Icon glyph=Glyph::Copy/>{words.duplicate}</a> }
+    });
+    let delete = (shows_edit && can_edit).then(|| {
+        let href = format!("{}/delete", config_url(&page_query.name));
+        view! { <a class="btn btn-sm" href=href><Icon glyph=Glyph::Trash/>{words.delete}</a> }
+    });
+    let other_revisions = baseline.as_ref().map(|baseline| baseline.other_revisions.clone()).unwrap_or_default();
+    let against = baseline.as_ref().map(|baseline| baseline.detail.config.revision);
+    let page_query = ConfigPageQuery { against, ..page_query };
     let removed = page.removed;
     view! {
         <PageHeader title=page_query.name.clone() above=("/configs", words.title)>
+            {delete}
+            {duplicate}
             {shows_edit.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
         </PageHeader>
@@ -139,16 +151,19 @@ fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoVi
         <div class="config-grid">
             <div class="min-w-0 space-y-4">
                 <div class="config-head">
-                    <h2 class="text-base font-semibold">{heading}</h2>
+                    <h2 class="text-base font-semibold wrap-anywhere">{heading}</h2>
                     {owner.map(|owner| view! { <p class="text-sm text-muted wrap-anywhere">{words.owner.of(owner)}</p> })}
                     {if baseline.is_some() { view! { <ViewSwitch page_query=page_query.clone()/> }.into_erased() } else { view! { <ConfigSummary config=config/> }.into_erased() }}
                 </div>
                 {match baseline {
-                    Some(earlier) => view! { <RevisionDiff earlier=earlier shown=shown split=page_query.split/> }.into_erased(),
+                    Some(baseline) => view! { <RevisionDiff earlier=baseline.detail shown=shown split=page_query.split/> }.into_erased(),
                     None => file_sections(shown).into_erased(),
                 }}
             </div>
-            <RevisionList page=page page_query=page_query/>
+            <div class="min-w-0 space-y-4 self-start">
+                <RevisionList page=page page_query=page_query.clone()/>
+                <OtherConfig names=names revisions=other_revisions page_query=page_query/>
+            </div>
         </div>
     }
     .into_erased()
@@ -180,7 +195,7 @@ fn ViewSwitch(page_query: ConfigPageQuery) -> impl IntoView {
         <ul class="filters" aria-label=words.view>
             {link(ConfigPageQuery { split: false, ..page_query.clone() }, words.unified, !split)}
             {link(ConfigPageQuery { split: true, ..page_query.clone() }, words.split, split)}
-            {link(ConfigPageQuery { against: None, split: false, ..page_query }, words.back, false)}
+            {link(page_query.alone(), words.back, false)}
         </ul>
     }
     .into_erased()
@@ -252,81 +267,6 @@ fn ChangedValues(changes: Vec<(String, ValueChange)>) -> impl IntoView {
             </table>
             {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
         </section>
-    }
-    .into_erased()
-}
-
-/// All revisions, with a form to compare two of them.
-#[component]
-fn RevisionList(page: RevisionsPage, page_query: ConfigPageQuery) -> impl IntoView {
-    let words = &t().server_pages().configs;
-    let numbers: Vec<u32> = page.revisions.iter().map(|revision| revision.revision).collect();
-    let first = numbers.last().copied().unwrap_or(1);
-    let rows = page
-        .revisions
-        .into_iter()
-        .map(|revision| view! { <RevisionRow revision=revision first=first page_query=page_query.clone()/> });
-    let rows = rows.collect_view();
-    let has_several = numbers.len() > 1;
-    let to = page_query.revision.unwrap_or(first);
-    let from = page_query.against.unwrap_or_else(|| if to > first { to - 1 } else { first });
-    let select = move |id: &'static str, label: &'static str, chosen: u32| {
-        let options = numbers
-            .iter()
-            .map(|number| view! { <option value=*number selected={*number == chosen}>{*number}</option> });
-        view! {
-            <label class="text-muted" for=id>{label}</label>
-            <select class="select select-sm w-auto" id=id name=id>{options.collect_view()}</select>
-        }
-        .into_erased()
-    };
-    view! {
-        <section class="panel self-start min-w-0" aria-labelledby="revisions">
-            <h2 id="revisions" class="panel-head">{words.revisions}</h2>
-            <table class="data" aria-labelledby="revisions">
-                <thead><tr>
-                    <th scope="col">{words.revision}</th>
-                    <th scope="col">{words.stored}</th>
-                    <th scope="col" class="num">{words.jobs}</th>
-                </tr></thead>
-                <tbody>{rows}</tbody>
-            </table>
-            {has_several.then(|| view! {
-                <form method="get" action=config_url(&page_query.name) class="compare">
-                    {select("against", words.from, from)}
-                    {select("revision", words.to, to)}
-                    {page_query.split.then(|| view! { <input type="hidden" name="view" value="split"/> })}
-                    <button class="btn btn-sm">{words.compare}</button>
-                </form>
-            })}
-        </section>
-    }
-    .into_erased()
-}
-
-#[component]
-fn RevisionRow(revision: RevisionView, first: u32, page_query: ConfigPageQuery) -> impl IntoView {
-    let words = &t().server_pages().configs;
-    let number = revision.revision;
-    let is_current = page_query.revision == Some(number);
-    let revision_url =
-        ConfigPageQuery { revision: Some(number), against: None, split: false, ..page_query.clone() }.url();
-    let changed = (number > first).then(|| {
-        let name = format!("{}: {}", words.what_changed, t().server_pages().train.revision.of(number));
-        let changes_url = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..page_query }.url();
-        view! { <a class="quiet-link revision-changes" href=changes_url aria-label=name>{words.what_changed}</a> }
-    });
-    let active = (revision.active_jobs > 0)
-        .then(|| view! { <span class="row-sub">{words.active.of(revision.active_jobs)}</span> });
-    view! {
-        <tr class=if is_current { "is-here" } else { "" }>
-            <th scope="row">
-                <a class="row-link revision-number" href=revision_url aria-current=is_current.then_some("true")>{number}</a>
-                {changed}
-            </th>
-            <td><RelativeTime at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>
-            <td class="num">{t().format_integer(revision.jobs)}{active}</td>
-        </tr>
     }
     .into_erased()
 }

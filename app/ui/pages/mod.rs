@@ -14,7 +14,15 @@ pub(crate) mod compare;
 #[cfg(feature = "ssr")]
 pub(crate) mod config;
 #[cfg(feature = "ssr")]
+pub(crate) mod config_delete;
+#[cfg(feature = "ssr")]
+mod config_files;
+#[cfg(feature = "ssr")]
 pub(crate) mod config_form;
+#[cfg(feature = "ssr")]
+mod config_query;
+#[cfg(feature = "ssr")]
+mod config_revisions;
 #[cfg(feature = "ssr")]
 pub(crate) mod configs;
 #[cfg(feature = "ssr")]

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod bodies;
 pub mod bundle;
 pub mod certificate;
+pub mod config;
 pub mod edge;
 pub mod ending;
 pub mod events;

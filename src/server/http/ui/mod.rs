@@ -136,6 +136,7 @@ pub fn form_routes(app: &AppState) -> Routes {
         .form("/ui/secrets/{name}/remove", submit_jobs, forms::secrets::remove)
         .form("/ui/configs", edit_configs, forms::configs::create)
         .form("/ui/configs/{name}", edit_configs, forms::configs::edit)
+        .form("/ui/configs/{name}/delete", edit_configs, forms::configs::delete)
         .form("/ui/workers", with_recent_auth, forms::workers::create)
         .merge(forms::bulk::routes(app))
         .form("/ui/workers/{id}/edit", manage_workers, forms::workers::edit)

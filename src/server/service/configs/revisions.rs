@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use app::domain::audit::AuditAction;
 use app::protocol::configs::{ConfigBundle, ConfigDetail, RevisionView, RevisionsPage};
+use app::protocol::jobs::JobCounts;
 use app::protocol::status::JobStatus;
 use serde_json::Value;
 
@@ -34,17 +35,17 @@ impl ConfigService {
         let authors =
             revision_authors(&tx.audit_page(&filter, &AuditOrder::NewestFirst(None), MAX_ENTRIES_READ).await?);
         let usage = tx.revision_usage(name, principal.visible_owner().as_deref()).await?;
-        let job_counts = |revision| RevisionJobCounts::from_usage(&usage, revision);
         let revisions = stored.into_iter().map(|stored| {
-            let RevisionJobCounts { jobs, active } = job_counts(stored.revision);
+            let job_counts = count_jobs(&usage, stored.revision);
             RevisionView {
                 revision: stored.revision,
                 // The audit log comes first, because it also names the token; retention may have removed its entry.
                 created_by: authors.get(&u64::from(stored.revision)).cloned().or(stored.created_by),
                 sha256: stored.sha256,
                 created_at: stored.created_at,
-                jobs,
-                active_jobs: active,
+                jobs: usage.iter().filter(|entry| entry.revision == stored.revision).map(|entry| entry.jobs).sum(),
+                active_jobs: job_counts.waiting + job_counts.running,
+                job_counts,
             }
         });
         Ok(RevisionsPage { revisions: revisions.collect(), removed: tx.config(name).await?.is_none() })
@@ -68,18 +69,10 @@ fn revision_authors(entries: &[StoredAuditEntry]) -> BTreeMap<u64, String> {
     entries.iter().filter_map(author).collect()
 }
 
-/// The number of jobs that use a revision.
-#[derive(Default)]
-struct RevisionJobCounts {
-    jobs: u64,
-    active: u64,
-}
-
-impl RevisionJobCounts {
-    fn from_usage(usage: &[RevisionUsage], revision: u32) -> Self {
-        usage.iter().filter(|entry| entry.revision == revision).fold(Self::default(), |sum, entry| {
-            let ended = JobStatus::parse(&entry.state).is_some_and(JobStatus::is_terminal);
-            Self { jobs: sum.jobs + entry.jobs, active: sum.active + if ended { 0 } else { entry.jobs } }
-        })
-    }
+/// Returns the jobs that use a revision.
+fn count_jobs(usage: &[RevisionUsage], revision: u32) -> JobCounts {
+    JobCounts::from_sums(|is_counted| {
+        let has_status = |entry: &&RevisionUsage| JobStatus::parse(&entry.state).is_some_and(is_counted);
+        usage.iter().filter(|entry| entry.revision == revision).filter(has_status).map(|entry| entry.jobs).sum()
+    })
 }

@@ -303,11 +303,5 @@ fn statuses(query: &JobsQuery) -> Vec<JobStatus> {
 }
 
 fn job_counts(counts: &StatusCounts) -> JobCounts {
-    JobCounts {
-        waiting: counts.sum(|status| status.is_in_phase(JobPhase::Waiting)),
-        running: counts.sum(|status| status.is_in_phase(JobPhase::Running)),
-        completed: counts.sum(|status| status == JobStatus::Completed),
-        failed: counts.sum(|status| status == JobStatus::Failed),
-        cancelled: counts.sum(|status| status == JobStatus::Cancelled),
-    }
+    JobCounts::from_sums(|is_counted| counts.sum(is_counted))
 }

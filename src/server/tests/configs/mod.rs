@@ -1,4 +1,5 @@
 //! Configurations.
 
 mod owners;
+mod pages;
 mod routes;

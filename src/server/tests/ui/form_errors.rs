@@ -122,8 +122,12 @@ async fn rejected_configuration_form() {
     assert_eq!(errors.keys().collect::<Vec<_>>(), ["file.1", "file.2", "name", "text.0"]);
     assert!(errors["file.1"].contains("../up.json") && errors["text.0"].contains("not a JSON object"), "{errors:?}");
     let (controls, focused) = invalid_controls(&html);
-    let expected =
-        [("name", "name-error"), ("text.0", "text.0-error"), ("file.1", "file.1-error"), ("file.2", "file.2-error")];
+    let expected = [
+        ("name", "name-error"),
+        ("text.0", "findings.0 text.0-error"),
+        ("file.1", "file.1-error"),
+        ("file.2", "file.2-error"),
+    ];
     assert_eq!((controls, focused), (owned_pairs(&expected), vec!["name".to_owned()]));
     assert_eq!(server.get(&Actor::Admin, "/api/configs").await.expect_status(200)["configs"], json!([]));
 }

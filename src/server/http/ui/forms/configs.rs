@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use app::protocol::configs::{ConfigBundle, file_field};
 use app::ui::flash::{Flash, FlashNotice, FormName};
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
@@ -33,10 +33,28 @@ pub async fn edit(
     Path(name): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Response {
-    let precondition =
-        ConfigPrecondition::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
     let page = format!("/configs/{}/edit", percent_escaped(&name));
-    store(&app, &principal, name, precondition, &page, fields).await
+    store(&app, &principal, name, shown_revision(&fields), &page, fields).await
+}
+
+/// `POST /ui/configs/{name}/delete`: the page of the configuration then says that it is deleted.
+pub async fn delete(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(name): Path<String>,
+    Form(fields): Form<FormFields>,
+) -> Response {
+    let page = format!("/configs/{}", percent_escaped(&name));
+    let precondition = shown_revision(&fields);
+    match app.services.configs.delete_config(caller_from_principal(&principal), name, precondition).await {
+        Ok(()) => Redirect::to(&page).into_response(),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, fields),
+    }
+}
+
+/// The change applies to the revision that the page has shown.
+fn shown_revision(fields: &FormFields) -> ConfigPrecondition {
+    ConfigPrecondition::Revisions(field(fields, "revision").into_iter().map(str::to_owned).collect())
 }
 
 async fn store(
