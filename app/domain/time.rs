@@ -58,13 +58,20 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// Returns the date (year, month, day) and the time of day (hour, minute, second) in UTC.
+    pub fn to_civil(self) -> ([i64; 3], [i64; 3]) {
+        let (year, month, day) = civil_from_days(self.0.div_euclid(DAY_MILLIS));
+        let rest = self.0.rem_euclid(DAY_MILLIS);
+        ([year, month, day], [rest / 3_600_000, rest / 60_000 % 60, rest / 1_000 % 60])
+    }
+}
+
 /// RFC 3339 in UTC with milliseconds: `2024-01-15T10:30:00.000Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0.div_euclid(DAY_MILLIS));
-        let rest = self.0.rem_euclid(DAY_MILLIS);
-        let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-        let (second, milli) = (rest / 1_000 % 60, rest % 1_000);
+        let ([year, month, day], [hour, minute, second]) = self.to_civil();
+        let milli = self.0.rem_euclid(1_000);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
     }
 }

@@ -54,7 +54,7 @@ pub mod localized_explanation;
 mod navigation;
 #[cfg(feature = "ssr")]
 pub mod page_problem;
-mod page_query;
+pub mod page_query;
 mod pages;
 #[cfg(feature = "ssr")]
 pub mod pending;

@@ -10,7 +10,7 @@ use crate::protocol::jobs::JobsQuery;
 const TIMES: [&str; 3] = ["since", "until", "ended_since"];
 
 /// `?a=1&b=2`, without empty parameters; empty if none is left.
-pub(crate) fn query_string(query: &impl Serialize) -> String {
+pub fn query_string(query: &impl Serialize) -> String {
     // Structs of texts, numbers and words can always be serialized.
     let pairs = serde_urlencoded::to_string(query).unwrap_or_default();
     // An equals sign of a value is encoded.
@@ -24,7 +24,7 @@ pub(crate) fn query_pairs(query: &impl Serialize) -> Vec<(String, String)> {
 }
 
 /// The URL of the list of jobs with these filters.
-pub(crate) fn jobs_url(query: &JobsQuery) -> String {
+pub fn jobs_url(query: &JobsQuery) -> String {
     format!("/jobs{}", query_string(&JobsQuery { zone: None, limit: None, ..query.clone() }))
 }
 

@@ -1,4 +1,5 @@
 // The page of a job: its overview is one screen, which shows what its state has. With and without JavaScript.
+import { readFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host, sample, startJob } from '../host';
@@ -92,6 +93,23 @@ test('the page of a failed job shows the lines of the log around the error', asy
   await expect(page).toHaveURL(`${server.url}/jobs/${job}/log?attempt=1&line=${line}`);
   await expect(page.locator('.log-row.is-chosen')).toContainText(ERROR);
   host.close();
+});
+
+test('several files of weights are one download', async ({ page, server }) => {
+  const { host, offer } = await startJob(server);
+  const names = ['00001', '00002'].map((part) => `transformer/model-${part}-of-00002.safetensors`);
+  for (const name of names) await host.file(offer, name, 'final', Buffer.from(`weights of ${name}`));
+  await host.file(offer, 'notes.txt', 'other', Buffer.from('notes'));
+  await host.report(offer, 'completed');
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}`);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download weights' }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe('digits-1-weights.zip');
+  const archive = readFileSync(await download.path());
+  for (const name of names) expect(archive.includes(`weights of ${name}`)).toBe(true);
+  expect(archive.includes('notes.txt')).toBe(false);
 });
 
 test('charts are grouped by the prefixes of their metrics, and shown for each attempt', async ({ page, server }) => {

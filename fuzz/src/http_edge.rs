@@ -1,5 +1,7 @@
 //! Modules of the server from `src/server/http/edge`.
 
+#[path = "../../src/server/http/edge/byte_range.rs"]
+pub mod byte_range;
 #[path = "../../src/server/http/edge/client_addr.rs"]
 pub mod client_addr;
 #[path = "../../src/server/http/edge/loopback_host.rs"]

@@ -1,5 +1,5 @@
 //! The origin, the credentials and the next page of a request. One line each: the peer address of the connection,
-//! `X-Forwarded-For`, `X-Forwarded-Proto`, `Cookie`, `Authorization`, and any text.
+//! `X-Forwarded-For`, `X-Forwarded-Proto`, `Cookie`, `Authorization`, and any text, also as a `Range`.
 
 use std::net::IpAddr;
 
@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 use url::Url;
 
+use crate::http::edge::byte_range::RequestedRange;
 use crate::http::edge::client_addr::{ClientAddress, Scheme, resolve_client};
 use crate::http::edge::loopback_host::is_loopback_host;
 use crate::http::edge::request_headers::{bearer_token, cookie};
@@ -29,6 +30,7 @@ pub fn check(data: &[u8]) {
         assert_stays_local(text);
         assert_quoted(text);
         assert_loopback(text);
+        assert_within_file(text);
     }
 }
 
@@ -93,6 +95,16 @@ fn authorization(line: &[u8]) {
     if let Some(token) = bearer_token(&headers) {
         assert!(line[..7].eq_ignore_ascii_case(b"bearer ") && token == token.trim());
         assert!(line.windows(token.len().max(1)).any(|found| found == token.as_bytes()) || token.is_empty());
+    }
+}
+
+fn assert_within_file(text: &str) {
+    for size in [0, 1, 1_000, u64::MAX] {
+        for range in [text.to_owned(), format!("bytes={text}")] {
+            if let RequestedRange::Bytes(bytes) = RequestedRange::parse(&range, size) {
+                assert!(bytes.start < bytes.end && bytes.end <= size, "{range:?} of {size}: {bytes:?}");
+            }
+        }
     }
 }
 

@@ -10,19 +10,18 @@ use app::ui::terminal;
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use futures_util::stream;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressDrawTarget;
 use reqwest::Body;
 use serde_json::json;
 
 use super::client::Client;
 use super::output::{Output, OutputFormat};
+use super::progress::transfer_bar;
 use super::run::parse_value;
 use super::table::{CellStyle, Table, TableCell};
 use crate::boot::config_import;
 use crate::exit::ExitError;
 
-/// Uploads of this size or more show their progress, in bytes.
-const PROGRESS_THRESHOLD_BYTES: usize = 256 << 10;
 /// Chunk size of an upload, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -121,14 +120,7 @@ async fn upload_bundle(
     output: &Output<'_>,
 ) -> Result<serde_json::Value, ExitError> {
     let length = body.len();
-    let bar = if output.shows_progress && length >= PROGRESS_THRESHOLD_BYTES {
-        ProgressBar::new(length as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
-    bar.set_style(style.map_err(io::Error::other)?);
-    bar.set_message(name.to_owned());
+    let bar = transfer_bar(output, name, length as u64, 0)?;
     let (body_bytes, progress) = (Bytes::from(body), bar.clone());
     let chunks = (0..length).step_by(CHUNK_BYTES).map(move |start| {
         let chunk = body_bytes.slice(start..(start + CHUNK_BYTES).min(length));

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod auth;
 mod backup;
+mod browser;
 pub mod client;
 mod config;
 mod configs;
@@ -10,6 +11,7 @@ mod generate;
 mod gpus;
 mod jobs;
 pub mod output;
+mod progress;
 mod run;
 mod table;
 #[cfg(test)]

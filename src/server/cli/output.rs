@@ -8,6 +8,7 @@ use clap::Args;
 use console::Term;
 use serde_json::Value;
 
+use super::browser::Browser;
 use super::table::{Table, TableCell, render_facts};
 use crate::clock::{Clock, SystemClock};
 use crate::exit::ExitError;
@@ -60,6 +61,8 @@ pub struct Output<'w> {
     pub shows_progress: bool,
     /// Whether questions are answered with yes.
     pub assume_yes: bool,
+    /// For pages, if there is a user at the terminal.
+    pub browser: Option<Browser>,
     /// For relative times.
     pub clock: Arc<dyn Clock>,
 }
@@ -164,6 +167,7 @@ pub fn with_process_output<T>(output: &OutputArgs, work: impl FnOnce(&mut Output
         width: is_terminal.then(|| usize::from(Term::stdout().size().1)),
         shows_progress: io::stderr().is_terminal() && !output.quiet,
         assume_yes: output.yes,
+        browser: Browser::find(std::env::consts::OS, variable).filter(|_| is_terminal),
         clock: Arc::new(SystemClock),
     })
 }

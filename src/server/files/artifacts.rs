@@ -8,7 +8,7 @@ use app::domain::ids::{AttemptNumber, JobId};
 use app::threads::run_io;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt, TryStreamExt};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
@@ -150,22 +150,18 @@ impl ArtifactStore {
         }
     }
 
-    /// Reads a range of bytes.
+    /// Reads a range of bytes; of an empty one, only whether the file exists.
     pub async fn get_range(
         &self,
         (job, attempt, path): (&JobId, AttemptNumber, &str),
         range: Range<u64>,
     ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        if range.is_empty() {
+            self.store.head(&location(job, attempt, path)).await?;
+            return Ok(stream::empty().boxed());
+        }
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         Ok(self.store.get_opts(&location(job, attempt, path), options).await?.into_stream())
-    }
-
-    /// Reads a whole file.
-    pub async fn get(
-        &self,
-        (job, attempt, path): (&JobId, AttemptNumber, &str),
-    ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
-        Ok(self.store.get(&location(job, attempt, path)).await?.into_stream().map_err(Into::into).boxed())
     }
 }
 

@@ -15,3 +15,4 @@ pub mod operator_file;
 mod partial_hashes;
 pub mod partial_uploads;
 pub mod uploads;
+pub mod zip;

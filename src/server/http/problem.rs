@@ -22,6 +22,9 @@ use crate::http::request_context::{current_id, current_locale};
 use crate::service::error::{IdKind, ServiceError, UploadRejection};
 use crate::store::StoreError;
 
+/// The field with the size of a file of which no requested byte exists.
+const FILE_SIZE: &str = "size";
+
 #[derive(Debug, Clone)]
 pub struct ApiError {
     status: StatusCode,
@@ -125,7 +128,7 @@ impl ApiError {
     /// The requested range begins after the end of the file.
     pub fn range_not_satisfiable(size: u64) -> Self {
         let sentence = Sentence::RangeNotSatisfiable { size: size.to_string() };
-        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, sentence).with("size", size)
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, sentence).with(FILE_SIZE, size)
     }
 
     pub fn code(&self) -> &'static str {
@@ -189,6 +192,10 @@ impl IntoResponse for ApiError {
         } else if self.status == StatusCode::INSUFFICIENT_STORAGE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
         }
+        let size = document.get(FILE_SIZE).filter(|_| self.status == StatusCode::RANGE_NOT_SATISFIABLE);
+        if let Some(size) = size.and_then(|size| format!("bytes */{size}").parse().ok()) {
+            headers.insert(header::CONTENT_RANGE, size);
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(Self::auth_scheme(code)));
         }
@@ -207,8 +214,9 @@ impl From<ServiceError> for ApiError {
             ServiceError::JobNotFound(id) => Self::new(S::NOT_FOUND, Sentence::JobNotFound { id: id.to_string() }),
             ServiceError::ConfigNotFound(name, similar) => Self::new(S::NOT_FOUND, configs::not_found(&name, &similar)),
             ServiceError::ArtifactNotFound(path) => {
-                Self::new(S::NOT_FOUND, Sentence::ArtifactNotFound { path: escaped(&path) })
+                Self::new(S::NOT_FOUND, Sentence::ArtifactNotFoundPath { path: escaped(&path) })
             }
+            ServiceError::NoArtifacts => Self::new(S::NOT_FOUND, Sentence::ArtifactNotFoundAny),
             ServiceError::AttemptNotFound(number) => {
                 Self::new(S::NOT_FOUND, Sentence::AttemptNotFound { attempt: number.to_string() })
             }

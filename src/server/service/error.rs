@@ -24,6 +24,8 @@ pub enum ServiceError {
     JobNotFound(JobId),
     ConfigNotFound(String, Vec<String>),
     ArtifactNotFound(String),
+    /// The job has no files, or none of the requested kind.
+    NoArtifacts,
     /// The job has no such attempt.
     AttemptNotFound(u32),
     /// This `Idempotency-Key` was used with another request.

@@ -4,7 +4,6 @@
 use leptos::prelude::*;
 
 use super::results::final_weights;
-use super::tabs::JobTab;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
@@ -38,7 +37,8 @@ pub(in crate::ui) fn JobActions(job: Signal<JobView>, files: Signal<ArtifactsPag
     let has_fork = Memo::new(move |_| resumable.with(|points| !points.is_empty()));
     let weights = Memo::new(move |_| {
         let is_completed = job.with(|job| job.status.outcome() == JobOutcome::Completed);
-        files.with(|page| is_completed.then(|| WeightsDownload::new(&page.artifacts)).flatten())
+        let id = job.with(|job| job.job_id.clone());
+        files.with(|page| is_completed.then(|| WeightsDownload::new(&id, &page.artifacts)).flatten())
     });
     let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), clone_url(job, &user_name)));
     let buttons = move || {
@@ -49,7 +49,7 @@ pub(in crate::ui) fn JobActions(job: Signal<JobView>, files: Signal<ArtifactsPag
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
             {(submits && has_fork.get()).then(|| view! { <a class="btn btn-sm" rel="external" href=format!("/jobs/{id}/fork")><Icon glyph=Glyph::Fork/>{t().work.fork}</a> })}
             {(submits && ended).then(|| view! { <RetryForm id=id.clone() status=status points=resumable.get()/> })}
-            {weights.get().map(|weights| view! { <DownloadButton id=id.clone() weights=weights/> })}
+            {weights.get().map(|weights| view! { <DownloadButton weights=weights/> })}
             {(cancels && !ended).then(|| view! { <CancelButton id=id status=status/> })}
         }
         .into_erased()
@@ -68,40 +68,36 @@ fn clone_url(job: &JobView, reader: &str) -> String {
     format!("/train{}", query_string(&fields))
 }
 
-/// The final weights of a job: their only file, or several.
+/// The final weights of a job: their only file, or an archive of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct WeightsDownload {
-    /// None if there are several files.
-    url: Option<String>,
+    url: String,
     size_bytes: u64,
 }
 
 impl WeightsDownload {
-    fn new(files: &[ArtifactView]) -> Option<Self> {
+    fn new(job: &JobId, files: &[ArtifactView]) -> Option<Self> {
         let weights: Vec<_> = final_weights(files).collect();
         let size_bytes = weights.iter().map(|file| file.size_bytes).sum();
-        match weights.as_slice() {
-            [] => None,
-            [file] => Some(Self { url: Some(file.url.clone()), size_bytes }),
-            _ => Some(Self { url: None, size_bytes }),
-        }
+        let url = match weights.as_slice() {
+            [] => return None,
+            [file] => file.url.clone(),
+            _ => format!("/api/queue/{job}/artifacts.zip?kind=final"),
+        };
+        Some(Self { url, size_bytes })
     }
 }
 
-/// Downloads the weights; several files are downloaded from their list.
+/// Downloads the weights.
 #[component]
-fn DownloadButton(id: JobId, weights: WeightsDownload) -> impl IntoView {
-    let (class, label) = ("btn btn-sm btn-primary", t().work.download_weights);
-    let text = view! { <Icon glyph=Glyph::Download/>{label}" "<span class="font-normal tabular-nums">{t().format_bytes(weights.size_bytes)}</span> };
-    match weights.url {
-        Some(url) => {
-            view! { <a class=class rel="external" download="" href=SafeUrl::from_data(&url).into_string()>{text}</a> }
-                .into_erased()
-        }
-        None => {
-            view! { <a class=class href=format!("{}#weights", JobTab::Artifacts.href(&id))>{text}</a> }.into_erased()
-        }
+fn DownloadButton(weights: WeightsDownload) -> impl IntoView {
+    let size = t().format_bytes(weights.size_bytes);
+    view! {
+        <a class="btn btn-sm btn-primary" rel="external" download="" href=SafeUrl::from_data(&weights.url).into_string()>
+            <Icon glyph=Glyph::Download/>{t().work.download_weights}" "<span class="font-normal tabular-nums">{size}</span>
+        </a>
     }
+    .into_erased()
 }
 
 #[component]
@@ -195,16 +191,19 @@ mod tests {
     use crate::ui::submit_form::SUBMIT_FIELDS;
 
     #[test]
-    fn only_file_of_the_weights_is_downloaded_at_once() {
+    fn weights_are_one_download() {
         let files = [
             file("checkpoint-1/model.safetensors", ArtifactKind::Checkpoint, 1, 0),
             file("a.safetensors", ArtifactKind::Final, 1, 0),
             file("b.safetensors", ArtifactKind::Final, 1, 0),
         ];
-        let url = Some("/api/queue/j_1/artifacts/a.safetensors".to_owned());
-        assert_eq!(WeightsDownload::new(&files[..1]), None);
-        assert_eq!(WeightsDownload::new(&files[..2]), Some(WeightsDownload { url, size_bytes: 10 }));
-        assert_eq!(WeightsDownload::new(&files), Some(WeightsDownload { url: None, size_bytes: 20 }));
+        let job = JobId::parse("j_1").expect("an ID");
+        let download = |files| WeightsDownload::new(&job, files);
+        assert_eq!(download(&files[..1]), None);
+        let url = "/api/queue/j_1/artifacts/a.safetensors".to_owned();
+        assert_eq!(download(&files[..2]), Some(WeightsDownload { url, size_bytes: 10 }));
+        let url = "/api/queue/j_1/artifacts.zip?kind=final".to_owned();
+        assert_eq!(download(&files), Some(WeightsDownload { url, size_bytes: 20 }));
     }
 
     #[test]

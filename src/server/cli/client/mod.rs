@@ -53,12 +53,14 @@ pub struct ApiRequest<'c> {
     query: Option<Value>,
     body: Option<Vec<u8>>,
     idempotency_key: Option<String>,
+    /// Which bytes of a file: from this one on, if the file still has this tag.
+    rest: Option<(u64, String)>,
 }
 
 impl<'c> ApiRequest<'c> {
     /// Creates a request to this path below `/api`.
     pub fn new(method: Method, segments: &'c [&'c str]) -> Self {
-        Self { method, segments, query: None, body: None, idempotency_key: None }
+        Self { method, segments, query: None, body: None, idempotency_key: None, rest: None }
     }
 
     /// Adds query parameters; null fields are omitted.
@@ -82,6 +84,13 @@ impl<'c> ApiRequest<'c> {
         self
     }
 
+    /// Requests only the rest of a file, from this byte on; all of it if it has another tag.
+    #[must_use]
+    pub fn rest(mut self, from: u64, etag: String) -> Self {
+        self.rest = Some((from, etag));
+        self
+    }
+
     fn is_idempotent(&self) -> bool {
         self.idempotency_key.is_some() || matches!(self.method, Method::GET | Method::PUT)
     }
@@ -94,8 +103,11 @@ impl<'c> ApiRequest<'c> {
         if let Some(Value::Object(fields)) = &self.query {
             let mut pairs = url.query_pairs_mut();
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                pairs.append_pair(name, &text);
+                // A list repeats its name.
+                for value in value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice) {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    pairs.append_pair(name, &text);
+                }
             }
         }
         url
@@ -144,6 +156,12 @@ impl Client {
             credential: ApiCredential::Operator { token: SecretString(token), note: None },
             retry_delay: Duration::ZERO,
         }
+    }
+
+    /// Returns the address of a page of this server's dashboard.
+    pub fn page_url(&self, path: &str) -> Result<Url, ExitError> {
+        let url = self.base.join(path.trim_start_matches('/'));
+        url.map_err(|error| ExitError::failed(format!("{path:?} is no path of a page ({error})")))
     }
 
     pub fn credential(&self) -> &ApiCredential {
@@ -320,6 +338,9 @@ impl Client {
             headers.push(("content-type", "application/json".to_owned()));
         }
         headers.extend(self.credential.token(&self.base).map(|token| ("authorization", format!("Bearer {}", token.0))));
+        if let Some((from, etag)) = &request.rest {
+            headers.extend([("range", format!("bytes={from}-")), ("if-range", etag.clone())]);
+        }
         headers.extend(request.idempotency_key.clone().map(|key| ("idempotency-key", key)));
         if self.credential.is_operator() {
             headers.extend(hostname().map(|name| (OPERATOR_HEADER, name)));
@@ -369,6 +390,8 @@ mod tests {
         let request =
             ApiRequest::new(Method::GET, &["queue"]).query(&json!({"user": "a&b", "limit": 5, "label": null}));
         assert_eq!(url("http://h/", request), "http://h/api/queue?limit=5&user=a%26b");
+        let request = ApiRequest::new(Method::GET, &["q"]).query(&json!({"path": ["a", "b c"], "none": []}));
+        assert_eq!(url("http://h/", request), "http://h/api/q?path=a&path=b+c");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! `simpletuner jobs …`
 
 mod compare;
+mod download;
 mod fields;
 mod files;
 mod logs;
+mod open;
 mod submit;
+mod transfer;
 mod views;
 
 use app::domain::job_search::columns::JobListColumns;
@@ -44,12 +47,14 @@ pub enum JobsCommand {
     Show(JobArg),
     /// Compare jobs: what differs between their configurations, and their final metrics.
     Compare(compare::CompareArgs),
+    /// Open a job in the browser, a comparison, or the list of jobs; prints the address.
+    Open(Box<open::OpenArgs>),
     /// Print a job's log.
     Logs(logs::LogsArgs),
     /// List the files that a job has uploaded.
     Files(JobArg),
     /// Download a job's weights or other files.
-    Download(files::DownloadArgs),
+    Download(download::DownloadArgs),
     /// Cancel a job.
     Cancel(JobArg),
     /// Retry a job that has ended, or fork one from a checkpoint; prints the new ID.
@@ -91,9 +96,9 @@ pub struct RetryArgs {
     set: Vec<(String, Value)>,
 }
 
-/// `simpletuner jobs list`
+/// Which jobs are listed.
 #[derive(Debug, Clone, Default, Args)]
-pub struct ListJobsArgs {
+pub struct JobFilters {
     /// Filter by status.
     #[arg(long, value_parser = one_of(JobStatus::ALL.iter().map(|status| status.as_str())))]
     status: Option<String>,
@@ -104,7 +109,25 @@ pub struct ListJobsArgs {
     #[arg(long)]
     ended: bool,
     #[command(flatten)]
-    filters: JobsQuery,
+    query: JobsQuery,
+}
+
+impl JobFilters {
+    fn into_query(self) -> JobsQuery {
+        let phase = match (self.active, self.ended) {
+            (true, _) => Some(JobPhase::Active),
+            (false, true) => Some(JobPhase::Ended),
+            (false, false) => None,
+        };
+        JobsQuery { status: self.status.as_deref().and_then(JobStatus::parse), phase, ..self.query }
+    }
+}
+
+/// `simpletuner jobs list`
+#[derive(Debug, Clone, Default, Args)]
+pub struct ListJobsArgs {
+    #[command(flatten)]
+    filters: JobFilters,
     /// Max results [default: all].
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -145,9 +168,10 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
         JobsCommand::Submit(submit) => submit::run(*submit, client, output).await,
         JobsCommand::List(list) => self::list_jobs(*list, client, output).await,
         JobsCommand::Compare(args) => compare::run(args, client, output).await,
+        JobsCommand::Open(args) => open::run(*args, client, output),
         JobsCommand::Logs(logs) => logs::run(logs, client, output).await,
         JobsCommand::Files(target) => files::list(&target, client, output).await,
-        JobsCommand::Download(args) => files::download(&args, client, output).await,
+        JobsCommand::Download(args) => download::run(&args, client, output).await,
         JobsCommand::Show(JobArg { job }) => {
             let document = client.get(&["queue", &job]).await?;
             let view: JobView = parse_value(&document)?;
@@ -209,17 +233,7 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
 }
 
 async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let phase = match (list.active, list.ended) {
-        (true, _) => Some(JobPhase::Active),
-        (false, true) => Some(JobPhase::Ended),
-        (false, false) => None,
-    };
-    let query = JobsQuery {
-        status: list.status.as_deref().and_then(JobStatus::parse),
-        phase,
-        limit: list.limit.or(Some(PAGE_SIZE)),
-        ..list.filters
-    };
+    let query = JobsQuery { limit: list.limit.or(Some(PAGE_SIZE)), ..list.filters.into_query() };
     let columns = query.columns.as_deref().and_then(JobListColumns::parse).unwrap_or_default();
     let values = columns.value_names();
     let max = list.limit.and_then(|limit| usize::try_from(limit).ok());

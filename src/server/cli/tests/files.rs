@@ -9,7 +9,7 @@ use super::harness::CliHarness;
 use crate::tests::harness::Actor;
 
 /// Path, kind and content.
-const FILES: [(&str, &str, &str); 4] = [
+pub const FILES: [(&str, &str, &str); 4] = [
     ("lora.safetensors", "final", "weights"),
     ("notes/a.txt", "other", "one"),
     ("notes-2/b.txt", "other", "two"),
@@ -17,7 +17,7 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 /// Returns a completed job with these files.
-async fn completed_job(harness: &CliHarness, files: &[(&str, &str, &str)]) -> String {
+pub async fn completed_job(harness: &CliHarness, files: &[(&str, &str, &str)]) -> String {
     harness.server.put_config("digits").await;
     let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
     let job = harness.server.submit("digits").await;
@@ -87,7 +87,7 @@ async fn interrupted_download_continues_with_the_missing_files() {
     let download = ["jobs", "download", &job, "lora.safetensors", "notes", "--to", directory];
     fs::write(home.path().join("lora.safetensors"), "weights").expect("written");
     fs::create_dir(home.path().join("notes")).expect("created");
-    fs::write(home.path().join("notes/a.txt.part"), "of a killed download").expect("written");
+    fs::write(home.path().join("notes/a.txt.part"), "of another version").expect("written");
     let again = harness.run(&download).await;
     assert!(again.err.contains("lora.safetensors is already there."), "{}", again.err);
     assert!(again.err.contains("Downloaded notes/a.txt (3 B)."), "{}", again.err);

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::SecretString;
 use crate::boot::connections::ConnectionLimiter;
 use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
+use crate::cli::browser::Browser;
 use crate::cli::client::Client;
 use crate::cli::client::connection::Connection;
 use crate::cli::client::credential::ApiCredential;
@@ -93,6 +94,8 @@ pub struct CliHarness {
     pub client: Client,
     /// The width of its terminal; `None` without one.
     pub width: Option<usize>,
+    /// What opens pages; `None` without a screen.
+    pub browser: Option<Browser>,
 }
 
 impl CliHarness {
@@ -117,7 +120,7 @@ impl CliHarness {
             )
             .await;
         });
-        Self { server, address, client: client(address, Some(ADMIN)), width: None }
+        Self { server, address, client: client(address, Some(ADMIN)), width: None, browser: None }
     }
 
     /// Returns a client with an API token.
@@ -178,6 +181,7 @@ impl CliHarness {
             width: self.width,
             shows_progress: false,
             assume_yes: false,
+            browser: self.browser.clone(),
             clock,
         };
         match cli.command {

@@ -4,6 +4,7 @@ mod auth;
 mod commands;
 mod compare;
 mod configs;
+mod download;
 mod exit_codes;
 mod files;
 mod follow_logs;
@@ -11,6 +12,7 @@ pub mod harness;
 mod jobs;
 mod narrow_terminal;
 mod offline;
+mod open;
 mod tls;
 mod workers;
 
@@ -35,6 +37,7 @@ fn with_offline_output(
         width: None,
         shows_progress: false,
         assume_yes: false,
+        browser: None,
         clock: Arc::new(SystemClock),
     })
 }

@@ -14,18 +14,18 @@ use axum::{Extension, Json};
 
 use super::follow::follow;
 use crate::http::edge::extractors::{Path, Query, job_id};
+use crate::http::edge::file_part::{CONTENT_RANGE_HEADER, FilePart, IF_RANGE_HEADER, RANGE_HEADER};
 use crate::http::operation::doc::{
     ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc, ResponseDoc,
 };
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::service::artifacts::ArtifactDownload;
 use crate::service::auth_grant::AuthGrant;
 use crate::service::error::IdKind;
 
 /// Isolates files of a job from everything else in the browser.
-const FILE_SECURITY_POLICY: &str =
+pub(super) const FILE_SECURITY_POLICY: &str =
     "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
 
 /// The default size of a log chunk, in bytes.
@@ -117,20 +117,21 @@ pub async fn artifacts(State(app): State<AppState>, Path(id): Path<String>) -> R
     Ok(Json(app.services.jobs.artifacts_page(&job_id(&id)?).await?))
 }
 
+const FILE_CONTENT: ContentDoc =
+    ContentDoc::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]);
+
 pub const DOWNLOAD: OperationDoc = OperationDoc {
-    headers: &[IF_NONE_MATCH_HEADER],
+    description: "Continues an interrupted download with `Range` and `If-Range`.",
+    headers: &[IF_NONE_MATCH_HEADER, RANGE_HEADER, IF_RANGE_HEADER],
     responses: &[
+        ResponseDoc { headers: &[ETAG_HEADER], ..ResponseDoc::new(200, "The file.", FILE_CONTENT) },
         ResponseDoc {
-            headers: &[ETAG_HEADER],
-            ..ResponseDoc::new(
-                200,
-                "The file.",
-                ContentDoc::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
-            )
+            headers: &[ETAG_HEADER, CONTENT_RANGE_HEADER],
+            ..ResponseDoc::new(206, "The requested bytes.", FILE_CONTENT)
         },
         ResponseDoc::new(304, "Not modified.", ContentDoc::Empty),
     ],
-    problems: &["artifact_not_found", "files_unavailable", "invalid_path"],
+    problems: &["artifact_not_found", "files_unavailable", "invalid_path", "range_not_satisfiable"],
     ..OperationDoc::new("downloadArtifact", "Downloads an artifact of a job.")
 };
 
@@ -140,7 +141,8 @@ pub async fn download(
     Path((id, path)): Path<(String, String)>,
     request_headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let ArtifactDownload { artifact, bytes } = app.services.artifacts.open_artifact(&job_id(&id)?, &path).await?;
+    let job = job_id(&id)?;
+    let artifact = app.services.artifacts.find_artifact(&job, &path).await?;
     let etag = format!("\"{}\"", artifact.sha256);
     let is_current =
         request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
@@ -148,15 +150,16 @@ pub async fn download(
     let headers = [
         (header::CONTENT_TYPE, content_type.to_owned()),
         (header::CONTENT_DISPOSITION, disposition),
-        (header::ETAG, etag),
+        (header::ETAG, etag.clone()),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
         (header::CONTENT_SECURITY_POLICY, FILE_SECURITY_POLICY.to_owned()),
     ];
     if is_current {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
-    let length = [(header::CONTENT_LENGTH, artifact.size.to_string())];
-    Ok((headers, length, Body::from_stream(bytes)).into_response())
+    let part = FilePart::requested(&request_headers, &etag, artifact.size)?;
+    let bytes = app.services.artifacts.read_artifact(&job, &artifact, part.range.clone()).await?;
+    Ok((headers, part.response(Body::from_stream(bytes))).into_response())
 }
 
 fn content_headers(path: &str) -> (&'static str, String) {
@@ -175,6 +178,6 @@ fn content_headers(path: &str) -> (&'static str, String) {
     }
 }
 
-fn safe_file_name_char(c: char) -> char {
+pub(super) fn safe_file_name_char(c: char) -> char {
     if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }
 }

@@ -1,5 +1,6 @@
 //! `/api/queue`: jobs.
 
+mod archive;
 mod compare;
 mod export;
 mod files;
@@ -82,6 +83,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/{id}/metrics", Requirement::SeeJob, series::METRICS, series::metrics)
         .get("/queue/{id}/gpus", Requirement::SeeJob, series::GPUS, series::gpus)
         .get("/queue/{id}/artifacts", Requirement::SeeJob, files::ARTIFACTS, files::artifacts)
+        .get("/queue/{id}/artifacts.zip", Requirement::SeeJob, archive::ZIP, archive::zip)
         .get("/queue/{id}/artifacts/{*path}", Requirement::SeeJob, files::DOWNLOAD, files::download)
         .layer(|router| limits::limit_body(router, limits::API))
 }

@@ -53,7 +53,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("factor_needed", &[403], "The second factor is required in addition to the password."),
     problem_code("password_needed", &[403], "A browser session must confirm the password again."),
     problem_code("permission_denied", &[403], "The caller lacks the permission that `detail` names."),
-    problem_code("artifact_not_found", &[404], "The job has no file with this path."),
+    problem_code("artifact_not_found", &[404], "The job has no file with this path, or of this kind."),
     problem_code("attempt_not_found", &[404], "The job has no attempt with this number."),
     problem_code("config_not_found", &[404], "Configuration not found."),
     problem_code("job_not_found", &[404], "Job not found, or the caller may not see it."),

@@ -1,11 +1,13 @@
 //! Artifacts: uploads by workers, downloads by users.
 
+pub mod archive;
 pub(super) mod checkpoint_pruning;
 pub mod checkpoints;
 pub mod file_usage;
 pub mod upload_finalizer;
 pub mod uploads;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use app::domain::allowed_values::LimitedItems;
@@ -43,12 +45,6 @@ pub struct UploadAnnouncement {
     pub sha256: Option<String>,
     /// Size in bytes, as announced.
     pub size: u64,
-}
-
-/// A file to download.
-pub struct ArtifactDownload {
-    pub artifact: StoredArtifact,
-    pub bytes: BoxStream<'static, object_store::Result<Bytes>>,
 }
 
 /// Artifacts, checkpoints and uploads.
@@ -207,14 +203,22 @@ impl ArtifactService {
         }
     }
 
-    /// Opens a job's file: the one of the newest attempt that has this path.
-    pub async fn open_artifact(&self, job: &JobId, path: &str) -> Result<ArtifactDownload, ServiceError> {
+    /// Finds a job's file: the one of the newest attempt that has this path.
+    pub async fn find_artifact(&self, job: &JobId, path: &str) -> Result<StoredArtifact, ServiceError> {
         let artifact = self.context.read().await?.artifact(job, path).await?;
-        let artifact = artifact.ok_or_else(|| ServiceError::ArtifactNotFound(path.to_owned()))?;
-        let artifact_key: (&JobId, AttemptNumber, &str) = (job, artifact.attempt, path);
-        let bytes =
-            self.files.get(artifact_key).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
-        Ok(ArtifactDownload { artifact, bytes })
+        artifact.ok_or_else(|| ServiceError::ArtifactNotFound(path.to_owned()))
+    }
+
+    /// Reads these bytes of a job's file; the others are skipped.
+    pub async fn read_artifact(
+        &self,
+        job: &JobId,
+        artifact: &StoredArtifact,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, object_store::Result<Bytes>>, ServiceError> {
+        let artifact_key = (job, artifact.attempt, artifact.path.as_str());
+        let bytes = self.files.get_range(artifact_key, range).await;
+        bytes.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))
     }
 }
 

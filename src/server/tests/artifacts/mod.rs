@@ -1,6 +1,7 @@
 //! Files of jobs.
 
 mod checkpoints;
+mod downloads;
 mod files;
 mod reassigned_attempt;
 mod uploads;
