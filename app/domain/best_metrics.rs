@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 /// The maximum number of metrics of an attempt whose best values are kept.
 const MAX_METRICS: usize = 100;
 
@@ -48,18 +46,11 @@ impl Better {
     }
 }
 
-/// A value and where it was reached first. As JSON, `[value, step]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BestValue(
-    /// The value; finite.
-    pub f64,
-    /// The step.
-    pub u64,
-);
+/// A finite value, and the step at which it was reached first.
+pub type BestValue = (f64, u64);
 
 /// The best values of an attempt, by metric: only of metrics whose better values are known.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BestMetrics(pub BTreeMap<String, BestValue>);
 
 impl BestMetrics {
@@ -109,11 +100,11 @@ mod tests {
     fn number_of_metrics_is_limited() {
         let mut best = BestMetrics::default();
         for number in 0..2 * MAX_METRICS {
-            best.add(&format!("loss {number}"), BestValue(1.0, 1));
+            best.add(&format!("loss {number}"), (1.0, 1));
         }
         assert_eq!(best.0.len(), MAX_METRICS);
-        best.add("loss 0", BestValue(0.5, 2));
-        assert_eq!(best.0["loss 0"], BestValue(0.5, 2), "known ones still improve");
+        best.add("loss 0", (0.5, 2));
+        assert_eq!(best.0["loss 0"], (0.5, 2), "known ones still improve");
     }
 
     proptest! {
@@ -121,12 +112,10 @@ mod tests {
         fn best_value_is_the_first_of_the_smallest(values in prop::collection::vec(prop_oneof![3 => -9.0..9.0, 1 => Just(f64::NAN)], 1..50)) {
             let mut best = BestMetrics::default();
             for (step, value) in (0..).zip(&values) {
-                best.add("loss", BestValue(*value, step));
+                best.add("loss", (*value, step));
             }
             let smallest = (0..).zip(&values).filter(|(_, value)| value.is_finite()).min_by(|left, right| left.1.total_cmp(right.1));
-            prop_assert_eq!(best.0.get("loss").copied(), smallest.map(|(step, value)| BestValue(*value, step)));
-            let text = serde_json::to_string(&best).expect("numbers");
-            prop_assert_eq!(serde_json::from_str::<BestMetrics>(&text).expect("the same"), best);
+            prop_assert_eq!(best.0.get("loss").copied(), smallest.map(|(step, value)| (*value, step)));
         }
     }
 }

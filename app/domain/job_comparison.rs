@@ -76,13 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn lowest_loss_is_best() {
+    fn lowest_loss_and_highest_accuracy_are_best() {
         let best = |metric: &str, values: &[Option<f64>]| best_values(metric, values);
         assert_eq!(best("val/Loss", &[Some(0.5), Some(0.2), None, Some(f64::NAN)]), [false, true, false, false]);
         assert_eq!(best("loss", &[Some(0.2), Some(0.2), Some(0.3)]), [true, true, false]);
         assert_eq!(best("loss", &[Some(0.2), Some(0.2)]), [false, false], "all are equal");
         assert_eq!(best("loss", &[Some(0.2), None]), [false, false], "there is nothing to compare it with");
-        assert_eq!(best("accuracy", &[Some(0.5), Some(0.2)]), [false, false]);
+        assert_eq!(best("accuracy", &[Some(0.5), Some(0.2)]), [true, false]);
+        assert_eq!(best("learning_rate", &[Some(0.5), Some(0.2)]), [false, false], "unknown which is better");
         assert_eq!(best("loss", &[None, None]), [false, false]);
     }
 

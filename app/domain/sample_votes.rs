@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde::{Deserialize, Serialize};
-
 use crate::domain::ids::JobId;
 
 /// Two samples: of the same prompt at the same step, from two jobs.
@@ -39,8 +37,7 @@ pub enum VoteOutcome {
 }
 
 /// The votes on the samples of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VoteTally {
     /// How often its sample was preferred.
     pub won: u32,
@@ -91,7 +88,7 @@ pub fn sample_pairs(jobs: &BTreeMap<JobId, BTreeSet<(u64, String)>>) -> Vec<Samp
 }
 
 /// Returns the next pair for a voter, and whether its second sample is shown first. The order is the same for one voter,
-/// and tells nothing about the jobs.
+/// and independent of the jobs.
 pub fn next_pair<'p>(
     pairs: &'p [SamplePair],
     done: &BTreeSet<SamplePair>,

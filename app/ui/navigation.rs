@@ -4,8 +4,8 @@ use super::locales::sentence::Text;
 use super::locales::words::Pages;
 use super::prefs::Prefs;
 use crate::domain::access::Permission;
-use crate::ui::components::fleet_tabs::{FLEET, FLEET_GPUS};
 use crate::ui::glyph::Glyph;
+use crate::ui::page_query::{FLEET, FLEET_GPUS};
 
 /// A page in the navigation.
 pub(crate) struct NavPage {

@@ -6,6 +6,11 @@ use serde::de::DeserializeOwned;
 
 use crate::protocol::jobs::JobsQuery;
 
+/// The address of the workers and the queue.
+pub(crate) const FLEET: &str = "/fleet";
+/// The address of the GPUs.
+pub(crate) const FLEET_GPUS: &str = "/fleet/gpus";
+
 /// Parameters with a time, which users may type in UTC without seconds and zone.
 const TIMES: [&str; 3] = ["since", "until", "ended_since"];
 

@@ -36,5 +36,29 @@ pub struct SampleVotes {
     /// The votes of the caller between these jobs.
     pub own: Vec<SampleVote>,
     /// The votes of all users on each job, also against other jobs.
-    pub tallies: BTreeMap<JobId, VoteTally>,
+    pub tallies: BTreeMap<JobId, VoteCounts>,
+}
+
+/// The votes on the samples of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VoteCounts {
+    /// How often its sample was preferred.
+    pub won: u32,
+    /// How often the other one was.
+    pub lost: u32,
+    /// How often neither was.
+    pub tied: u32,
+}
+
+impl From<VoteTally> for VoteCounts {
+    fn from(VoteTally { won, lost, tied }: VoteTally) -> Self {
+        Self { won, lost, tied }
+    }
+}
+
+impl From<VoteCounts> for VoteTally {
+    fn from(VoteCounts { won, lost, tied }: VoteCounts) -> Self {
+        Self { won, lost, tied }
+    }
 }

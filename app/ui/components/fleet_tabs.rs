@@ -5,11 +5,7 @@ use leptos::prelude::*;
 use super::tab_links::{TabLink, TabLinks};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-
-/// The address of the workers and the queue.
-pub(crate) const FLEET: &str = "/fleet";
-/// The address of the GPUs.
-pub(crate) const FLEET_GPUS: &str = "/fleet/gpus";
+use crate::ui::page_query::{FLEET, FLEET_GPUS};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FleetTab {

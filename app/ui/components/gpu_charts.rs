@@ -12,13 +12,13 @@ use crate::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, Histor
 use crate::protocol::topic::Topic;
 use crate::ui::axis;
 use crate::ui::backend::{BackendFuture, use_backend};
-use crate::ui::components::fleet_tabs::FLEET_GPUS;
 use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::live::live_signal;
+use crate::ui::page_query::FLEET_GPUS;
 use crate::ui::view_scope::ViewScope;
 
 /// Maximum number of GPUs for which peaks are drawn: more would hide each other.

@@ -14,7 +14,7 @@ use crate::protocol::workers::WorkerView;
 use crate::ui::backend::{SharedBackend, use_backend};
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::filters::{FilterBar, FilterLink};
-use crate::ui::components::fleet_tabs::{FLEET_GPUS, FleetTab, FleetTabs};
+use crate::ui::components::fleet_tabs::{FleetTab, FleetTabs};
 use crate::ui::components::gpu_squares::{GpuLegend, GpuSquares};
 use crate::ui::components::gpu_state::gpu_state_style;
 use crate::ui::components::gpu_table::{GpuRows, gpu_entries};
@@ -28,6 +28,7 @@ use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
+use crate::ui::page_query::FLEET_GPUS;
 use crate::ui::page_query::{from_params, query_pairs, query_string};
 use crate::ui::view_scope::ViewScope;
 

@@ -18,7 +18,6 @@ use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::alerts::Alerts;
 use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::fleet_tabs::{FLEET, FLEET_GPUS};
 use crate::ui::components::getting_started::GettingStarted;
 use crate::ui::components::gpu_charts::{FleetChart, FleetGpus};
 use crate::ui::components::job_table::{JobProgress, JobTable};
@@ -36,6 +35,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
 use crate::ui::page_query::jobs_url;
+use crate::ui::page_query::{FLEET, FLEET_GPUS};
 use crate::ui::prefs::Prefs;
 
 /// The data of the page, requested together.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::address::{COMPARE_URL, ComparedIds, VOTE_URL};
 use super::{ChooseJobs, distinct_names, shown_text};
 use crate::domain::ids::JobId;
-use crate::domain::sample_votes::{SamplePair, next_pair, sample_pairs};
+use crate::domain::sample_votes::{SamplePair, VoteTally, next_pair, sample_pairs};
 use crate::protocol::artifacts::ArtifactView;
 use crate::protocol::jobs::JobView;
 use crate::protocol::jobs::votes::{SampleVote, SampleVotes};
@@ -163,7 +163,10 @@ fn VoteResult(data: VoteData, ids: ComparedIds) -> impl IntoView {
     let mut rows: Vec<_> = distinct_names(&jobs)
         .into_iter()
         .zip(jobs)
-        .map(|(name, job)| (votes.tallies.get(&job.job_id).copied().unwrap_or_default(), name, job.job_id))
+        .map(|(name, job)| {
+            let tally: VoteTally = votes.tallies.get(&job.job_id).copied().unwrap_or_default().into();
+            (tally, name, job.job_id)
+        })
         .collect();
     rows.sort_by(|left, right| right.0.share().unwrap_or(-1.0).total_cmp(&left.0.share().unwrap_or(-1.0)));
     let rows = rows.into_iter().map(|(tally, name, id)| {

@@ -135,14 +135,14 @@ mod tests {
     #[test]
     fn each_state_shows_what_it_has() {
         let expected: [(JobStatus, [&[OverviewPanel]; 3]); 8] = [
-            (JobStatus::Queued, [&[], &[Explanation, Attempts], &[Facts]]),
-            (JobStatus::Offered, [&[], &[Attempts], &[Facts]]),
-            (JobStatus::Starting, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples]]),
-            (JobStatus::Running, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples]]),
-            (JobStatus::Cancelling, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples]]),
-            (JobStatus::Completed, [&[Weights], &[Charts, Samples, Attempts], &[Readings, Facts]]),
-            (JobStatus::Failed, [&[Weights], &[Error, LogExcerpt, Attempts], &[Readings, Checkpoints, Facts]]),
-            (JobStatus::Cancelled, [&[Weights], &[Charts, Samples, Attempts], &[Readings, Checkpoints, Facts]]),
+            (JobStatus::Queued, [&[], &[Explanation, Attempts], &[Facts, Family]]),
+            (JobStatus::Offered, [&[], &[Attempts], &[Facts, Family]]),
+            (JobStatus::Starting, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples, Family]]),
+            (JobStatus::Running, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples, Family]]),
+            (JobStatus::Cancelling, [&[Progress], &[Charts, LogTail, Attempts], &[Facts, Samples, Family]]),
+            (JobStatus::Completed, [&[Weights], &[Charts, Samples, Attempts], &[Readings, Facts, Family]]),
+            (JobStatus::Failed, [&[Weights], &[Error, LogExcerpt, Attempts], &[Readings, Checkpoints, Facts, Family]]),
+            (JobStatus::Cancelled, [&[Weights], &[Charts, Samples, Attempts], &[Readings, Checkpoints, Facts, Family]]),
         ];
         assert_eq!(expected.len(), JobStatus::ALL.len());
         for (status, areas) in expected {

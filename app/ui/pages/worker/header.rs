@@ -12,7 +12,6 @@ use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::drain::{DrainButton, describe_drain};
-use crate::ui::components::fleet_tabs::FLEET;
 use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
@@ -21,6 +20,7 @@ use crate::ui::erase::Erase;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::losses::offline_sentence;
+use crate::ui::page_query::FLEET;
 use crate::ui::permissions::has_permission;
 
 #[component]

@@ -3,7 +3,7 @@
 use leptos_router::params::ParamsMap;
 
 use crate::protocol::workers::WorkersQuery;
-use crate::ui::components::fleet_tabs::FLEET;
+use crate::ui::page_query::FLEET;
 use crate::ui::page_query::{from_params, query_string};
 
 /// Number of workers per page.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
-use app::domain::best_metrics::{BestMetrics, BestValue};
+use app::domain::best_metrics::BestMetrics;
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
 use app::domain::reconcile::resources_are_taken;
@@ -217,7 +217,7 @@ fn parse_points(points: &[ProgressPoint]) -> Result<CheckedPoints, ServiceError>
             .map(|(name, value)| (name.as_str(), *value))
             .chain(point.loss.map(|loss| ("loss", loss)))
         {
-            best.add(metric, BestValue(value, point.step));
+            best.add(metric, (value, point.step));
         }
     }
     Ok(CheckedPoints { stored: escaped.iter().map(stored_point).collect(), best })
@@ -252,11 +252,11 @@ async fn improve_best_metrics(
     best: &BestMetrics,
 ) -> Result<(), ServiceError> {
     let stored = unit.tx.best_metrics(&job.id, attempt).await?;
-    let before: BestMetrics = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let before = BestMetrics(stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default());
     let mut after = before.clone();
     after.add_all(best);
     if after != before {
-        let best = serde_json::to_string(&after).expect("plain numbers and text");
+        let best = serde_json::to_string(&after.0).expect("plain numbers and text");
         unit.tx.set_best_metrics(&job.id, attempt, &best).await?;
     }
     Ok(())

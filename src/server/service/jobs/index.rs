@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use app::domain::best_metrics::{BestMetrics, BestValue};
+use app::domain::best_metrics::BestMetrics;
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::ids::JobId;
 use app::domain::job::JobOverrides;
@@ -171,17 +171,18 @@ fn indexed_job(row: IndexRow) -> IndexedJob {
 
 /// The share of votes for the samples of a job.
 fn vote_share(tally: &str) -> Option<f64> {
-    serde_json::from_str::<VoteTally>(tally).ok()?.share()
+    let [won, lost, tied] = serde_json::from_str(tally).ok()?;
+    VoteTally { won, lost, tied }.share()
 }
 
 /// The best values of the metrics of all attempts and their steps, as metrics: `best.loss`, `best_step.loss`.
 fn best_values(attempts: &[String]) -> BTreeMap<String, f64> {
     let mut best = BestMetrics::default();
     for attempt in attempts {
-        best.add_all(&serde_json::from_str(attempt).unwrap_or_default());
+        best.add_all(&BestMetrics(serde_json::from_str(attempt).unwrap_or_default()));
     }
     #[expect(clippy::cast_precision_loss, reason = "steps are exact until 2^53")]
-    let named = |(metric, BestValue(value, step)): (&String, &BestValue)| {
+    let named = |(metric, (value, step)): (&String, &(f64, u64))| {
         [(format!("best.{metric}"), *value), (format!("best_step.{metric}"), *step as f64)]
     };
     best.0.iter().flat_map(named).collect()

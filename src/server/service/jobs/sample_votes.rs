@@ -31,7 +31,7 @@ impl JobService {
         let own = tx.sample_votes(&principal.name, &ids).await?.into_iter();
         Ok(SampleVotes {
             own: own.map(|(pair, outcome)| vote_view(pair, outcome)).collect(),
-            tallies: tx.vote_tallies(&ids).await?,
+            tallies: tx.vote_tallies(&ids).await?.into_iter().map(|(job, tally)| (job, tally.into())).collect(),
         })
     }
 

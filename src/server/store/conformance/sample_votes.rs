@@ -48,5 +48,5 @@ async fn votes_are_replaced_counted_and_forgotten(store: &TestStore) {
     ];
     assert_eq!(tallies.into_values().collect::<Vec<_>>(), expected);
     let rows = tx.index_rows(&[job(1).id].into()).await.expect("readable");
-    assert_eq!(rows[0].vote_tally.as_deref(), Some(r#"{"won":2,"lost":0,"tied":1}"#));
+    assert_eq!(rows[0].vote_tally.as_deref(), Some("[2,0,1]"));
 }

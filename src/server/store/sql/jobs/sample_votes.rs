@@ -79,8 +79,9 @@ impl SampleVoteQueries for SqlSession<'_> {
 
     async fn set_vote_tally(&mut self, job: &Job, tally: VoteTally) -> Result<()> {
         self.require_writer()?;
-        let update = sql("UPDATE jobs SET vote_tally = $1 WHERE id = $2").bind(to_json(&tally)).bind(job.id.as_str());
-        self.execute_one(update).await?;
+        let VoteTally { won, lost, tied } = tally;
+        let update = sql("UPDATE jobs SET vote_tally = $1 WHERE id = $2").bind(to_json(&[won, lost, tied]));
+        self.execute_one(update.bind(job.id.as_str())).await?;
         self.record_change(StateChange::Job(Arc::new(job.clone())));
         Ok(())
     }

@@ -20,5 +20,5 @@ CREATE TABLE sample_votes (
 CREATE INDEX sample_votes_first ON sample_votes (first_job);
 CREATE INDEX sample_votes_second ON sample_votes (second_job);
 
--- All votes on the samples of a job, as JSON.
+-- All votes on the samples of a job, as JSON: won, lost, tied.
 ALTER TABLE jobs ADD COLUMN vote_tally TEXT;
