@@ -47,7 +47,7 @@ impl ValueUnit {
 }
 
 /// Formats a number; below 100, without trailing zeros after the decimal point.
-fn trim_zeros(tick: f64) -> String {
+pub(super) fn trim_zeros(tick: f64) -> String {
     let text = t().format_number(tick);
     let point = ['.', ','];
     if text.contains('e') || tick.abs() >= 100.0 || !text.contains(point) {
@@ -176,13 +176,10 @@ impl Chart {
         Some(Plot { x, y: limits.apply(y), is_log, is_log_x })
     }
 
-    /// Returns the number of values that a logarithmic axis cannot show.
-    pub fn left_out(&self, plot: Plot) -> u64 {
-        let lines = self
-            .series
-            .iter()
-            .flat_map(|line| if line.background.is_empty() { &line.points } else { &line.background });
-        lines.filter(|(x, y)| plot.is_log && *y <= 0.0 || plot.is_log_x && *x <= 0.0).count() as u64
+    /// Returns whether a logarithmic axis leaves out values.
+    pub fn leaves_out(&self, plot: Plot) -> bool {
+        let is_left_out = |(x, y): &(f64, f64)| plot.is_log && *y <= 0.0 || plot.is_log_x && *x <= 0.0;
+        self.series.iter().flat_map(|line| line.points.iter().chain(&line.background)).any(is_left_out)
     }
 
     /// Returns the number of values that are not finite.
@@ -321,13 +318,13 @@ mod tests {
         let plotted = |points: &[(f64, f64)]| {
             let chart = Chart { is_log: true, is_log_x: true, ..chart(ValueUnit::Plain, points) };
             let plot = chart.plot().unwrap();
-            (plot.is_log, plot.is_log_x, chart.left_out(plot), plot.path(FRAME, &chart.series[0].points))
+            (plot.is_log, plot.is_log_x, chart.leaves_out(plot), plot.path(FRAME, &chart.series[0].points))
         };
-        let (is_log, is_log_x, left_out, path) = plotted(&[(0.0, 5.0), (1.0, 1.0), (10.0, 0.0), (100.0, 100.0)]);
-        assert_eq!((is_log, is_log_x, left_out), (true, true, 2));
+        let (is_log, is_log_x, leaves_out, path) = plotted(&[(0.0, 5.0), (1.0, 1.0), (10.0, 0.0), (100.0, 100.0)]);
+        assert_eq!((is_log, is_log_x, leaves_out), (true, true, true));
         assert_eq!(path, "M10.0 55.0h0M110.0 5.0h0");
-        let (is_log, is_log_x, left_out, _) = plotted(&[(-1.0, -1.0), (0.0, 0.0)]);
-        assert_eq!((is_log, is_log_x, left_out), (false, false, 0), "nothing would remain");
+        let (is_log, is_log_x, leaves_out, _) = plotted(&[(-1.0, -1.0), (0.0, 0.0)]);
+        assert_eq!((is_log, is_log_x, leaves_out), (false, false, false), "nothing would remain");
     }
 
     #[test]

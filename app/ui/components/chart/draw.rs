@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::ChartSignals;
-use super::data::{Axis, Chart, ChartSeries, Gap, Plot, ValueUnit};
+use super::data::{Axis, Chart, ChartSeries, Gap, Plot, ValueUnit, trim_zeros};
 use crate::domain::time::{Millis, Timestamp};
 use crate::ui::axis::{AxisRange, PlotArea, log_ticks, ticks, time_ticks};
 use crate::ui::clock::PageClock;
@@ -222,7 +222,7 @@ pub(super) fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
 pub(super) fn describe_x(axis: Axis, x: f64, clock: PageClock) -> String {
     match axis {
         Axis::Steps => t().format_integer(round_to_i64(x).max(0).unsigned_abs()),
-        Axis::Epochs => t().format_number(x),
+        Axis::Epochs => trim_zeros(x),
         Axis::Elapsed => t().format_duration(Millis::from_secs(round_to_i64(x))),
         Axis::Clock => clock.format_time_with_offset(timestamp_at(x)),
     }

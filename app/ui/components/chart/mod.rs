@@ -264,7 +264,7 @@ fn value_notes(chart: &Chart, plot: Plot) -> Vec<String> {
     let words = &t().charts;
     let count = |number: u64| Some(number).filter(|number| *number > 0);
     let not_finite = count(chart.not_finite()).map(|number| words.not_numbers_marked.of(words.not_numbers.of(number)));
-    let left_out = count(chart.left_out(plot)).map(|number| words.left_out.of(number));
+    let left_out = chart.leaves_out(plot).then(|| words.left_out.to_owned());
     not_finite.into_iter().chain(left_out).collect()
 }
 

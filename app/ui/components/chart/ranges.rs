@@ -33,19 +33,21 @@ pub(super) fn key_effect(
     number: usize,
     fraction: Option<f64>,
 ) -> Option<KeyEffect> {
-    let last = number.checked_sub(1)?;
-    let current = current.unwrap_or(last);
+    let to = |index: fn(usize, usize) -> usize| {
+        let last = number.checked_sub(1)?;
+        Some(KeyEffect::To(index(current.unwrap_or(last), last)))
+    };
     let around = fraction.filter(|fraction| (0.0..=1.0).contains(fraction)).unwrap_or(0.5);
     let scaled = |factor: f64| KeyEffect::Show(around * (1.0 - factor), around + (1.0 - around) * factor);
     Some(match (key, with_shift) {
         ("ArrowLeft", true) => KeyEffect::Show(-MOVE_STEP, 1.0 - MOVE_STEP),
         ("ArrowRight", true) => KeyEffect::Show(MOVE_STEP, 1.0 + MOVE_STEP),
-        ("ArrowLeft", false) => KeyEffect::To(current.saturating_sub(1)),
-        ("ArrowRight", false) => KeyEffect::To((current + 1).min(last)),
-        ("PageUp", _) => KeyEffect::To(current.saturating_sub(10)),
-        ("PageDown", _) => KeyEffect::To((current + 10).min(last)),
-        ("Home", _) => KeyEffect::To(0),
-        ("End", _) => KeyEffect::To(last),
+        ("ArrowLeft", false) => to(|current, _| current.saturating_sub(1))?,
+        ("ArrowRight", false) => to(|current, last| (current + 1).min(last))?,
+        ("PageUp", _) => to(|current, _| current.saturating_sub(10))?,
+        ("PageDown", _) => to(|current, last| (current + 10).min(last))?,
+        ("Home", _) => to(|_, _| 0)?,
+        ("End", _) => to(|_, last| last)?,
         ("Escape", _) => KeyEffect::Clear,
         ("Enter", _) => KeyEffect::Pin,
         ("+" | "=", _) => scaled(ZOOM_STEP),
@@ -104,6 +106,7 @@ mod tests {
             assert_eq!(key_effect((key, false), current, 20, None), next, "{key}");
         }
         assert_eq!(key_effect(("Home", false), None, 0, None), None);
+        assert_eq!(key_effect(("0", false), None, 0, None), Some(KeyEffect::ShowAll), "back from where no points are");
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub(crate) fn ChartSwitches(has_epochs: Memo<bool>) -> impl IntoView {
     let scales = || vec![(None, words.linear), (Some("log"), words.log)];
     view! {
         {horizontal}
-        <Switch label=words.x_scale has_label=true key="xscale" panel="metrics" choices=scales()/>
         <Switch label=words.scale has_label=true key="scale" panel="metrics" choices=scales()/>
+        <Switch label=words.x_scale has_label=true key="xscale" panel="metrics" choices=scales()/>
     }
     .into_erased()
 }
