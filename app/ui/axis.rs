@@ -31,6 +31,13 @@ impl AxisRange {
         Some(Self { low: low - pad, high: high + pad })
     }
 
+    /// Returns the range with ends that are short in an address: seven significant digits.
+    pub fn rounded(self) -> Self {
+        let round = |number: f64| format!("{number:.6e}").parse().unwrap_or(number);
+        let rounded = Self { low: round(self.low), high: round(self.high) };
+        if rounded.low < rounded.high { rounded } else { self }
+    }
+
     /// Returns the position of a number in the range, from 0 to 1.
     pub fn fraction(self, number: f64) -> f64 {
         (number - self.low) / (self.high - self.low)
@@ -122,7 +129,7 @@ pub(crate) fn svg_path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     let mut starts_segment = true;
     for (x, y) in points {
-        if !y.is_finite() {
+        if !(x.is_finite() && y.is_finite()) {
             starts_segment = true;
             continue;
         }
@@ -149,6 +156,14 @@ mod tests {
         let flat = range(&[3.0]).unwrap();
         assert!(flat.low < 3.0 && flat.high > 3.0);
         assert!((flat.fraction(3.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rounded_ranges_are_short_and_not_empty() {
+        let rounded = |low, high| AxisRange { low, high }.rounded();
+        assert_eq!(rounded(0.1 + 0.2, 1_234.567_89), AxisRange { low: 0.3, high: 1_234.568 });
+        let narrow = AxisRange { low: 1e9, high: 1e9 + 1.0 };
+        assert_eq!(narrow.rounded(), narrow);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
-    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
+    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SeriesQuery,
 };
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
@@ -75,7 +75,7 @@ pub trait Backend: Send + Sync {
     /// Returns the lines in a range of a log that match a search.
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches>;
     /// Returns the metrics of an attempt, or of the newest one if `attempt` is `None`.
-    fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics>;
+    fn job_metrics(&self, id: JobId, query: SeriesQuery) -> BackendFuture<JobMetrics>;
     /// Returns the history of the GPUs of a job.
     fn job_gpus(&self, id: JobId) -> BackendFuture<GpuHistory>;
     /// Returns the history of the GPUs of a worker.

@@ -16,8 +16,8 @@ use crate::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use crate::protocol::jobs::explain::ExplanationView;
 use crate::protocol::jobs::saved_views::SavedViews;
 use crate::protocol::jobs::{
-    AttemptQuery, JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobLiveQuery, JobView, JobsPage,
-    JobsQuery, LogChunk,
+    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk,
+    SeriesQuery,
 };
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogQuery, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
@@ -97,8 +97,7 @@ impl Backend for HttpBackend {
         get_json(format!("/api/queue/{id}/logs/search{}", query_string(&query)))
     }
 
-    fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics> {
-        let query = AttemptQuery { attempt: attempt.map(|attempt| attempt.0) };
+    fn job_metrics(&self, id: JobId, query: SeriesQuery) -> BackendFuture<JobMetrics> {
         get_json(format!("/api/queue/{id}/metrics{}", query_string(&query)))
     }
 

@@ -71,6 +71,8 @@ mod shell;
 mod shortcuts;
 mod status_style;
 pub mod submit_form;
+#[cfg(any(feature = "hydrate", test))]
+mod svg;
 #[cfg(feature = "ssr")]
 pub mod terminal;
 pub mod time_zone;

@@ -62,7 +62,7 @@ mod tests {
     use crate::protocol::audit::{AuditFilters, AuditQuery};
     use crate::protocol::gpus::GpusQuery;
     use crate::protocol::gpus::history::{HistoryQuery, HistoryRange};
-    use crate::protocol::jobs::{AttemptQuery, JobLiveQuery};
+    use crate::protocol::jobs::{JobLiveQuery, SeriesQuery};
     use crate::protocol::logs::{LogLinesQuery, LogQuery, LogSearchQuery};
     use crate::protocol::search::SearchQuery;
     use crate::protocol::status::{GpuState, JobPhase, WorkerStatus};
@@ -132,8 +132,9 @@ mod tests {
             prop_assert_eq!(&as_sent(&chunk), &chunk);
             let live = JobLiveQuery { attempt: Some(number), offset: Some(number.into()) };
             prop_assert_eq!(&as_sent(&live), &live);
-            let attempt = AttemptQuery { attempt: Some(number) };
-            prop_assert_eq!(&as_sent(&attempt), &attempt);
+            let series =
+                SeriesQuery { attempt: Some(number), from: Some(number.into()), to: Some(u64::from(number) + 1) };
+            prop_assert_eq!(&as_sent(&series), &series);
             let history = HistoryQuery { range: Some(HistoryRange::Day) };
             prop_assert_eq!(&as_sent(&history), &history);
             let words = SearchQuery { q: text.clone(), limit: Some(number) };

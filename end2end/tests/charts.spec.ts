@@ -101,7 +101,7 @@ test('each metric of a trainer has a chart, and so have its GPUs', async ({ page
   const metrics = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...metrics.metrics[0].values)).toBe(9);
   await expectFits(page, 'job-charts');
-  const scale = page.getByRole('navigation', { name: 'Vertical axis' });
+  const scale = page.getByRole('navigation', { name: 'Vertical scale' });
   await scale.getByRole('link', { name: 'Log', exact: true }).click();
   await expect(page).toHaveURL(/scale=log/);
   await page.getByRole('navigation', { name: 'Horizontal axis' }).getByRole('link', { name: 'Time' }).click();

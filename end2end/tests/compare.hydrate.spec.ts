@@ -86,6 +86,28 @@ test('twenty lines of 500 points are drawn and read quickly', async ({ page, ser
     return (performance.now() - started) / 20;
   });
   console.log(`20 lines of 500 points: drawn in ${redraw.toFixed(0)} ms, read in ${hover.toFixed(0)} ms`);
+  // While the x axis is moved, frames are counted.
+  await page.goto(`/jobs/compare?ids=${ids}&zoom=100~300`);
+  await live(page);
+  const frames = await page.evaluate(async () => {
+    const chart = [...document.querySelectorAll<SVGElement>('svg.chart')].find((chart) => chart.getBoundingClientRect().width > 0)!;
+    chart.setPointerCapture = () => {}; // the pointer of this test does not exist
+    const { left, top, width, height } = chart.getBoundingClientRect();
+    const send = (type: string, at: number) =>
+      chart.dispatchEvent(new PointerEvent(type, { clientX: left + width * at, clientY: top + height / 2, shiftKey: true, pointerType: 'mouse', bubbles: true }));
+    send('pointerdown', 0.5);
+    const started = performance.now();
+    const count = 100;
+    for (let frame = 1; frame <= count; frame += 1) {
+      send('pointermove', 0.5 - 0.2 * Math.sin(frame / 10));
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+    const perSecond = (count * 1_000) / (performance.now() - started);
+    send('pointerup', 0.4);
+    return perSecond;
+  });
+  console.log(`20 lines of 500 points: moved at ${frames.toFixed(0)} frames per second`);
+  await expect(page).not.toHaveURL(/zoom=100~300/);
   await expect(page.locator('.chart-legend .chart-value').first()).not.toHaveText('–');
   expect(redraw).toBeLessThan(1_000);
   expect(hover).toBeLessThan(200);

@@ -94,7 +94,7 @@ pub struct FleetHistory {
     pub busy: Vec<Option<u32>>,
 }
 
-/// `GET /api/queue/{id}/metrics?attempt=`: the trainer's metrics.
+/// `GET /api/queue/{id}/metrics?attempt=&from=&to=`: the trainer's metrics.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobMetrics {
@@ -105,7 +105,7 @@ pub struct JobMetrics {
     /// If points were thinned: one in this many is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_every: Option<u64>,
-    /// The step since which the loss is not finite, if it is not.
+    /// The step since which the loss is not finite, if it is not, among the requested steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_nan_since: Option<u64>,
     /// `loss`, `learning_rate`, `epoch` and `steps_per_second` first, then the others by name. Metrics that were never
@@ -128,4 +128,23 @@ pub struct MetricSeries {
     pub seconds: Vec<f64>,
     /// The values.
     pub values: Vec<f64>,
+    /// Where values are not finite, which `values` omits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<MetricGap>,
+}
+
+/// Values in a row that are NaN or infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricGap {
+    /// The step of the first one.
+    pub first_step: u64,
+    /// The step of the last one.
+    pub last_step: u64,
+    /// The time of the first one, in seconds after the first point.
+    pub first_second: f64,
+    /// The time of the last one.
+    pub last_second: f64,
+    /// Their number, among the points that were read.
+    pub values: u64,
 }

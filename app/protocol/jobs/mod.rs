@@ -26,9 +26,31 @@ use crate::protocol::logs::LogLink;
 /// Query parameters of a time series.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AttemptQuery {
+pub struct SeriesQuery {
     /// Attempt number [default: the latest].
     pub attempt: Option<u32>,
+    /// The first step [default: that of the attempt]. Fewer steps are thinned less.
+    pub from: Option<u64>,
+    /// The last step [default: that of the attempt].
+    pub to: Option<u64>,
+}
+
+impl SeriesQuery {
+    /// Returns the steps, as the database stores them.
+    pub fn steps(&self) -> std::ops::RangeInclusive<i64> {
+        let stored = |step: u64| i64::try_from(step).unwrap_or(i64::MAX);
+        stored(self.from.unwrap_or(0))..=stored(self.to.unwrap_or(u64::MAX))
+    }
+}
+
+/// Query parameters of exported metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricsCsvQuery {
+    /// Attempt number [default: the latest].
+    pub attempt: Option<u32>,
+    /// The only metric [default: all].
+    pub metric: Option<String>,
 }
 
 /// Query parameters of a job's live data.
@@ -248,7 +270,7 @@ pub struct JobLive {
     pub log: Option<LogChunk>,
 }
 
-/// `GET /api/queue/{id}/progress?attempt=`: an attempt's metric points, thinned for a chart.
+/// `GET /api/queue/{id}/progress?attempt=&from=&to=`: an attempt's metric points, thinned for a chart.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressSeries {

@@ -84,6 +84,14 @@ pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     })
 }
 
+/// Sends all events of the pointer to the element that listens, until its button is released.
+pub(crate) fn capture_pointer(event: &leptos::ev::PointerEvent) {
+    if let Some(element) = event.current_target().and_then(|target| target.dyn_into::<Element>().ok()) {
+        // It fails only if the button is no longer pressed.
+        let _captured = element.set_pointer_capture(event.pointer_id());
+    }
+}
+
 /// The distance of an element from the upper edge of the window, and its height.
 pub(crate) fn top_and_height(element: &Element) -> (f64, f64) {
     let rect = element.get_bounding_client_rect();

@@ -10,14 +10,16 @@ mod interactions;
 #[cfg(feature = "hydrate")]
 mod keyboard;
 #[cfg(feature = "hydrate")]
+mod picture;
+#[cfg(feature = "hydrate")]
 mod selection;
 #[cfg(feature = "hydrate")]
 mod visibility;
 #[cfg(feature = "hydrate")]
 pub(crate) use dom::{
-    check_session, copy_to_clipboard, focused_node, load_notifications, now, origin, path, path_and_query,
-    pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form, subscribe,
-    time_zone, top_and_height, utc_offset_minutes,
+    capture_pointer, check_session, copy_to_clipboard, focused_node, load_notifications, now, origin, path,
+    path_and_query, pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form,
+    subscribe, time_zone, top_and_height, utc_offset_minutes,
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use fragments::{
@@ -31,6 +33,8 @@ pub(crate) use keyboard::{
     move_row_focus, open_option, scroll_to_option,
 };
 #[cfg(feature = "hydrate")]
+pub(crate) use picture::save_chart;
+#[cfg(feature = "hydrate")]
 pub(crate) use selection::{apply_select_all, count_selected};
 
 #[cfg(feature = "hydrate")]
@@ -40,10 +44,11 @@ pub(crate) use visibility::{is_visible, on_visibility_change};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    activate_first, apply_select_all, check_session, click_in_row, close_popovers, copy_to_clipboard, count_selected,
-    focus_first, focus_summary, focused_node, go_to, is_hovered_or_focused, is_visible, key_press, load_notifications,
-    move_row_focus, now, on_visibility_change, open_option, origin, path_and_query, pointer_fraction, post_form,
-    restore_focus, save_notifications, scroll_to_option, set_theme, submit_enclosing_form, subscribe, top_and_height,
+    activate_first, apply_select_all, capture_pointer, check_session, click_in_row, close_popovers,
+    copy_to_clipboard, count_selected, focus_first, focus_summary, focused_node, go_to, is_hovered_or_focused, is_visible,
+    key_press, load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
+    pointer_fraction, post_form, restore_focus, save_chart, save_notifications, scroll_to_option, set_theme,
+    submit_enclosing_form, subscribe, top_and_height,
 };
 
 /// An event of a stream.
@@ -57,6 +62,13 @@ pub(crate) enum StreamEvent {
     KeepAlive,
     /// The stream failed and was closed.
     Failed,
+}
+
+/// How a chart is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PictureFormat {
+    Svg,
+    Png,
 }
 
 /// Ends the subscription when called.

@@ -1,4 +1,4 @@
-use super::{StreamEvent, Unsubscribe};
+use super::{PictureFormat, StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::flash::FormResponse;
@@ -32,6 +32,10 @@ pub(crate) fn set_theme(_theme: Theme) {}
 pub(crate) fn pointer_fraction(_event: &leptos::ev::PointerEvent) -> f64 {
     0.0
 }
+
+pub(crate) fn save_chart(_event: &leptos::ev::MouseEvent, _format: PictureFormat, _name: &str) {}
+
+pub(crate) fn capture_pointer(_event: &leptos::ev::PointerEvent) {}
 
 pub(crate) fn save_notifications(_text: &str) {}
 

@@ -158,6 +158,7 @@ fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
                 .filter(|_| peaks)
                 .map(|peak_column| binned_points(from, step, peak_column(gpu)))
                 .unwrap_or_default(),
+            ..ChartSeries::default()
         };
         let lines: Vec<ChartSeries> = gpus_with_values.clone().map(line).collect();
         let max_memory =
@@ -251,7 +252,7 @@ fn utilization_chart(history: &FleetHistory, now: FleetGpus) -> Option<Chart> {
     let line = |name: String, values: &[Option<f64>]| ChartSeries {
         name,
         points: binned_points(from, step, values),
-        background: Vec::new(),
+        ..ChartSeries::default()
     };
     let until = from + step * to_f64(history.gpus.len() as u64);
     Some(Chart {

@@ -53,7 +53,11 @@ pub(super) fn DataTable(signals: ChartSignals, title: Memo<String>, clock: PageC
         };
         table.get().into_iter().map(row).collect_view()
     };
-    let x_label = move || if axis.get() == Axis::Steps { words.step } else { words.time };
+    let x_label = move || match axis.get() {
+        Axis::Steps => words.step,
+        Axis::Epochs => t().job.epoch,
+        Axis::Elapsed | Axis::Clock => words.time,
+    };
     view! {
         <details class="fold chart-numbers" on:toggle=move |_| open.update(|open| *open = !*open)>
             <summary>{words.numbers}<span class="sr-only">": "{title}</span></summary>

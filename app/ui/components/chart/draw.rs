@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 
 use super::ChartSignals;
-use super::data::{Axis, Chart, ChartSeries, Plot, ValueUnit};
+use super::data::{Axis, Chart, ChartSeries, Gap, Plot, ValueUnit, trim_zeros};
 use crate::domain::time::{Millis, Timestamp};
-use crate::ui::axis::{PlotArea, log_ticks, ticks, time_ticks};
+use crate::ui::axis::{AxisRange, PlotArea, log_ticks, ticks, time_ticks};
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -51,7 +51,12 @@ pub(super) const SERIES_CLASSES: [&str; 20] = [
     "curve series-20",
 ];
 
-/// The axes, the lines, and a mark where the values become NaN.
+/// The room for strokes and dots around the plot area, in which lines are not cut.
+const BLEED: f64 = 3.0;
+/// The minimum width of a mark, so that a single value is visible.
+const MIN_MARK: f64 = 3.0;
+
+/// The axes, the lines, and marks where values are not finite.
 pub(super) fn draw_plot(signals: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
     let bottom = frame.top + frame.height;
@@ -73,18 +78,52 @@ pub(super) fn draw_plot(signals: ChartSignals, canvas: ChartSize, clock: PageClo
         );
         paths.collect_view()
     };
-    let nan_line = move || {
-        let (nan_x, plot) = (signals.chart.with(|chart| chart.nan_mark)?, signals.plot.get());
-        let (x, _) = plot.project(frame, (nan_x, plot.y.low));
-        Some(view! { <path class="hover-line" d=format!("M{x:.1} {}V{bottom}", frame.top)></path> })
+    let gaps = move || {
+        let plot = signals.plot.get();
+        let axis = signals.chart.with(|chart| chart.axis);
+        let mark = |gap: &Gap| {
+            let ((from, _), (to, _)) =
+                (plot.project(frame, (gap.from, plot.y.low)), plot.project(frame, (gap.to, plot.y.low)));
+            let width = (to - from).max(MIN_MARK);
+            let title = gap_text(axis, gap, clock);
+            view! {
+                <rect class="gap-mark" x=format!("{:.1}", f64::midpoint(from, to) - width / 2.0) y=frame.top
+                    width=format!("{width:.1}") height=frame.height><title>{title}</title></rect>
+            }
+        };
+        signals.chart.with(|chart| chart.series.iter().flat_map(|line| &line.gaps).map(mark).collect_view())
+    };
+    // While the reader moves the x axis, the lines are moved, not drawn again.
+    let visible = move || {
+        let (plot, shown) = (signals.plot.get(), signals.shown.get());
+        let (from, to) = (plot.x_fraction(shown.x.low), plot.x_fraction(shown.x.high));
+        let (left, width) = (frame.left + from * frame.width, (to - from) * frame.width);
+        format!("{:.2} {} {:.2} {}", left - BLEED, frame.top - BLEED, width + 2.0 * BLEED, frame.height + 2.0 * BLEED)
     };
     view! {
         {draw_axes(signals, canvas, clock)}
         <line class="axis-line" x1=frame.left x2=frame.left + frame.width y1=bottom y2=bottom></line>
-        {curves}
-        {nan_line}
+        <svg
+            x=frame.left - BLEED
+            y=frame.top - BLEED
+            width=frame.width + 2.0 * BLEED
+            height=frame.height + 2.0 * BLEED
+            viewBox=visible
+            preserveAspectRatio="none"
+        >
+            {gaps}
+            {curves}
+        </svg>
     }
     .into_erased()
+}
+
+/// Returns how many values are not finite, and where.
+fn gap_text(axis: Axis, gap: &Gap, clock: PageClock) -> String {
+    let count = t().charts.not_numbers.of(gap.values);
+    let (from, to) = (describe_cursor(axis, gap.from, clock), describe_x(axis, gap.to, clock));
+    let place = if gap.values > 1 { t().charts.span.with(&[&from, &to]) } else { from };
+    format!("{count}: {place}")
 }
 
 /// A tick of an axis: its label and its position.
@@ -103,7 +142,8 @@ fn y_ticks(unit: ValueUnit, plot: Plot, canvas: ChartSize) -> Vec<Tick> {
 /// offset at the end of the axis.
 fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<Tick> {
     let ticks = match axis {
-        Axis::Steps => ticks(plot.x, canvas.columns),
+        _ if plot.is_log_x => log_ticks(plot.x),
+        Axis::Steps | Axis::Epochs => ticks(plot.x, canvas.columns),
         Axis::Elapsed => time_ticks(plot.x, canvas.columns, 1.0, 0.0),
         Axis::Clock => {
             let utc_offset_seconds = f64::from(clock.utc_offset_minutes(timestamp_at(plot.x.high))) * 60.0;
@@ -124,7 +164,7 @@ fn draw_axes(signals: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyV
     let unit = move || signals.chart.with(|chart| chart.unit);
     let y_axis_ticks = Memo::new(move |_| y_ticks(unit(), signals.plot.get(), canvas));
     let x_axis_ticks =
-        Memo::new(move |_| x_ticks(signals.chart.with(|chart| chart.axis), signals.plot.get(), canvas, clock));
+        Memo::new(move |_| x_ticks(signals.chart.with(|chart| chart.axis), signals.shown.get(), canvas, clock));
     let path = |ticks: Memo<Vec<Tick>>, line: fn(f64, ChartSize) -> String| {
         move || {
             ticks.with(|ticks| ticks.iter().map(|(_, position)| line(*position, canvas)).collect::<Vec<_>>().concat())
@@ -168,10 +208,21 @@ fn tick_label(axis: Axis, x: f64, clock: PageClock) -> String {
     }
 }
 
+/// Formats a position of the x axis, with what it counts.
+pub(super) fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
+    let position = describe_x(axis, x, clock);
+    match axis {
+        Axis::Steps => t().charts.at_step.of(position),
+        Axis::Epochs => t().charts.at_epoch.of(position),
+        Axis::Elapsed | Axis::Clock => position,
+    }
+}
+
 /// Formats a position of the x axis.
 pub(super) fn describe_x(axis: Axis, x: f64, clock: PageClock) -> String {
     match axis {
         Axis::Steps => t().format_integer(round_to_i64(x).max(0).unsigned_abs()),
+        Axis::Epochs => trim_zeros(x),
         Axis::Elapsed => t().format_duration(Millis::from_secs(round_to_i64(x))),
         Axis::Clock => clock.format_time_with_offset(timestamp_at(x)),
     }
@@ -186,6 +237,16 @@ fn round_to_i64(x: f64) -> i64 {
     x.round() as i64
 }
 
+/// The part of the x axis that the reader selects.
+pub(super) fn selected_part(plot: Plot, canvas: ChartSize, part: AxisRange) -> impl IntoView + use<> {
+    let frame = canvas.plot_area();
+    let end = |x: f64| plot.project(frame, (x, plot.y.low)).0.clamp(frame.left, frame.left + frame.width);
+    let (from, to) = (end(part.low), end(part.high));
+    view! {
+        <rect class="chart-selection" x=format!("{from:.1}") y=frame.top width=format!("{:.1}", to - from) height=frame.height></rect>
+    }
+}
+
 /// A vertical line at the cursor, and a dot on each line.
 pub(super) fn crosshair(chart: &Chart, plot: Plot, canvas: ChartSize, at: f64) -> impl IntoView + use<> {
     let frame = canvas.plot_area();
@@ -195,7 +256,8 @@ pub(super) fn crosshair(chart: &Chart, plot: Plot, canvas: ChartSize, at: f64) -
     let (x, _) = plot.project(frame, (at, plot.y.low));
     let dots = chart.series.iter().zip(SERIES_CLASSES.iter().cycle()).filter_map(|(line, class)| {
         let (x, y) = plot.project(frame, plot.value_at(line, at)?);
-        Some(view! { <circle class=*class cx=format!("{x:.1}") cy=format!("{y:.1}") r="3"></circle> })
+        let is_visible = (frame.top - BLEED..=frame.top + frame.height + BLEED).contains(&y);
+        is_visible.then(|| view! { <circle class=*class cx=format!("{x:.1}") cy=format!("{y:.1}") r="3"></circle> })
     });
     view! {
         <line class="hover-line" x1=format!("{x:.1}") x2=format!("{x:.1}") y1=frame.top y2=frame.top + frame.height></line>
@@ -228,7 +290,7 @@ mod tests {
         Owner::new().with(|| {
             let clock = PageClock::new(&Prefs { time_zone: Some("Asia/Kolkata".to_owned()), ..Prefs::default() });
             let x = AxisRange { low: 1_704_450_600.0, high: 1_704_450_600.0 + 4.0 * 3_600.0 };
-            let plot = Plot { x, y: AxisRange { low: 0.0, high: 1.0 }, is_log: false };
+            let plot = Plot { x, ..Plot::EMPTY };
             let labels: Vec<_> = x_ticks(Axis::Clock, plot, WIDE[2], clock).into_iter().map(|(text, _)| text).collect();
             assert_eq!(labels, ["16:00", "17:00", "18:00", "19:00", "20:00"]);
         });

@@ -4,16 +4,25 @@
 pub(crate) mod data;
 mod data_table;
 mod draw;
+mod interaction;
+pub(crate) mod menu;
+pub(crate) mod options;
+mod ranges;
 pub(crate) mod sparkline;
+pub(crate) mod state;
 pub(crate) mod switch;
+pub(crate) mod tools;
 
 use leptos::prelude::*;
 
-use self::data::{Axis, Chart, ChartSeries, Plot, nearest_index};
+use self::data::{Axis, Chart, ChartSeries, Plot};
 use self::data_table::DataTable;
-use self::draw::{ChartSize, SERIES_CLASSES, crosshair, describe_x, draw_plot};
-use crate::ui::browser;
-use crate::ui::clock::{PageClock, use_clock};
+use self::draw::{ChartSize, SERIES_CLASSES, describe_cursor};
+use self::interaction::draw_chart;
+use self::menu::{ChartMenu, MenuOfChart};
+use self::state::ChartState;
+use crate::ui::axis::AxisRange;
+use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
@@ -34,6 +43,12 @@ pub(crate) const SMALL: &[ChartSize] =
 /// One of four in two rows.
 pub(crate) const QUARTER: &[ChartSize] =
     &[ChartSize { width: 360.0, height: 112.0, columns: 3, rows: 2, class: "chart" }];
+/// A chart on the full screen.
+const FULL: &[ChartSize] = &[
+    ChartSize { width: 1_200.0, height: 560.0, columns: 10, rows: 8, class: "chart chart-large" },
+    ChartSize { width: 640.0, height: 420.0, columns: 5, rows: 6, class: "chart chart-middle" },
+    ChartSize { width: 340.0, height: 340.0, columns: 3, rows: 6, class: "chart chart-narrow" },
+];
 /// A low chart, as wide as the page.
 pub(crate) const STRIP: &[ChartSize] = &[
     ChartSize { width: 1_060.0, height: 120.0, columns: 8, rows: 2, class: "chart chart-large" },
@@ -45,20 +60,50 @@ pub(crate) const STRIP: &[ChartSize] = &[
 /// changes.
 #[derive(Clone, Copy)]
 pub(crate) struct ChartGroup {
-    /// The position at which values are shown; if none, the last values are shown.
+    /// The position of the pointer or of the keys.
     cursor: RwSignal<Option<f64>>,
     /// The ID of the chart that has the focus.
     focused: RwSignal<String>,
+    /// What the pointer does while its button is pressed.
+    drag: RwSignal<Option<Drag>>,
     /// Whether charts react to keys and can have the focus.
     is_hydrated: RwSignal<bool>,
+    /// Charts without a state cannot be zoomed.
+    state: Option<ChartState>,
+    pinned: Memo<Option<f64>>,
+}
+
+/// What the pointer does to the x axis while its button is pressed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Drag {
+    /// Selects a part of it, between two positions.
+    Select { from: f64, to: f64 },
+    /// Moves it: the plot and the fraction of its width where the pointer was, and what is visible now.
+    Move { plot: Plot, from: f64, visible: AxisRange },
 }
 
 impl ChartGroup {
-    /// A group without a cursor.
+    /// A group that always shows the whole x axis.
     pub fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// A group whose x axis can be zoomed.
+    pub fn of(state: ChartState) -> Self {
+        Self::with(Some(state))
+    }
+
+    fn with(state: Option<ChartState>) -> Self {
         let is_hydrated = RwSignal::new(false);
         Effect::new(move |_| is_hydrated.set(true));
-        Self { cursor: RwSignal::new(None), focused: RwSignal::default(), is_hydrated }
+        let pinned = Memo::new(move |_| state.and_then(|state| state.with(|options| options.pinned)));
+        let (cursor, focused, drag) = (RwSignal::new(None), RwSignal::default(), RwSignal::new(None));
+        Self { cursor, focused, drag, is_hydrated, state, pinned }
+    }
+
+    /// Returns the position at which values are shown; if none, the last values are shown.
+    fn position(self) -> Option<f64> {
+        self.cursor.get().or_else(|| self.pinned.get())
     }
 }
 
@@ -68,19 +113,29 @@ impl ChartGroup {
 struct ChartSignals {
     chart: Memo<Chart>,
     plot: Memo<Plot>,
+    /// The plot as it is visible while the reader moves its x axis.
+    shown: Memo<Plot>,
+    /// The positions that the cursor can have.
+    positions: Memo<Vec<f64>>,
     /// The name of each line, and whether it has a background.
     lines: Memo<Vec<(String, bool)>>,
 }
 
 impl ChartSignals {
-    fn new(chart: Memo<Chart>) -> Self {
+    fn new(chart: Memo<Chart>, group: ChartGroup) -> Self {
         let plot = Memo::new(move |_| chart.with(Chart::plot).unwrap_or(Plot::EMPTY));
+        let moved = Memo::new(move |_| match group.drag.get() {
+            Some(Drag::Move { visible, .. }) => Some(visible),
+            _ => None,
+        });
+        let shown = Memo::new(move |_| moved.get().map_or_else(|| plot.get(), |x| Plot { x, ..plot.get() }));
+        let positions = Memo::new(move |_| chart.with(Chart::x_positions));
         let lines = Memo::new(move |_| {
             chart.with(|chart| {
                 chart.series.iter().map(|line| (line.name.clone(), !line.background.is_empty())).collect()
             })
         });
-        Self { chart, plot, lines }
+        Self { chart, plot, shown, positions, lines }
     }
 
     /// Returns the value of a line near a position, or its last value.
@@ -103,23 +158,33 @@ pub(crate) fn chart_ids(charts: Memo<Vec<Chart>>) -> Memo<Vec<String>> {
 
 /// A chart with its title, legend, and table of values; nothing while there is nothing to draw.
 #[component]
-pub(crate) fn ChartView(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> impl IntoView {
+pub(crate) fn ChartView(
+    chart: Memo<Chart>,
+    group: ChartGroup,
+    sizes: &'static [ChartSize],
+    #[prop(optional)] menu: Option<ChartMenu>,
+) -> impl IntoView {
     let is_drawn = Memo::new(move |_| chart.with(|chart| chart.plot().is_some()));
-    let figure = move || is_drawn.get().then(|| chart_figure(chart, group, sizes));
+    let figure = move || is_drawn.get().then(|| chart_figure(chart, group, sizes, menu));
     view! { {figure} }.into_erased()
 }
 
-fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> AnyView {
-    let signals = ChartSignals::new(chart);
+fn chart_figure(
+    chart: Memo<Chart>,
+    group: ChartGroup,
+    sizes: &'static [ChartSize],
+    menu: Option<ChartMenu>,
+) -> AnyView {
+    let signals = ChartSignals::new(chart, group);
     let clock = use_clock();
     let axis = Memo::new(move |_| chart.with(|chart| chart.axis));
-    let cursor_text = move || match group.cursor.get() {
+    let cursor_text = move || match group.position() {
         Some(x) => describe_cursor(axis.get(), x, clock),
         // The UTC offset of the labels on the axis.
         None if axis.get() == Axis::Clock => clock.format_utc_offset(clock.now_untracked()),
         None => String::new(),
     };
-    let announcement = move || match group.cursor.get() {
+    let announcement = move || match group.position() {
         Some(x) if group.focused.with(|focused| chart.with(|chart| *focused == chart.id)) => {
             let lines = signals.lines.get();
             let values: Vec<_> =
@@ -147,6 +212,10 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
     let drawings = sizes.iter().map(|canvas| draw_chart(signals, *canvas, group, clock)).collect_view();
     let title = Memo::new(move |_| chart.with(|chart| chart.title.clone()));
     let note = move || chart.with(|chart| chart.note.clone());
+    let value_notes = move || {
+        let notes = chart.with(|chart| value_notes(chart, signals.plot.get()));
+        notes.into_iter().map(|note| view! { <p class="chart-note">{note}</p> }).collect_view()
+    };
     view! {
         <figure class="chart-box">
             <figcaption class="chart-head">
@@ -154,8 +223,10 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
                 <span class="panel-note">{note}</span>
                 <span class="chart-at">{cursor_text}</span>
                 {single_value}
+                {menu.map(|menu| view! { <MenuOfChart chart=chart menu=menu/> })}
             </figcaption>
             {drawings}
+            {value_notes}
             {legend}
             <p class="sr-only" aria-live="polite">{announcement}</p>
             <DataTable signals=signals title=title clock=clock/>
@@ -169,11 +240,6 @@ pub(crate) fn legend_key(number: usize) -> AnyView {
     let class = SERIES_CLASSES[number % SERIES_CLASSES.len()];
     view! { <svg class="legend-key" viewBox="0 0 20 4" aria-hidden="true"><path class=class d="M0 2h20"></path></svg> }
         .into_erased()
-}
-
-fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
-    let position = describe_x(axis, x, clock);
-    if axis == Axis::Steps { t().charts.at_step.of(position) } else { position }
 }
 
 /// Returns the value of a line near a position, or its last value.
@@ -190,7 +256,16 @@ fn with_name(name: &str, value: &str) -> String {
 }
 
 fn value_readout(signals: ChartSignals, number: usize, group: ChartGroup) -> AnyView {
-    view! { <span class="chart-value">{move || signals.value_text_at(number, group.cursor.get())}</span> }.into_erased()
+    view! { <span class="chart-value">{move || signals.value_text_at(number, group.position())}</span> }.into_erased()
+}
+
+/// Returns which values are not drawn.
+fn value_notes(chart: &Chart, plot: Plot) -> Vec<String> {
+    let words = &t().charts;
+    let count = |number: u64| Some(number).filter(|number| *number > 0);
+    let not_finite = count(chart.not_finite()).map(|number| words.not_numbers_marked.of(words.not_numbers.of(number)));
+    let left_out = chart.leaves_out(plot).then(|| words.left_out.to_owned());
+    not_finite.into_iter().chain(left_out).collect()
 }
 
 /// Returns a text alternative: the first, last, lowest and highest value of each line.
@@ -204,112 +279,4 @@ fn describe_chart(chart: &Chart) -> String {
     };
     let lines: Vec<_> = chart.series.iter().map(line_summary).collect();
     format!("{}: {}", chart.title, lines.join("; "))
-}
-
-fn draw_chart(signals: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: PageClock) -> AnyView {
-    let frame = canvas.plot_area();
-    let chart = signals.chart;
-    let on_move = move |event: leptos::ev::PointerEvent| {
-        let plot = signals.plot.get_untracked();
-        let fraction = (browser::pointer_fraction(&event) * canvas.width - frame.left) / frame.width;
-        let x = plot.x.low + fraction * (plot.x.high - plot.x.low);
-        let grid = chart.with_untracked(Chart::x_positions);
-        group.cursor.set(nearest_index(&grid, x).map(|index| grid[index]));
-    };
-    let on_key = move |event: leptos::ev::KeyboardEvent| {
-        let grid = chart.with_untracked(Chart::x_positions);
-        let current = group.cursor.get_untracked().and_then(|x| nearest_index(&grid, x));
-        let next = match cursor_move(&event.key(), current, grid.len()) {
-            Some(CursorMove::To(index)) => grid.get(index).copied(),
-            Some(CursorMove::Clear) => None,
-            None => return,
-        };
-        event.prevent_default();
-        group.cursor.set(next);
-    };
-    let on_focus = move |_| {
-        group.focused.set(chart.with_untracked(|chart| chart.id.clone()));
-        if group.cursor.with_untracked(Option::is_none) {
-            group.cursor.set(chart.with_untracked(|chart| chart.x_positions().last().copied()));
-        }
-    };
-    let clear_cursor = move || {
-        if group.focused.with_untracked(String::is_empty) {
-            group.cursor.set(None);
-        }
-    };
-    let on_blur = move |_| {
-        group.focused.set(String::new());
-        clear_cursor();
-    };
-    let cursor_line = move || {
-        let (at, plot) = (group.cursor.get()?, signals.plot.get());
-        Some(chart.with(|chart| crosshair(chart, plot, canvas, at)))
-    };
-    view! {
-        <svg
-            class=canvas.class
-            viewBox=format!("0 0 {} {}", canvas.width, canvas.height)
-            role="img"
-            aria-label=move || chart.with(describe_chart)
-            tabindex=move || group.is_hydrated.get().then_some("0")
-            on:pointermove=on_move
-            on:pointerleave=move |_| clear_cursor()
-            on:keydown=on_key
-            on:focus=on_focus
-            on:blur=on_blur
-        >
-            {draw_plot(signals, canvas, clock)}
-            {cursor_line}
-        </svg>
-    }
-    .into_erased()
-}
-
-/// The effect of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CursorMove {
-    To(usize),
-    Clear,
-}
-
-/// Returns the effect of a key for a cursor at index `current` of `number` positions; none if the key has no effect.
-fn cursor_move(key: &str, current: Option<usize>, number: usize) -> Option<CursorMove> {
-    let last = number.checked_sub(1)?;
-    let current = current.unwrap_or(last);
-    Some(match key {
-        "ArrowLeft" => CursorMove::To(current.saturating_sub(1)),
-        "ArrowRight" => CursorMove::To((current + 1).min(last)),
-        "PageUp" => CursorMove::To(current.saturating_sub(10)),
-        "PageDown" => CursorMove::To((current + 10).min(last)),
-        "Home" => CursorMove::To(0),
-        "End" => CursorMove::To(last),
-        "Escape" => CursorMove::Clear,
-        _ => return None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_lead_through_the_points() {
-        let cases = [
-            ("ArrowLeft", Some(5), Some(CursorMove::To(4))),
-            ("ArrowLeft", Some(0), Some(CursorMove::To(0))),
-            ("ArrowRight", Some(19), Some(CursorMove::To(19))),
-            ("ArrowRight", None, Some(CursorMove::To(19))),
-            ("PageUp", Some(15), Some(CursorMove::To(5))),
-            ("PageDown", Some(15), Some(CursorMove::To(19))),
-            ("Home", Some(5), Some(CursorMove::To(0))),
-            ("End", Some(5), Some(CursorMove::To(19))),
-            ("Escape", Some(5), Some(CursorMove::Clear)),
-            ("Tab", Some(5), None),
-        ];
-        for (key, current, next) in cases {
-            assert_eq!(cursor_move(key, current, 20), next, "{key}");
-        }
-        assert_eq!(cursor_move("Home", None, 0), None);
-    }
 }

@@ -18,6 +18,9 @@ pub(crate) fn Switch(
     /// Whether the label is visible, for choices that are not clear without it.
     #[prop(optional)]
     has_label: bool,
+    /// Parameters that only make sense with the current choice.
+    #[prop(optional)]
+    clears: &'static [&'static str],
 ) -> impl IntoView {
     let query = use_query_map();
     let links = choices.clone().into_iter().map(|(value, text)| {
@@ -25,7 +28,9 @@ pub(crate) fn Switch(
         let current = move || query.with(|query| query.get(key)).filter(|current| others.contains(&current.as_str()));
         let href = move || {
             let mut query = query.get();
-            query.remove(key);
+            for key in clears.iter().chain([&key]) {
+                query.remove(key);
+            }
             if let Some(value) = value {
                 query.insert(key, value.to_owned());
             }

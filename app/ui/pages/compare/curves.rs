@@ -8,9 +8,13 @@ use leptos_router::hooks::use_query_map;
 use super::Compared;
 use crate::domain::ids::JobId;
 use crate::protocol::jobs::compare::{ComparedJob, JobComparison};
-use crate::ui::components::chart::data::{Chart, ChartSeries};
+use crate::ui::components::chart::data::Chart;
+use crate::ui::components::chart::menu::{ChartMenu, EnlargedChart};
+use crate::ui::components::chart::options::ChartOptions;
+use crate::ui::components::chart::state::ChartState;
+use crate::ui::components::chart::tools::{ChartSwitches, ChartTools};
 use crate::ui::components::chart::{ChartGroup, ChartView, HALF, chart_ids, legend_key, nth_chart};
-use crate::ui::components::job_charts::{ChartOptions, ChartSwitches, metric_line, metric_plot};
+use crate::ui::components::metric_charts::{has_epochs, overlaid_charts};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
@@ -21,19 +25,22 @@ const MAX_CHARTS: usize = 12;
 pub(super) fn Curves(compared: Compared) -> impl IntoView {
     let words = &t().compare;
     let query = use_query_map();
-    let options = ChartOptions::of_page();
+    let state = ChartState::of_page();
+    // A pinned position changes no line.
+    let options = Memo::new(move |_| state.with(|options| ChartOptions { pinned: None, ..options.clone() }));
     let shows_all = Memo::new(move |_| query.with(|query| query.get("charts")).as_deref() == Some("all"));
     let hidden = RwSignal::new(BTreeSet::<JobId>::new());
-    let group = ChartGroup::new();
+    let group = ChartGroup::of(state);
+    let menu = ChartMenu { state, csv: Signal::derive(|| None), enlarged: RwSignal::new(None) };
     let metrics = Memo::new(move |_| compared.comparison.with(JobComparison::metric_names));
     let charts = Memo::new(move |_| {
         let max = if shows_all.get() { usize::MAX } else { MAX_CHARTS };
         let metrics: Vec<String> = metrics.with(|metrics| metrics.iter().take(max).cloned().collect());
         compared.names.with(|names| {
             hidden.with(|hidden| {
-                compared
-                    .comparison
-                    .with(|comparison| comparison_charts(&metrics, &comparison.jobs, names, hidden, options.get()))
+                compared.comparison.with(|comparison| {
+                    options.with(|options| comparison_charts(&metrics, &comparison.jobs, names, hidden, options))
+                })
             })
         })
     });
@@ -43,8 +50,8 @@ pub(super) fn Curves(compared: Compared) -> impl IntoView {
         if count == 0 {
             return view! { <p class="panel-empty">{t().charts.no_points}</p> }.into_erased();
         }
-        let charts =
-            (0..count).map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=HALF/> });
+        let charts = (0..count)
+            .map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=HALF menu=menu/> });
         view! {
             <Legend compared=compared hidden=hidden/>
             <div class="charts chart-halves">{charts.collect_view()}</div>
@@ -67,13 +74,18 @@ pub(super) fn Curves(compared: Compared) -> impl IntoView {
         let url = format!("{}#metrics", params.to_query_string());
         Some(view! { <p class="compare-more"><a class="btn btn-sm" href=url data-noscroll="">{label}</a></p> })
     };
+    let by_epoch = Memo::new(move |_| {
+        compared.comparison.with(|comparison| comparison.jobs.iter().any(|job| has_epochs(&job.metrics)))
+    });
     view! {
         <section class="panel" aria-labelledby="metrics">
             <div class="panel-head">
                 <h2 id="metrics">{t().charts.metrics}</h2>
-                <ChartSwitches/>
+                <ChartSwitches has_epochs=by_epoch/>
             </div>
+            <ChartTools state=state/>
             {drawn}
+            <EnlargedChart charts=charts group=group enlarged=menu.enlarged/>
             {more}
         </section>
     }
@@ -113,19 +125,14 @@ fn comparison_charts(
     jobs: &[ComparedJob],
     names: &[String],
     hidden: &BTreeSet<JobId>,
-    options: ChartOptions,
+    options: &ChartOptions,
 ) -> Vec<Chart> {
-    let chart = |metric: &String| {
-        let line = |(job, name): (&ComparedJob, &String)| {
-            let series = job.metrics.metrics.iter().find(|series| series.name == *metric);
-            let series = series.filter(|_| !hidden.contains(&job.job.job_id));
-            let line = series.map(|series| metric_line(series, options)).unwrap_or_default();
-            // Values before smoothing would cover the lines of other jobs.
-            ChartSeries { name: name.clone(), background: Vec::new(), ..line }
-        };
-        Chart { series: jobs.iter().zip(names).map(line).collect(), ..metric_plot(metric, options) }
-    };
-    metrics.iter().map(chart).collect()
+    let runs: Vec<_> = jobs
+        .iter()
+        .zip(names)
+        .map(|(job, name)| (name.clone(), Some(&job.metrics).filter(|_| !hidden.contains(&job.job.job_id))))
+        .collect();
+    overlaid_charts(metrics, &runs, options)
 }
 
 #[cfg(test)]
@@ -140,6 +147,7 @@ mod tests {
             steps: vec![1, 2],
             seconds: vec![0.0, 1.0],
             values: vec![2.0, 1.0],
+            ..MetricSeries::default()
         };
         ComparedJob {
             job: JobView { job_id: JobId::parse(id).expect("an ID"), ..JobView::example() },
@@ -159,7 +167,7 @@ mod tests {
                 &jobs,
                 &names,
                 &hidden,
-                ChartOptions { is_log: false, by_time: false, smoothing: 0.0 },
+                &ChartOptions::default(),
             );
             let lengths = |chart: &Chart| chart.series.iter().map(|line| line.points.len()).collect::<Vec<_>>();
             charts.iter().map(|chart| (chart.title.clone(), lengths(chart))).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::{Compared, job_headings, shown_text};
 use crate::domain::job_comparison::best_values;
 use crate::protocol::jobs::compare::{ComparedJob, FinalValue, JobComparison};
-use crate::ui::components::job_charts::metric_title;
+use crate::ui::components::metric_charts::metric_title;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 

@@ -5,6 +5,7 @@ mod compare;
 mod export;
 mod files;
 mod follow;
+mod metrics_csv;
 mod sample_votes;
 mod saved_views;
 mod series;
@@ -81,6 +82,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/{id}/live", Requirement::SeeJob, series::LIVE, series::live)
         .get("/queue/{id}/progress", Requirement::SeeJob, series::PROGRESS, series::progress)
         .get("/queue/{id}/metrics", Requirement::SeeJob, series::METRICS, series::metrics)
+        .get("/queue/{id}/metrics.csv", Requirement::SeeJob, metrics_csv::EXPORT, metrics_csv::export)
         .get("/queue/{id}/gpus", Requirement::SeeJob, series::GPUS, series::gpus)
         .get("/queue/{id}/artifacts", Requirement::SeeJob, files::ARTIFACTS, files::artifacts)
         .get("/queue/{id}/artifacts.zip", Requirement::SeeJob, archive::ZIP, archive::zip)

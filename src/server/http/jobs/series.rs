@@ -2,7 +2,7 @@
 
 use app::domain::ids::AttemptNumber;
 use app::protocol::gpus::history::{GpuHistory, JobMetrics};
-use app::protocol::jobs::{AttemptQuery, JobLive, JobLiveQuery, ProgressSeries};
+use app::protocol::jobs::{JobLive, JobLiveQuery, ProgressSeries, SeriesQuery};
 use axum::Json;
 use axum::extract::State;
 
@@ -35,9 +35,9 @@ pub const PROGRESS: OperationDoc = OperationDoc {
 pub async fn progress(
     State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(params): Query<AttemptQuery>,
+    Query(query): Query<SeriesQuery>,
 ) -> Result<Json<ProgressSeries>, ApiError> {
-    Ok(Json(app.services.jobs.progress_series(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+    Ok(Json(app.services.jobs.progress_series(&job_id(&id)?, query).await?))
 }
 
 pub const METRICS: OperationDoc = OperationDoc {
@@ -50,9 +50,9 @@ pub const METRICS: OperationDoc = OperationDoc {
 pub async fn metrics(
     State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(params): Query<AttemptQuery>,
+    Query(query): Query<SeriesQuery>,
 ) -> Result<Json<JobMetrics>, ApiError> {
-    Ok(Json(app.services.jobs.job_metrics(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+    Ok(Json(app.services.jobs.job_metrics(&job_id(&id)?, query).await?))
 }
 
 pub const GPUS: OperationDoc = OperationDoc {

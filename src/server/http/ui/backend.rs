@@ -16,7 +16,7 @@ use app::protocol::jobs::compare::{CompareJobsQuery, JobComparison};
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::saved_views::SavedViews;
 use app::protocol::jobs::{
-    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk,
+    JobCompletions, JobCompletionsQuery, JobGroupsPage, JobLive, JobView, JobsPage, JobsQuery, LogChunk, SeriesQuery,
 };
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
@@ -174,9 +174,9 @@ impl Backend for InProcessBackend {
         })
     }
 
-    fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics> {
+    fn job_metrics(&self, id: JobId, query: SeriesQuery) -> BackendFuture<JobMetrics> {
         self.query(Requirement::SeeJob, Some(id.clone()), move |services, _| async move {
-            services.jobs.job_metrics(&id, attempt).await
+            services.jobs.job_metrics(&id, query).await
         })
     }
 

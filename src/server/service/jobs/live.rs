@@ -1,7 +1,7 @@
 //! What changes on a job's page while the job trains.
 
 use app::domain::ids::{AttemptNumber, JobId};
-use app::protocol::jobs::{JobLive, JobView};
+use app::protocol::jobs::{JobLive, JobView, SeriesQuery};
 
 use crate::service::Services;
 use crate::service::error::ServiceError;
@@ -17,7 +17,10 @@ impl Services {
         offset: Option<u64>,
     ) -> Result<JobLive, ServiceError> {
         let JobView { status, attempt: newest, progress, .. } = self.jobs.job_with_loss(id).await?;
-        let metrics = self.jobs.job_metrics(id, attempt).await?;
+        let metrics = self
+            .jobs
+            .job_metrics(id, SeriesQuery { attempt: attempt.map(|attempt| attempt.0), ..SeriesQuery::default() })
+            .await?;
         let log = match metrics.attempt {
             AttemptNumber(0) => None,
             attempt => Some(self.logs.read_log(id, Some(attempt), offset, MAX_LOG_BYTES).await?),

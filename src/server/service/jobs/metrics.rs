@@ -1,13 +1,14 @@
 //! Metrics of a trainer, for charts.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::Job;
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
-use app::protocol::gpus::history::{JobMetrics, LEADING_METRICS, MetricSeries};
-use app::protocol::jobs::ProgressSeries;
+use app::protocol::gpus::history::{JobMetrics, LEADING_METRICS, MetricGap, MetricSeries};
+use app::protocol::jobs::{ProgressSeries, SeriesQuery};
 
 use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
@@ -20,6 +21,8 @@ const MAX_POINTS_READ: u32 = 10_000;
 const MAX_CHART_VALUES: usize = 480;
 /// The number of values that a metric keeps, however many metrics there are.
 const MIN_CHART_VALUES: usize = 32;
+/// The maximum number of gaps of a metric.
+const MAX_GAPS: usize = 100;
 /// The number of periods over which the step rate is computed: between single points it would be noise.
 const RATE_BUCKETS: usize = 120;
 
@@ -64,25 +67,31 @@ impl JobService {
     }
 
     /// Returns an attempt's points; by default of the newest.
-    pub async fn progress_series(
-        &self,
-        id: &JobId,
-        attempt: Option<AttemptNumber>,
-    ) -> Result<ProgressSeries, ServiceError> {
-        let attempt = self.resolve_attempt(id, attempt).await?;
-        Ok(ProgressSeries { attempt, points: self.points(id, attempt, MAX_POINTS_LISTED).await? })
+    pub async fn progress_series(&self, id: &JobId, query: SeriesQuery) -> Result<ProgressSeries, ServiceError> {
+        let attempt = self.resolve_attempt(id, query.attempt.map(AttemptNumber)).await?;
+        Ok(ProgressSeries { attempt, points: self.points(id, attempt, query.steps(), MAX_POINTS_LISTED).await? })
     }
 
     /// Returns an attempt's metrics; by default of the newest.
-    pub async fn job_metrics(&self, id: &JobId, attempt: Option<AttemptNumber>) -> Result<JobMetrics, ServiceError> {
+    pub async fn job_metrics(&self, id: &JobId, query: SeriesQuery) -> Result<JobMetrics, ServiceError> {
+        let attempt = self.resolve_attempt(id, query.attempt.map(AttemptNumber)).await?;
+        self.metrics_of(id, attempt, query.steps(), SeriesLimits::ONE_JOB).await
+    }
+
+    /// Returns an attempt's points, by default of the newest, to be exported.
+    pub async fn exported_points(
+        &self,
+        id: &JobId,
+        attempt: Option<AttemptNumber>,
+    ) -> Result<Vec<ProgressPoint>, ServiceError> {
         let attempt = self.resolve_attempt(id, attempt).await?;
-        self.metrics_of(id, attempt, SeriesLimits::ONE_JOB).await
+        self.points(id, attempt, SeriesQuery::default().steps(), MAX_POINTS_READ).await
     }
 
     /// Returns the metrics of a job's newest attempt that has any.
     pub(super) async fn newest_metrics(&self, job: &Job, limits: SeriesLimits) -> Result<JobMetrics, ServiceError> {
         for attempt in (1..=job.attempt.0).rev().map(AttemptNumber) {
-            let metrics = self.metrics_of(&job.id, attempt, limits).await?;
+            let metrics = self.metrics_of(&job.id, attempt, SeriesQuery::default().steps(), limits).await?;
             if metrics.from.is_some() {
                 return Ok(metrics);
             }
@@ -94,17 +103,27 @@ impl JobService {
         &self,
         id: &JobId,
         attempt: AttemptNumber,
+        steps: RangeInclusive<i64>,
         limits: SeriesLimits,
     ) -> Result<JobMetrics, ServiceError> {
-        let points = self.points(id, attempt, limits.points).await?;
+        let all = SeriesQuery::default().steps();
+        let points = self.points(id, attempt, steps.clone(), limits.points).await?;
+        let first = if steps == all { None } else { self.points(id, attempt, all, 1).await?.into_iter().next() };
+        let from = first.as_ref().or(points.first()).map(|point| point.at);
         let kept_every = Some(self.context.read().await?.point_stride(id, attempt).await?).filter(|every| *every > 1);
-        let from = points.first().map(|point| point.at);
         let loss_nan_since = nan_since(&points);
-        Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics: metric_series(&points, limits.values) })
+        let metrics = from.map(|from| metric_series(&points, from, limits.values)).unwrap_or_default();
+        Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics })
     }
 
-    async fn points(&self, id: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<ProgressPoint>, ServiceError> {
-        let points = self.context.read().await?.points(id, attempt, max).await?;
+    async fn points(
+        &self,
+        id: &JobId,
+        attempt: AttemptNumber,
+        steps: RangeInclusive<i64>,
+        max: u32,
+    ) -> Result<Vec<ProgressPoint>, ServiceError> {
+        let points = self.context.read().await?.points(id, attempt, steps, max).await?;
         Ok(points.iter().filter_map(|point| serde_json::from_str(point).ok()).collect())
     }
 }
@@ -119,9 +138,8 @@ fn nan_since(points: &[ProgressPoint]) -> Option<u64> {
 
 type MetricPoint = (u64, Timestamp, f64);
 
-/// Returns each metric, downsampled separately; about `max_values` values in all.
-fn metric_series(points: &[ProgressPoint], max_values: usize) -> Vec<MetricSeries> {
-    let Some(from) = points.first().map(|point| point.at) else { return Vec::new() };
+/// Returns each metric, downsampled separately; about `max_values` values in all. Seconds count from `from`.
+fn metric_series(points: &[ProgressPoint], from: Timestamp, max_values: usize) -> Vec<MetricSeries> {
     let mut by_name: BTreeMap<&str, Vec<MetricPoint>> = BTreeMap::new();
     for point in points {
         let standard = [("loss", point.loss), ("learning_rate", point.learning_rate), ("epoch", point.epoch)];
@@ -139,15 +157,48 @@ fn metric_series(points: &[ProgressPoint], max_values: usize) -> Vec<MetricSerie
     let max_each = (max_values / (leading.len() + by_name.len())).clamp(MIN_CHART_VALUES, MAX_CHART_VALUES);
     let series = |(name, values): (&str, Vec<MetricPoint>)| {
         let sampled = downsample(&values, max_each);
-        let seconds = |at: Timestamp| f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0;
         MetricSeries {
             name: name.to_owned(),
             steps: sampled.iter().map(|(step, ..)| *step).collect(),
-            seconds: sampled.iter().map(|(_, at, _)| seconds(*at)).collect(),
+            seconds: sampled.iter().map(|(_, at, _)| seconds_between(from, *at)).collect(),
             values: sampled.iter().map(|(.., value)| *value).collect(),
+            gaps: if name == LEADING_METRICS[0] { loss_gaps(points, from) } else { Vec::new() },
         }
     };
     leading.into_iter().chain(by_name).filter(|(_, values)| !values.is_empty()).map(series).collect()
+}
+
+fn seconds_between(from: Timestamp, at: Timestamp) -> f64 {
+    f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0
+}
+
+/// Returns where the loss is not finite: runs of such values, of which only the first `MAX_GAPS` are separate.
+fn loss_gaps(points: &[ProgressPoint], from: Timestamp) -> Vec<MetricGap> {
+    let mut gaps: Vec<MetricGap> = Vec::new();
+    let mut is_open = false;
+    for point in points {
+        if point.loss.is_some() {
+            is_open = false;
+        } else if point.loss_is_nan {
+            let (step, second) = (point.step, seconds_between(from, point.at));
+            let is_full = gaps.len() == MAX_GAPS;
+            match gaps.last_mut().filter(|_| is_open || is_full) {
+                Some(gap) => {
+                    (gap.last_step, gap.last_second) = (step, second);
+                    gap.values += 1;
+                }
+                None => gaps.push(MetricGap {
+                    first_step: step,
+                    last_step: step,
+                    first_second: second,
+                    last_second: second,
+                    values: 1,
+                }),
+            }
+            is_open = true;
+        }
+    }
+    gaps
 }
 
 /// Steps per second over periods of the attempt, each at its end.
@@ -185,6 +236,26 @@ mod tests {
 
     use super::*;
 
+    const START: Timestamp = Timestamp(0);
+
+    #[test]
+    fn gaps_are_runs_of_losses_that_are_not_finite() {
+        let nan =
+            |step: u64| ProgressPoint { loss_is_nan: true, ..point(step, i64::try_from(step).unwrap(), None, &[]) };
+        let finite = |step| point(step, 0, Some(1.0), &[]);
+        let missing = |step| point(step, 0, None, &[]);
+        let gaps = |points: &[ProgressPoint]| {
+            let gaps = loss_gaps(points, Timestamp(-1_000)).into_iter();
+            gaps.map(|gap| (gap.first_step, gap.last_step, gap.last_second, gap.values)).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(&[finite(1), missing(2)]), []);
+        let points = [nan(1), finite(2), nan(3), missing(4), nan(5), finite(6)];
+        assert_eq!(gaps(&points), [(1, 1, 2.0, 1), (3, 5, 6.0, 2)], "a step without a loss interrupts nothing");
+        let alternating: Vec<_> = (0..1_000).flat_map(|step| [finite(step * 2), nan(step * 2 + 1)]).collect();
+        let gaps = gaps(&alternating);
+        assert_eq!((gaps.len(), gaps.iter().map(|gap| gap.3).sum::<u64>()), (MAX_GAPS, 1_000), "all are counted");
+    }
+
     #[test]
     fn loss_is_nan_since_the_step_after_the_last_finite_one() {
         let nan = |step| ProgressPoint { loss_is_nan: true, ..point(step, 0, None, &[]) };
@@ -207,7 +278,7 @@ mod tests {
             point(20, 4, None, &[("grad_norm", 3.0), ("loss", 7.0)]),
             point(40, 8, Some(1.0), &[("grad_norm", 2.0), ("accuracy", f64::NAN)]),
         ];
-        let series = metric_series(&points, usize::MAX);
+        let series = metric_series(&points, START, usize::MAX);
         let actual: Vec<_> =
             series.iter().map(|metric| (metric.name.as_str(), &metric.steps[..], &metric.values[..])).collect();
         let expected: [(&str, &[u64], &[f64]); 3] = [
@@ -217,23 +288,23 @@ mod tests {
         ];
         assert_eq!(actual, expected);
         assert_eq!(series[0].seconds, [0.0, 8.0]);
-        assert_eq!(metric_series(&[], usize::MAX), []);
+        assert_eq!(metric_series(&[], START, usize::MAX), []);
     }
 
     #[test]
     fn trainers_own_rate_is_used_and_stopped_clocks_give_none() {
-        let series =
-            metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])], 0);
+        let own = [point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])];
+        let series = metric_series(&own, START, 0);
         assert_eq!((series[0].name.as_str(), &series[0].values[..]), (RATE_METRIC, &[9.0, 8.0][..]));
         let stopped = [point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])];
-        assert_eq!(metric_series(&stopped, usize::MAX), []);
+        assert_eq!(metric_series(&stopped, START, usize::MAX), []);
     }
 
     #[test]
     fn many_metrics_share_the_values_and_each_keeps_some() {
         let points: Vec<_> =
             (0..1_000_u32).map(|step| point(step.into(), 0, Some(1.0), &[("a", f64::from(step % 7))])).collect();
-        let lengths = |max| metric_series(&points, max).iter().map(|series| series.values.len()).max();
+        let lengths = |max| metric_series(&points, START, max).iter().map(|series| series.values.len()).max();
         assert!(lengths(usize::MAX).is_some_and(|length| (400..=MAX_CHART_VALUES + 3).contains(&length)));
         assert!(lengths(300).is_some_and(|length| (100..=103).contains(&length)), "{:?}", lengths(300));
         assert!(lengths(0).is_some_and(|length| (20..=MIN_CHART_VALUES + 3).contains(&length)));

@@ -7,7 +7,7 @@ use app::domain::job::{AttemptLoss, Job, JobState};
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
 use app::protocol::jobs::submit::SubmitJobResponse;
-use app::protocol::jobs::{JobView, ProgressView};
+use app::protocol::jobs::{JobView, ProgressView, SeriesQuery};
 use app::protocol::status::JobStatus;
 
 use crate::service::access::Principal;
@@ -98,7 +98,10 @@ impl JobService {
     pub async fn job_with_loss(&self, id: &JobId) -> Result<JobView, ServiceError> {
         let mut job = self.job_view(id).await?;
         if let Some(progress) = job.progress.as_mut().filter(|progress| progress.loss_nan_since.is_some()) {
-            progress.loss_nan_since = self.job_metrics(id, Some(job.attempt)).await?.loss_nan_since;
+            progress.loss_nan_since = self
+                .job_metrics(id, SeriesQuery { attempt: Some(job.attempt.0), ..SeriesQuery::default() })
+                .await?
+                .loss_nan_since;
         }
         Ok(job)
     }

@@ -1,5 +1,7 @@
 //! Attempts, points and artifacts.
 
+use std::ops::RangeInclusive;
+
 use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{Job, JobSpec};
@@ -10,6 +12,8 @@ use crate::store::artifacts::StoredArtifact;
 use crate::store::artifacts::checkpoints::StoredCheckpoint;
 use crate::store::jobs::attempts::{AttemptCursor, AttemptEnd, PointLimit, StoredAttempt, StoredPoint};
 use crate::store::jobs::retention::RetainedKind;
+
+const ALL_STEPS: RangeInclusive<i64> = 0..=i64::MAX;
 
 on_every_engine!(
     attempts_are_started_ended_and_reopened,
@@ -211,7 +215,7 @@ async fn points_beyond_the_limit_are_thinned_evenly(store: &TestStore) {
     }
     let mut tx = store.read().await;
     let steps: Vec<i64> = tx
-        .points(&id, AttemptNumber(1), 1_000)
+        .points(&id, AttemptNumber(1), ALL_STEPS, 1_000)
         .await
         .expect("readable")
         .iter()
@@ -231,7 +235,7 @@ async fn points_beyond_the_limit_are_thinned_evenly(store: &TestStore) {
         Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &[point], few).await })
     });
     write.await.expect("it exists");
-    let texts = store.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
+    let texts = store.read().await.points(&id, AttemptNumber(1), ALL_STEPS, 1_000).await.expect("readable");
     assert!(texts.len() <= 10 && texts[0] == "00000" && texts[texts.len() - 1] == "00203", "{texts:?}");
 }
 
@@ -249,13 +253,16 @@ async fn points_are_replaced_and_thinned(store: &TestStore) {
     put(0..10, "old").await.expect("it exists");
     put(5..100, "new").await.expect("it exists");
     let mut tx = store.read().await;
-    let all = tx.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
+    let all = tx.points(&id, AttemptNumber(1), ALL_STEPS, 1_000).await.expect("readable");
     assert_eq!((all.len(), all[4].as_str(), all[5].as_str()), (100, "old4", "new5"));
-    let few = tx.points(&id, AttemptNumber(1), 10).await.expect("readable");
+    let few = tx.points(&id, AttemptNumber(1), ALL_STEPS, 10).await.expect("readable");
     assert!((10..=11).contains(&few.len()), "{few:?}");
     assert_eq!((few[0].as_str(), few[few.len() - 1].as_str()), ("old0", "new99"));
+    let some = tx.points(&id, AttemptNumber(1), 3..=6, 1_000).await.expect("readable");
+    assert_eq!(some, ["old3", "old4", "new5", "new6"]);
+    assert_eq!(tx.points(&id, AttemptNumber(1), 100..=200, 10).await, Ok(vec![]));
     assert_eq!(tx.attempts(&id).await.expect("readable")[0].progress.as_deref(), Some("new99"));
-    assert_eq!(tx.points(&id, AttemptNumber(2), 10).await, Ok(vec![]));
+    assert_eq!(tx.points(&id, AttemptNumber(2), ALL_STEPS, 10).await, Ok(vec![]));
 }
 
 async fn newest_version_of_an_artifact_counts(store: &TestStore) {

@@ -1,5 +1,7 @@
 //! Attempts of jobs, with their progress.
 
+use std::ops::RangeInclusive;
+
 use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::Timestamp;
@@ -120,6 +122,12 @@ pub trait AttemptQueries {
     ) -> Result<()>;
     /// The thinning of an attempt: one of how many points is kept.
     async fn point_stride(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<u64>;
-    /// Points in order, thinned to about `max`; always with the first and the last.
-    async fn points(&mut self, job: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<String>>;
+    /// The points of these steps in order, thinned to about `max`; always with the first and the last.
+    async fn points(
+        &mut self,
+        job: &JobId,
+        attempt: AttemptNumber,
+        steps: RangeInclusive<i64>,
+        max: u32,
+    ) -> Result<Vec<String>>;
 }

@@ -178,7 +178,20 @@ async fn every_metric_of_an_attempt_is_a_series() {
     assert!(known_values(&response["metrics"][1]["values"]).iter().all(|rate| (rate - 1.0).abs() < 1e-9));
     assert_eq!(response["from"], started.to_string());
     assert_eq!(fetch(&server, &path("")).await, response, "the newest");
-    for path in [path("?attempt=2"), format!("/api/queue/{job}/progress?attempt=2")] {
+    // Fewer steps are not downsampled, and keep the times of the attempt.
+    let part = fetch(&server, &path("?from=700&to=900")).await;
+    let steps: Vec<f64> = known_values(&part["metrics"][0]["steps"]);
+    assert_eq!((steps.len(), steps[0], steps[200]), (201, 700.0, 900.0));
+    assert_eq!((&part["metrics"][0]["seconds"][0], &part["from"]), (&json!(700.0), &response["from"]));
+    let listed = fetch(&server, &format!("/api/queue/{job}/progress?from=1990")).await;
+    assert_eq!(listed["points"].as_array().map(Vec::len), Some(10));
+    assert_eq!(fetch(&server, &path("?from=900&to=700")).await["metrics"], json!([]));
+    let csv = server.get(&Actor::Admin, &format!("/api/queue/{job}/metrics.csv?metric=vram")).await;
+    assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
+    assert!(csv.text().starts_with("step,at,vram\r\n0,2024-01-15T10:30:00Z,4\r\n1,2024-01-15T10:30:01Z,4\r\n"));
+    assert_eq!(csv.text().lines().count(), 2_001, "all of them");
+    let missing = ["progress", "metrics.csv"].map(|series| format!("/api/queue/{job}/{series}?attempt=2"));
+    for path in missing.into_iter().chain([path("?attempt=2")]) {
         server.get(&Actor::Admin, &path).await.expect_problem(404, "attempt_not_found");
     }
 }

@@ -1,5 +1,7 @@
 //! `attempts` and `points`.
 
+use std::ops::RangeInclusive;
+
 use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::Timestamp;
@@ -152,13 +154,20 @@ impl AttemptQueries for SqlSession<'_> {
         Ok(self.point_stats(job, attempt).await?.stride.unsigned_abs())
     }
 
-    async fn points(&mut self, job: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<String>> {
+    async fn points(
+        &mut self,
+        job: &JobId,
+        attempt: AttemptNumber,
+        steps: RangeInclusive<i64>,
+        max: u32,
+    ) -> Result<Vec<String>> {
         let select = sql("WITH numbered AS (
                  SELECT point, step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
-                 FROM points WHERE job_id = $1 AND attempt = $2)
+                 FROM points WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $4 AND $5)
              SELECT point FROM numbered
              WHERE place % ((number + $3 - 1) / $3) = 0 OR place = number - 1 ORDER BY step");
-        self.fetch_all(select.bind(job.as_str()).bind(attempt.0).bind(max.max(1)), |row| row.get("point")).await
+        let select = select.bind(job.as_str()).bind(attempt.0).bind(max.max(1)).bind(*steps.start()).bind(*steps.end());
+        self.fetch_all(select, |row| row.get("point")).await
     }
 }
 
