@@ -102,6 +102,11 @@ export class Host {
     return this.send('POST', offer, 'progress', JSON.stringify({ attempt: offer.attempt, points }));
   }
 
+  /** Sends any number of points, in as many requests as the server allows. */
+  async longProgress(offer: Offer, points: object[]): Promise<void> {
+    for (let first = 0; first < points.length; first += 500) await this.progress(offer, points.slice(first, first + 500));
+  }
+
   /** Sends current GPU readings. */
   sendReadings(gpus: object[]): Promise<void> {
     return this.post('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });

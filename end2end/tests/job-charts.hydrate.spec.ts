@@ -24,7 +24,7 @@ test('charts are zoomed and moved together by pointer and keyboard', async ({ pa
   test.setTimeout(90_000);
   await signIn(page, server);
   const { host, offer } = await startJob(server);
-  await host.progress(offer, points(2_000));
+  await host.longProgress(offer, points(2_000));
   await page.goto(`/jobs/${offer.job_id}?show=charts`);
   await live(page);
   const entries = await page.evaluate(() => history.length);

@@ -44,9 +44,9 @@ pub(crate) use visibility::{is_visible, on_visibility_change};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    activate_first, apply_select_all, capture_pointer, check_session, click_in_row, close_popovers,
-    copy_to_clipboard, count_selected, focus_first, focus_summary, focused_node, go_to, is_hovered_or_focused, is_visible,
-    key_press, load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
+    activate_first, apply_select_all, capture_pointer, check_session, click_in_row, close_popovers, copy_to_clipboard,
+    count_selected, focus_first, focus_summary, focused_node, go_to, is_hovered_or_focused, is_visible, key_press,
+    load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
     pointer_fraction, post_form, restore_focus, save_chart, save_notifications, scroll_to_option, set_theme,
     submit_enclosing_form, subscribe, top_and_height,
 };

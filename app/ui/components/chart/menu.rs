@@ -123,7 +123,6 @@ pub(crate) fn EnlargedChart(
         <dialog node_ref=dialog class="dialog chart-dialog" closedby="any" aria-label=title on:close=on_close>
             {move || is_open.get().then(|| view! {
                 <form method="dialog" class="dialog-head">
-                    <h2>{title}</h2>
                     <button class="btn btn-sm">{t().shell.close}</button>
                 </form>
                 <ChartView chart=chart group=group sizes=FULL/>

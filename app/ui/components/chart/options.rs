@@ -302,7 +302,7 @@ mod tests {
             params(&[("x", "odd"), ("scale", "odd"), ("smooth", "x"), ("zoom", "9~1"), ("at", "NaN"), ("y", "1")]);
         assert_eq!(ChartOptions::from_params(&odd), ChartOptions::default());
         let weight = |text| ChartOptions::from_params(&params(&[("smooth", text)])).smoothing.weight();
-        assert_eq!(["0.6", "0", "7", "-1", ""].map(weight), [0.6, 0.0, 0.99, 0.0, 0.92]);
+        assert_eq!(["0.6", "0", "7", "-1", ""].map(weight).to_vec(), [0.6, 0.0, 0.99, 0.0, 0.92]);
     }
 
     #[test]

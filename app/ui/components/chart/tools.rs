@@ -57,7 +57,7 @@ pub(crate) fn ChartTools(state: ChartState) -> impl IntoView {
         <form class="chart-tools" method="get" action=move || format!("{}#metrics", state.path()) on:submit=move |event| event.prevent_default()>
             {fields}
             <SmoothingSlider state=state/>
-            <button class="no-js-only btn btn-sm">{words.apply}</button>
+            <span class="no-js-only"><button class="btn btn-sm">{words.apply}</button></span>
             <ZoomStatus state=state/>
         </form>
         <p class="chart-hint js-only">{words.zoom_hint}</p>

@@ -80,9 +80,9 @@ mod tests {
             ProgressPoint { loss_is_nan: true, ..point(2, None, &[]) },
             point(3, None, &[]),
         ];
-        let all = "step,at,\"'=a,b\",loss\r\n1,1970-01-01T00:00:00Z,2,0.5\r\n2,1970-01-01T00:00:00Z,,NaN\r\n";
+        let all = "step,at,\"'=a,b\",loss\r\n1,1970-01-01T00:00:00.000Z,2,0.5\r\n2,1970-01-01T00:00:00.000Z,,NaN\r\n";
         assert_eq!(csv_lines(&points, None), all);
-        assert_eq!(csv_lines(&points, Some("=a,b")), "step,at,\"'=a,b\"\r\n1,1970-01-01T00:00:00Z,2\r\n");
+        assert_eq!(csv_lines(&points, Some("=a,b")), "step,at,\"'=a,b\"\r\n1,1970-01-01T00:00:00.000Z,2\r\n");
         assert_eq!(csv_lines(&[], None), "step,at\r\n");
     }
 }

@@ -188,7 +188,7 @@ async fn every_metric_of_an_attempt_is_a_series() {
     assert_eq!(fetch(&server, &path("?from=900&to=700")).await["metrics"], json!([]));
     let csv = server.get(&Actor::Admin, &format!("/api/queue/{job}/metrics.csv?metric=vram")).await;
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
-    assert!(csv.text().starts_with("step,at,vram\r\n0,2024-01-15T10:30:00Z,4\r\n1,2024-01-15T10:30:01Z,4\r\n"));
+    assert!(csv.text().starts_with("step,at,vram\r\n0,2024-01-15T10:30:00.000Z,4\r\n1,2024-01-15T10:30:01.000Z,4\r\n"));
     assert_eq!(csv.text().lines().count(), 2_001, "all of them");
     let missing = ["progress", "metrics.csv"].map(|series| format!("/api/queue/{job}/{series}?attempt=2"));
     for path in missing.into_iter().chain([path("?attempt=2")]) {
