@@ -46,7 +46,8 @@ fn csv_lines(points: &[ProgressPoint], only: Option<&str>) -> String {
         let values: Vec<Option<String>> = names.iter().map(value).collect();
         if values.iter().any(Option::is_some) {
             let cells = values.into_iter().map(|value| format!(",{}", value.unwrap_or_default()));
-            lines += &format!("{},{}{}\r\n", point.step, point.at, cells.collect::<String>());
+            let line = format!("{},{}{}\r\n", point.step, point.at, cells.collect::<String>());
+            lines.push_str(&line);
         }
     }
     lines
