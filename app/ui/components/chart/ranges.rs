@@ -57,10 +57,10 @@ pub(super) fn key_effect(
     })
 }
 
-/// Returns the part of the x axis between two fractions of the visible part, within the whole; none for the whole.
+/// Returns the part of the x axis between two fractions of the visible part of the whole axis; none for all of it.
 pub(super) fn visible_part(plot: Plot, chart: &Chart, (from, to): (f64, f64)) -> Option<AxisRange> {
-    let (whole, _) = chart.extent()?;
-    let ends = (plot.x_fraction(whole.low), plot.x_fraction(whole.high));
+    let (axis, _) = chart.extent()?;
+    let ends = (plot.x_fraction(axis.low), plot.x_fraction(axis.high));
     let length = ends.1 - ends.0;
     let wanted = (to - from).max(length * MIN_PART);
     if !wanted.is_finite() || wanted >= length * (1.0 - 1e-6) {
