@@ -126,7 +126,7 @@ for (const [width, theme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [
     await expectAccessible(page);
     await page.getByLabel('Text: config.json').fill(TEXT.replace('"--x": [ 1,2 ]', '"--learnign_rate": 2,\n  "output_dir": "/home/ada/training/with/a/very/long/path/for/a/phone",\n  "seed": "many"'));
     await expect(page.locator('.findings').first()).toContainText('Did you mean');
-    await page.getByText('Known keys').click();
+    await page.locator('summary', { hasText: 'Known keys' }).click();
     await picture(page, `config-editor-${theme}-${width}`);
     await expectAccessible(page);
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);

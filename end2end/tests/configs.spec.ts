@@ -240,7 +240,7 @@ test('a revision links to its jobs', async ({ page, server }) => {
   await put(server, 'c', { 'config.json': '{"seed": 1}' });
   await put(server, 'c', { 'config.json': '{"seed": 2}' });
   const submit = async (revision: number, job_name: string) => {
-    const body = JSON.stringify({ config_name: 'c', config_revision: revision, job_name, target: 'worker' });
+    const body = JSON.stringify({ config_name: 'c', config_revision: revision, name: job_name, target: 'worker' });
     const response = await server.api('/api/queue/submit', { method: 'POST', body });
     expect(response.status).toBe(201);
     return (await response.json()).job_id;

@@ -123,6 +123,7 @@ test('a finished job shows its log, chart, samples and files', async ({ page, se
 
 test('the theme is remembered', async ({ page, server }) => {
   await signIn(page, server);
+  await page.locator('.sidebar .account-menu > summary').click();
   await page.getByRole('button', { name: 'Dark' }).first().click();
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
   await page.goto('/jobs');

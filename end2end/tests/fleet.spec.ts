@@ -5,8 +5,9 @@ import { makeWorker, signIn, signInAs, submit } from '../steps';
 
 for (const role of ['viewer', 'researcher', 'lead', 'admin']) {
   test(`a ${role} sees workers and the queue in the order of dispatch, without actions`, async ({ page, server }) => {
-    await Host.connect(server, 'atlas', { gpus: 2, labels: { site: 'graz' } });
+    const host = await Host.connect(server, 'atlas', { gpus: 2, labels: { site: 'graz' } });
     const running = await submit(server, 'digits');
+    await host.run();
     await makeWorker(server, 'borea');
     const first = await submit(server, 'digits', { gpu_count: 8, priority: 10, name: 'needs eight GPUs' });
     const second = await submit(server, 'digits', { gpu_count: 8, priority: 50, name: 'goes first' });

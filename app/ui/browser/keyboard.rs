@@ -35,9 +35,18 @@ pub(crate) fn is_hovered_or_focused(selector: &str) -> bool {
 
 /// Opens a page. A click on its link uses the router, or loads the page if it is server-rendered.
 pub(crate) fn go_to(href: &str) {
-    match query_first(&format!(".sidebar a[href='{href}']")) {
-        Some(link) => link.click(),
-        None => drop(window().location().set_href(href)),
+    if let Some(link) = query_first(&format!(".sidebar a[href='{href}']")) {
+        return link.click();
+    }
+    // A page without a link in the side bar: the router also handles a click on a new one.
+    let Some(link) = document().create_element("a").ok().and_then(|link| link.dyn_into::<HtmlElement>().ok()) else {
+        return;
+    };
+    let is_added = link.set_attribute("href", href).is_ok()
+        && document().body().is_some_and(|body| body.append_child(&link).is_ok());
+    if is_added {
+        link.click();
+        link.remove();
     }
 }
 

@@ -75,7 +75,7 @@ async fn family_is_a_tree_of_the_jobs_that_the_user_may_see() {
     let page =
         server.get(&Actor::Admin, &format!("/jobs/{third}", third = third["job_id"].as_str().expect("text"))).await;
     assert!(
-        page.text().contains("Related jobs") && page.text().contains("from scratch after first"),
+        page.text().contains("Related jobs") && page.text().contains("retry of first (from scratch)"),
         "{}",
         page.text()
     );
