@@ -23,6 +23,7 @@ async function enterPassword(page: Page, server: Server): Promise<void> {
 }
 
 async function signOut(page: Page, consoleErrors: string[]): Promise<void> {
+  await page.locator('.sidebar .account-menu > summary').click();
   await page.locator('form[action="/ui/logout"] button:visible').first().click();
   await expect(page).toHaveURL(/\/login/);
   removeExpectedSignOut(consoleErrors);
