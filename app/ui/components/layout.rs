@@ -51,7 +51,11 @@ pub(crate) fn Layout() -> impl IntoView {
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
-                            {nav_list(&prefs, |page| page.tab_bar_label.is_none() && matches!(page.group, NavGroup::Main | NavGroup::Administration))}
+                            {nav_list(&prefs, |page| page.tab_bar_label.is_none() && page.group == NavGroup::Main)}
+                            {is_administrator.then(|| view! {
+                                <p class="nav-section">{words.nav.administration}</p>
+                                {nav_list(&prefs, |page| page.group == NavGroup::Administration)}
+                            })}
                             <div class="foot">
                                 {account_menu(&prefs)}
                                 {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
