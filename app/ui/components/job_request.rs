@@ -29,17 +29,23 @@ pub(crate) fn ResourceRequest(job: JobView) -> impl IntoView {
     .into_erased()
 }
 
+/// Where a job that comes from another one starts.
+pub(crate) fn start_text(resume_from: &str) -> String {
+    let words = &t().work;
+    match resume_from {
+        "scratch" => words.from_scratch.to_owned(),
+        "newest" => words.from_newest.to_owned(),
+        name => words.resume_from.of(name),
+    }
+}
+
 /// What a job was submitted with.
 pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
     let words = t();
     let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
     let attempts = words.common.of.with(&[&job.attempt, &job.max_attempts]);
-    let start = job.resume_from.as_deref().map(|from| match from {
-        "scratch" => words.work.from_scratch.to_owned(),
-        "newest" => words.work.from_newest.to_owned(),
-        name => words.work.resume_from.of(name),
-    });
+    let start = job.resume_from.as_deref().map(start_text);
     let max_runtime = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
     let checkpoints = match job.checkpoints {
         CheckpointPolicy::None => Some(words.work.upload_none),

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use crate::domain::ids::JobId;
 use crate::protocol::jobs::JobView;
 use crate::protocol::jobs::family::{FamilyMember, JobFamily};
+use crate::ui::components::job_request::start_text;
 use crate::ui::components::status::JobBadge;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
@@ -67,16 +68,6 @@ fn member_row(member: &FamilyMember, id: &JobId) -> AnyView {
         </li>
     }
     .into_erased()
-}
-
-/// Where a job that comes from another one started.
-fn start_text(resume_from: &str) -> String {
-    let words = &t().work;
-    match resume_from {
-        "scratch" => words.from_scratch.to_owned(),
-        "newest" => words.from_newest.to_owned(),
-        name => words.resume_from.of(name),
-    }
 }
 
 /// Where a job comes from, for its header.

@@ -97,22 +97,6 @@ impl JobService {
         })
     }
 
-    /// Returns the newest completed job of a configuration that a user may see.
-    pub(super) async fn last_completed(
-        &self,
-        principal: &Principal,
-        config: &str,
-    ) -> Result<Option<JobId>, ServiceError> {
-        let query = JobsQuery {
-            config: Some(config.to_owned()),
-            status: Some(JobStatus::Completed),
-            limit: Some(1),
-            ..JobsQuery::default()
-        };
-        let SelectedJobs { selection, .. } = self.select_jobs(JobListQuery::parse(principal, &query)?).await?;
-        Ok(selection.ids.into_iter().next())
-    }
-
     /// Selects a page from the index.
     pub(in crate::service) async fn select_jobs(&self, list: JobListQuery) -> Result<SelectedJobs, ServiceError> {
         let (needs, now) = (list.needs(), self.context.now());

@@ -125,6 +125,10 @@ impl JobService {
         }
         job.resumable = resumable_checkpoints(&mut *tx, &stored_job, MAX_RESUMABLE).await?;
         job.family = family_of(&mut *tx, principal, &stored_job).await?;
+        if job.status == JobStatus::Failed {
+            let owner = principal.visible_owner();
+            job.last_completed = tx.last_completed_job(&job.config_name, owner.as_deref()).await?;
+        }
         drop(tx);
         let mut attempts = Vec::new();
         for stored in stored {
@@ -133,9 +137,6 @@ impl JobService {
             attempts.push(attempt_view(stored, times, log_bytes, &log));
         }
         job.attempts = Some(attempts);
-        if job.status == JobStatus::Failed {
-            job.last_completed = self.last_completed(principal, &job.config_name).await?;
-        }
         Ok(job)
     }
 

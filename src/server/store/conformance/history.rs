@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId};
-use app::domain::job::{Job, JobSpec};
+use app::domain::job::{AttemptReport, Job, JobSpec};
 use app::domain::time::{Millis, Timestamp};
 
 use super::{NOW, TestStore, job, on_every_engine, worker};
@@ -25,6 +25,7 @@ on_every_engine!(
     checkpoints_are_ordered_by_step,
     best_metrics_are_replaced,
     jobs_that_retry_others_are_found,
+    the_last_completed_job_of_a_configuration_is_found,
 );
 
 pub(super) fn attempt(job: &JobId, number: u32) -> StoredAttempt {
@@ -196,6 +197,23 @@ async fn jobs_that_retry_others_are_found(store: &TestStore) {
     assert_eq!(found(&[1, 3], 2).await, ids(&[2, 4]));
     assert_eq!(found(&[2], 9).await, []);
     assert_eq!(found(&[], 9).await, []);
+}
+
+async fn the_last_completed_job_of_a_configuration_is_found(store: &TestStore) {
+    let end = |number| {
+        let (id, until) = (worker(1).id, Timestamp(NOW.0 + 1));
+        let offered = job(number).offered(NOW, id.clone(), Vec::new(), until).expect("it is queued");
+        offered.reported(NOW, &id, AttemptNumber(1), AttemptReport::Completed).expect("the attempt is current")
+    };
+    for completed in [end(1), end(2), Job { submitted_by: "eve".to_owned(), ..end(3) }, job(4)] {
+        store.insert_job(&completed).await;
+    }
+    let mut tx = store.read().await;
+    let config = job(1).spec.config_name;
+    assert_eq!(tx.last_completed_job(&config, None).await, Ok(Some(job(3).id)));
+    assert_eq!(tx.last_completed_job(&config, Some(&job(1).submitted_by)).await, Ok(Some(job(2).id)));
+    assert_eq!(tx.last_completed_job(&config, Some("bob")).await, Ok(None));
+    assert_eq!(tx.last_completed_job("other", None).await, Ok(None));
 }
 
 const MANY: PointLimit = PointLimit { max_points: 1_000, max_bytes: 1 << 20 };

@@ -42,6 +42,8 @@ pub trait JobQueries {
     async fn jobs_by_id(&mut self, ids: &[JobId]) -> Result<Vec<Job>>;
     /// The first jobs, by ID, that retry or fork one of these.
     async fn jobs_that_retry(&mut self, origins: &[JobId], limit: usize) -> Result<Vec<Job>>;
+    /// The newest completed job of a configuration, of all users or of one.
+    async fn last_completed_job(&mut self, config: &str, owner: Option<&str>) -> Result<Option<JobId>>;
     /// Jobs for the index, without those that are gone.
     async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>>;
     /// The first jobs after an ID, for the index.

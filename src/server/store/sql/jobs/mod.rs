@@ -17,7 +17,7 @@ use async_trait::async_trait;
 
 use super::rows::job::{description_columns, job_from as from_row, stars_text};
 use super::rows::{NamedRow, to_json};
-use super::statement::sql;
+use super::statement::{SqlCondition, select, sql};
 use super::{SqlRow, SqlSession};
 use crate::store::Result;
 use crate::store::cache::state::StateChange;
@@ -50,6 +50,15 @@ impl JobQueries for SqlSession<'_> {
             "SELECT * FROM jobs WHERE retry_of IN (SELECT json_array_elements_text($1::json)) ORDER BY id LIMIT $2",
         );
         self.fetch_valid(select.bind(to_json(&origins)).bind(i64::try_from(limit).unwrap_or(i64::MAX)), from_row).await
+    }
+
+    async fn last_completed_job(&mut self, config: &str, owner: Option<&str>) -> Result<Option<JobId>> {
+        let of_config: SqlCondition = ("config_name = ? AND state = 'completed'", vec![config.into()]);
+        let of_owner = owner.map(|owner| -> SqlCondition { ("submitted_by = ?", vec![owner.into()]) });
+        let conditions = [Some(of_config), of_owner].into_iter().flatten().collect();
+        let select = select(self.placeholder_style(), "SELECT id FROM jobs", conditions, " ORDER BY id DESC LIMIT 1");
+        let row = self.fetch_first(select).await?;
+        row.as_ref().map(|row| NamedRow::new(row, "jobs", "id")?.job_id("id")).transpose()
     }
 
     async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>> {
