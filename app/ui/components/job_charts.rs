@@ -56,7 +56,7 @@ pub(crate) fn JobCharts(id: JobId, scope: ChartScope) -> impl IntoView {
     let all_attempts = Memo::new(move |_| scope.all_attempts(state));
     let group = match scope {
         ChartScope::Overview => ChartGroup::new(),
-        ChartScope::All { .. } => ChartGroup::of(state),
+        ChartScope::All { .. } => ChartGroup::zoomable(state),
     };
     let metrics = Resource::new(move || (attempt.get(), all_attempts.get()), {
         let (backend, id) = (backend.clone(), id.clone());
@@ -141,7 +141,7 @@ fn AllCharts(
     let ids = chart_ids(charts);
     let attempt = Memo::new(move |_| shown.now.with(|now| now.attempt.0));
     let csv = Signal::derive(move || Some(format!("/api/queue/{id}/metrics.csv?attempt={}&metric=", attempt.get())));
-    let menu = ChartMenu { state, csv, enlarged: RwSignal::new(None) };
+    let menu = ChartMenu::new(state, csv);
     let kept_every = Memo::new(move |_| shown.now.with(|now| now.kept_every));
     let thinning_note = move || {
         let interval = kept_every.get()?;
@@ -182,7 +182,7 @@ fn AllCharts(
             </div>
             <ChartTools state=state/>
             <div class="charts">{charts_view}</div>
-            <EnlargedChart charts=charts group=group enlarged=menu.enlarged/>
+            <EnlargedChart charts=charts group=group menu=menu/>
         </section>
     }
     .into_erased()

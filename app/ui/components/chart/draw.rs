@@ -110,6 +110,7 @@ pub(super) fn draw_plot(signals: ChartSignals, canvas: ChartSize, clock: PageClo
             height=frame.height + 2.0 * BLEED
             viewBox=visible
             preserveAspectRatio="none"
+            aria-hidden="true"
         >
             {gaps}
             {curves}

@@ -18,15 +18,26 @@ use crate::ui::i18n::t;
 /// What the menus of the charts of a page share.
 #[derive(Clone, Copy)]
 pub(crate) struct ChartMenu {
-    pub state: ChartState,
+    state: ChartState,
     /// The address of a CSV file, to which the name of a metric is added; none if there is no such file.
-    pub csv: Signal<Option<String>>,
+    csv: Signal<Option<String>>,
     /// The ID of the chart that is shown on the full screen.
-    pub enlarged: RwSignal<Option<String>>,
+    enlarged: RwSignal<Option<String>>,
+    /// A function, so that pages whose charts have no menu do not contain its code.
+    draw: fn(Self, Memo<Chart>) -> AnyView,
 }
 
-#[component]
-pub(super) fn MenuOfChart(chart: Memo<Chart>, menu: ChartMenu) -> impl IntoView {
+impl ChartMenu {
+    pub fn new(state: ChartState, csv: Signal<Option<String>>) -> Self {
+        Self { state, csv, enlarged: RwSignal::new(None), draw: draw_menu }
+    }
+
+    pub(super) fn draw(self, chart: Memo<Chart>) -> AnyView {
+        (self.draw)(self, chart)
+    }
+}
+
+fn draw_menu(menu: ChartMenu, chart: Memo<Chart>) -> AnyView {
     let words = &t().charts;
     let title = Memo::new(move |_| chart.with(|chart| chart.title.clone()));
     let csv = move || {
@@ -107,11 +118,8 @@ fn YLimitsForm(chart: Memo<Chart>, state: ChartState) -> impl IntoView {
 
 /// The chart that is shown on the full screen.
 #[component]
-pub(crate) fn EnlargedChart(
-    charts: Memo<Vec<Chart>>,
-    group: ChartGroup,
-    enlarged: RwSignal<Option<String>>,
-) -> impl IntoView {
+pub(crate) fn EnlargedChart(charts: Memo<Vec<Chart>>, group: ChartGroup, menu: ChartMenu) -> impl IntoView {
+    let enlarged = menu.enlarged;
     let is_open = Memo::new(move |_| enlarged.with(Option::is_some));
     let (dialog, on_close) = use_modal(move || is_open.get(), move || enlarged.set(None));
     let chart = Memo::new(move |_| {

@@ -1,6 +1,7 @@
 //! Charts: drawn as SVG, with a table of their values. A cursor, moved by pointer or keys, shows the values at one
 //! position in all charts of a group.
 
+mod cursor;
 pub(crate) mod data;
 mod data_table;
 mod draw;
@@ -12,6 +13,7 @@ pub(crate) mod sparkline;
 pub(crate) mod state;
 pub(crate) mod switch;
 pub(crate) mod tools;
+mod zoom;
 
 use leptos::prelude::*;
 
@@ -19,8 +21,9 @@ use self::data::{Axis, Chart, ChartSeries, Plot};
 use self::data_table::DataTable;
 use self::draw::{ChartSize, SERIES_CLASSES, describe_cursor};
 use self::interaction::draw_chart;
-use self::menu::{ChartMenu, MenuOfChart};
+use self::menu::ChartMenu;
 use self::state::ChartState;
+use self::zoom::Zoom;
 use crate::ui::axis::AxisRange;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
@@ -68,9 +71,10 @@ pub(crate) struct ChartGroup {
     drag: RwSignal<Option<Drag>>,
     /// Whether charts react to keys and can have the focus.
     is_hydrated: RwSignal<bool>,
-    /// Charts without a state cannot be zoomed.
+    zoom: Option<&'static Zoom>,
     state: Option<ChartState>,
-    pinned: Memo<Option<f64>>,
+    /// The position that the reader keeps.
+    pinned: Option<Memo<Option<f64>>>,
 }
 
 /// What the pointer does to the x axis while its button is pressed.
@@ -85,25 +89,19 @@ enum Drag {
 impl ChartGroup {
     /// A group that always shows the whole x axis.
     pub fn new() -> Self {
-        Self::with(None)
-    }
-
-    /// A group whose x axis can be zoomed.
-    pub fn of(state: ChartState) -> Self {
-        Self::with(Some(state))
-    }
-
-    fn with(state: Option<ChartState>) -> Self {
         let is_hydrated = RwSignal::new(false);
         Effect::new(move |_| is_hydrated.set(true));
-        let pinned = Memo::new(move |_| state.and_then(|state| state.with(|options| options.pinned)));
         let (cursor, focused, drag) = (RwSignal::new(None), RwSignal::default(), RwSignal::new(None));
-        Self { cursor, focused, drag, is_hydrated, state, pinned }
+        Self { cursor, focused, drag, is_hydrated, zoom: None, state: None, pinned: None }
+    }
+
+    fn pinned(self) -> Option<f64> {
+        self.pinned.and_then(|pinned| pinned.get())
     }
 
     /// Returns the position at which values are shown; if none, the last values are shown.
     fn position(self) -> Option<f64> {
-        self.cursor.get().or_else(|| self.pinned.get())
+        self.cursor.get().or_else(|| self.pinned())
     }
 }
 
@@ -223,7 +221,7 @@ fn chart_figure(
                 <span class="panel-note">{note}</span>
                 <span class="chart-at">{cursor_text}</span>
                 {single_value}
-                {menu.map(|menu| view! { <MenuOfChart chart=chart menu=menu/> })}
+                {menu.map(|menu| menu.draw(chart))}
             </figcaption>
             {drawings}
             {value_notes}

@@ -1,4 +1,4 @@
-//! What keys and the pointer do to the cursor and to the x axis, as pure functions.
+//! What keys and the pointer do to the x axis, as pure functions.
 
 use super::data::{Chart, Plot};
 use crate::ui::axis::AxisRange;
@@ -10,13 +10,9 @@ const ZOOM_STEP: f64 = 0.5;
 /// The fraction of the visible part by which a key moves it.
 const MOVE_STEP: f64 = 0.25;
 
-/// The effect of a key.
+/// The effect of a key on the x axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum KeyEffect {
-    /// Moves the cursor to a point.
-    To(usize),
-    /// Removes the cursor.
-    Clear,
     /// Keeps the cursor where it is.
     Pin,
     /// Makes a part between two fractions of the visible part visible.
@@ -25,30 +21,13 @@ pub(super) enum KeyEffect {
     ShowAll,
 }
 
-/// Returns the effect of a key for a cursor at index `current` of `number` points, and at `fraction` of the visible
-/// part; none if the key has no effect.
-pub(super) fn key_effect(
-    (key, with_shift): (&str, bool),
-    current: Option<usize>,
-    number: usize,
-    fraction: Option<f64>,
-) -> Option<KeyEffect> {
-    let to = |index: fn(usize, usize) -> usize| {
-        let last = number.checked_sub(1)?;
-        Some(KeyEffect::To(index(current.unwrap_or(last), last)))
-    };
+/// Returns the effect of a key while the cursor is at `fraction` of the visible part; none if the key has no effect.
+pub(super) fn key_effect((key, with_shift): (&str, bool), fraction: Option<f64>) -> Option<KeyEffect> {
     let around = fraction.filter(|fraction| (0.0..=1.0).contains(fraction)).unwrap_or(0.5);
     let scaled = |factor: f64| KeyEffect::Show(around * (1.0 - factor), around + (1.0 - around) * factor);
     Some(match (key, with_shift) {
         ("ArrowLeft", true) => KeyEffect::Show(-MOVE_STEP, 1.0 - MOVE_STEP),
         ("ArrowRight", true) => KeyEffect::Show(MOVE_STEP, 1.0 + MOVE_STEP),
-        ("ArrowLeft", false) => to(|current, _| current.saturating_sub(1))?,
-        ("ArrowRight", false) => to(|current, last| (current + 1).min(last))?,
-        ("PageUp", _) => to(|current, _| current.saturating_sub(10))?,
-        ("PageDown", _) => to(|current, last| (current + 10).min(last))?,
-        ("Home", _) => to(|_, _| 0)?,
-        ("End", _) => to(|_, last| last)?,
-        ("Escape", _) => KeyEffect::Clear,
         ("Enter", _) => KeyEffect::Pin,
         ("+" | "=", _) => scaled(ZOOM_STEP),
         ("-" | "_", _) => scaled(1.0 / ZOOM_STEP),
@@ -87,31 +66,22 @@ mod tests {
     }
 
     #[test]
-    fn keys_lead_through_the_points() {
+    fn keys_have_effects() {
         let cases = [
-            ("ArrowLeft", Some(5), Some(KeyEffect::To(4))),
-            ("ArrowLeft", Some(0), Some(KeyEffect::To(0))),
-            ("ArrowRight", Some(19), Some(KeyEffect::To(19))),
-            ("ArrowRight", None, Some(KeyEffect::To(19))),
-            ("PageUp", Some(15), Some(KeyEffect::To(5))),
-            ("PageDown", Some(15), Some(KeyEffect::To(19))),
-            ("Home", Some(5), Some(KeyEffect::To(0))),
-            ("End", Some(5), Some(KeyEffect::To(19))),
-            ("Escape", Some(5), Some(KeyEffect::Clear)),
-            ("Enter", Some(5), Some(KeyEffect::Pin)),
-            ("0", Some(5), Some(KeyEffect::ShowAll)),
-            ("Tab", Some(5), None),
+            ("Enter", false, Some(KeyEffect::Pin)),
+            ("0", false, Some(KeyEffect::ShowAll)),
+            ("0", true, None),
+            ("ArrowLeft", false, None),
+            ("Tab", false, None),
         ];
-        for (key, current, next) in cases {
-            assert_eq!(key_effect((key, false), current, 20, None), next, "{key}");
+        for (key, with_shift, effect) in cases {
+            assert_eq!(key_effect((key, with_shift), None), effect, "{key}");
         }
-        assert_eq!(key_effect(("Home", false), None, 0, None), None);
-        assert_eq!(key_effect(("0", false), None, 0, None), Some(KeyEffect::ShowAll), "back from where no points are");
     }
 
     #[test]
     fn keys_zoom_around_the_cursor_and_move() {
-        let effect = |key, with_shift, fraction| key_effect((key, with_shift), None, 20, fraction);
+        let effect = |key, with_shift, fraction| key_effect((key, with_shift), fraction);
         assert_eq!(effect("+", true, Some(0.25)), Some(KeyEffect::Show(0.125, 0.625)));
         assert_eq!(effect("+", false, Some(7.0)), Some(KeyEffect::Show(0.25, 0.75)), "the cursor is not visible");
         assert_eq!(effect("-", false, None), Some(KeyEffect::Show(-0.5, 1.5)));

@@ -30,8 +30,8 @@ pub(super) fn Curves(compared: Compared) -> impl IntoView {
     let options = Memo::new(move |_| state.with(|options| ChartOptions { pinned: None, ..options.clone() }));
     let shows_all = Memo::new(move |_| query.with(|query| query.get("charts")).as_deref() == Some("all"));
     let hidden = RwSignal::new(BTreeSet::<JobId>::new());
-    let group = ChartGroup::of(state);
-    let menu = ChartMenu { state, csv: Signal::derive(|| None), enlarged: RwSignal::new(None) };
+    let group = ChartGroup::zoomable(state);
+    let menu = ChartMenu::new(state, Signal::derive(|| None));
     let metrics = Memo::new(move |_| compared.comparison.with(JobComparison::metric_names));
     let charts = Memo::new(move |_| {
         let max = if shows_all.get() { usize::MAX } else { MAX_CHARTS };
@@ -85,7 +85,7 @@ pub(super) fn Curves(compared: Compared) -> impl IntoView {
             </div>
             <ChartTools state=state/>
             {drawn}
-            <EnlargedChart charts=charts group=group enlarged=menu.enlarged/>
+            <EnlargedChart charts=charts group=group menu=menu/>
             {more}
         </section>
     }
