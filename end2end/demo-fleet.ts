@@ -57,8 +57,16 @@ export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
   preferences: () => '/preferences',
   'config-new': () => '/configs/new',
   'config-edit': () => '/configs/digits/edit',
+  'config-delete': () => '/configs/digits/delete',
+  'jobs-groups': () => '/jobs?group=config',
+  'jobs-view': () => '/jobs/view?columns=status,metric.loss',
+  'jobs-logs': () => '/jobs/logs?q=warning',
+  charts: ({ running }) => `/jobs/${running}?show=charts`,
+  'job-system': ({ running }) => `/jobs/${running}?show=system`,
+  fork: ({ completed }) => `/jobs/${completed}/fork`,
+  compare: ({ running, completed, failed }) => `/jobs/compare?id=${completed}&id=${running}&id=${failed}`,
+  vote: ({ running, completed }) => `/jobs/compare/vote?id=${completed}&id=${running}`,
 };
-
 
 /** A falling loss with reproducible noise. */
 export const loss = (step: number) => 0.12 + 1.6 * Math.exp(-step / 260) + 0.05 * Math.sin(step * 1.7) * Math.exp(-step / 900);
@@ -98,6 +106,7 @@ export async function demoFleet(server: Server): Promise<DemoFleet> {
   for (const step of [0, 500, 1_000]) {
     for (const prompt of [0, 1]) await atlas.file(first, `validation_images/step_${step}_${prompt}.png`, 'sample', sample(step / 1_000, prompt + 1));
   }
+  await atlas.checkpoint(first, 500);
   await atlas.file(first, 'model.safetensors', 'final', Buffer.alloc(40_000, 7));
   await atlas.report(first, 'completed');
 

@@ -8,6 +8,7 @@ pub(crate) enum Glyph {
     Workers,
     Users,
     Plus,
+    Minus,
     Check,
     CheckCircle,
     Compare,
@@ -63,6 +64,7 @@ impl Glyph {
                 "M8 5.2a2.2 2.2 0 1 1-4.4 0 2.2 2.2 0 0 1 4.4 0zM2 13c.3-2.4 1.7-3.7 3.8-3.7S9.3 10.6 9.6 13M10.4 3.2a2.1 2.1 0 0 1 .2 4M11.2 9.4c1.7.3 2.6 1.6 2.8 3.6"
             }
             Self::Plus => "M8 3.2v9.6M3.2 8h9.6",
+            Self::Minus => "M3.2 8h9.6",
             Self::Check => "M3.2 8.4l3.2 3.2 6.4-7.2",
             Self::CheckCircle => "M14 8a6 6 0 1 1-12 0 6 6 0 0 1 12 0zM5.4 8.2l1.8 1.8 3.4-3.9",
             Self::Compare => "M2.5 2v11.5H14M5 10l2.5-4 2.5 2 3.5-5M5 6.5l2.5 4 2.5-1 3.5 1.5",

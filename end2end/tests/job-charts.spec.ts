@@ -119,3 +119,26 @@ test('attempts of a job are drawn together', async ({ page, server }) => {
   await expect(figure(page, 'Loss').locator('.chart-legend')).toHaveCount(0);
   host.close();
 });
+
+test('GPU readings have the axis of the metrics', async ({ page, server }) => {
+  test.setTimeout(60_000);
+  await signIn(page, server);
+  const { host, offer } = await startJob(server, { gpus: 2 });
+  const now = Date.now();
+  const points = Array.from({ length: 121 }, (_, index) => ({
+    step: index * 10, at: new Date(now + (index - 60) * 1_000).toISOString(), loss: 2 - index / 100, metrics: { grad_norm: Math.sin(index / 9) },
+  }));
+  await host.progress(offer, points);
+  await host.sendReadings(host.gpus.map((uuid, index) => ({ uuid, utilization_percent: 70 + index, memory_used_gb: 40, temperature_celsius: 61, power_watts: 300 })));
+  const readings = page.getByRole('region', { name: 'GPU metrics' });
+  const ticks = async (title: string) => (await figure(page, title).locator('.tick-text[text-anchor=middle]').allTextContents()).join();
+  for (const axis of ['', '&x=time', '&zoom=200~900']) {
+    await page.goto(`/jobs/${offer.job_id}?show=charts${axis}`);
+    await expect(readings.getByRole('figure').locator('.chart-title')).toHaveText(['Utilization', 'Memory', 'Temperature', 'Power']);
+    await expect(readings.getByRole('img', { name: /^Utilization: GPU 0 first 70 %, last 70 %.*GPU 1 first 71 %/ })).toBeVisible();
+    expect(await ticks('Utilization')).toBe(await ticks('grad_norm'));
+  }
+  await expectAccessible(page);
+  await picture(page, 'charts-gpus');
+  host.close();
+});

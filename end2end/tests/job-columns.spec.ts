@@ -81,6 +81,40 @@ test('many columns scroll in the table, not the page', async ({ page, server }) 
   await expect(rows(page)).toHaveCount(2);
 });
 
+test('columns are made wider and narrower, and the address has their widths', async ({ page, server }) => {
+  await completeJobs(server);
+  await signIn(page, server);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto('/jobs?columns=status,metric.loss');
+  await page.getByRole('link', { name: 'Columns and views' }).click();
+  const column = (name: string) => page.getByRole('region', { name: 'Columns', exact: true }).getByRole('listitem').filter({ hasText: name });
+  await expect(column('Status')).toContainText('automatic width');
+  await column('Status').getByRole('link', { name: 'Make Status wider' }).click();
+  await expect(column('Status')).toContainText('208 px');
+  for (const width of ['80', '48']) {
+    await column('loss').getByRole('link', { name: 'Make loss narrower' }).click();
+    await expect(column('loss')).toContainText(`${width} px`);
+  }
+  await expect(column('loss').getByRole('link', { name: 'Make loss narrower' })).toHaveCount(0);
+  await column('Job').getByRole('link', { name: 'Make Job wider' }).click();
+  await expectAccessible(page);
+  await picture(page, 'job-columns-widths');
+  await page.setViewportSize({ width: 380, height: 800 });
+  expect(await width(page)).toBeLessThanOrEqual(380);
+  await picture(page, 'job-columns-widths-380');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('link', { name: 'Show list' }).click();
+  await expect(page).toHaveURL((url) => url.searchParams.get('widths') === 'metric.loss:48,name:288,status:208');
+  const widths = () => headings(page).evaluateAll((cells) => cells.map((cell) => cell.getAttribute('width')));
+  await expect.poll(widths).toEqual(['288', '208', '48', null]);
+  // Sorted, the list has the same widths.
+  await headings(page).filter({ hasText: 'loss' }).getByRole('link').click();
+  await expect(page).toHaveURL(/sort=metric\.loss/);
+  await expect.poll(widths).toEqual(['288', '208', '48', null]);
+  await page.goto('/jobs?widths=name:nonsense,status:1e9');
+  await expect.poll(widths).toEqual(['256', '800', ...Array(7).fill(null)]);
+});
+
 test('a view is saved, shared, opened by a colleague and deleted', async ({ page, server, browser }) => {
   test.setTimeout(90_000);
   await completeJobs(server);

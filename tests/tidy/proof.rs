@@ -81,3 +81,14 @@ fn missing_name_is_found() {
     let (missing, count) = check_row(row, |_, name| name != "b");
     assert_eq!((missing, count), (vec![format!("{PAGE}: there is no b in prove/model")], 4));
 }
+
+#[test]
+fn removed_guards_are_listed() {
+    let config = read("prove/model/src/config.rs");
+    let (_, guards) = config.split_once("pub enum Mutation {").expect("the removed guards");
+    let (guards, _) = guards.split_once("\n}").expect("its end");
+    let names: Vec<_> = guards.lines().filter_map(|line| line.trim().strip_suffix(',')).collect();
+    let page = read(PAGE);
+    let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("| `{name}` |"))).collect();
+    assert!(names.len() > 20 && missing.is_empty(), "{PAGE} lacks {missing:?}");
+}

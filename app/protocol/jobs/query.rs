@@ -73,6 +73,10 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAMES"))]
     pub columns: Option<String>,
+    /// The widths of columns on the page, in CSS pixels, such as `name:320,status:120`; the API ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub widths: Option<String>,
     /// How the jobs are grouped, in `GET /api/queue/groups`; `GET /api/queue` ignores it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", arg(skip))]
@@ -158,6 +162,7 @@ impl JobsQuery {
             ended_since: text("2024-01-15T11:30:00Z"),
             sort: text("-metric.loss"),
             columns: text("status,metric.loss"),
+            widths: text("name:320,status:120"),
             group: Some(JobGrouping::Tag),
             limit: Some(50),
             cursor: text("j_1"),

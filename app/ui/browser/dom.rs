@@ -84,6 +84,16 @@ pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     })
 }
 
+/// Returns the widths of all columns of the table, by the names that their headings have as data.
+pub(crate) fn column_widths(event: &leptos::ev::PointerEvent) -> Vec<(String, f64)> {
+    let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
+    let row = element.and_then(|element| element.closest("tr").ok().flatten());
+    let Some(cells) = row.and_then(|row| row.query_selector_all("[data-column]").ok()) else { return Vec::new() };
+    let cells = (0..cells.length()).filter_map(|index| cells.get(index)?.dyn_into::<Element>().ok());
+    let width = |cell: Element| Some((cell.get_attribute("data-column")?, cell.get_bounding_client_rect().width()));
+    cells.filter_map(width).collect()
+}
+
 /// Sends all events of the pointer to the element that listens, until its button is released.
 pub(crate) fn capture_pointer(event: &leptos::ev::PointerEvent) {
     if let Some(element) = event.current_target().and_then(|target| target.dyn_into::<Element>().ok()) {

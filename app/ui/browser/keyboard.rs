@@ -124,6 +124,14 @@ pub(crate) fn close_popovers(click: &MouseEvent) {
     }
 }
 
+/// Closes the popover that contains the click.
+pub(crate) fn close_enclosing_popover(click: &MouseEvent) {
+    let target = click.target().and_then(|target| target.dyn_into::<Element>().ok());
+    if let Some(popover) = target.and_then(|target| target.closest(POPOVERS).ok().flatten()) {
+        let _closed = popover.remove_attribute("open");
+    }
+}
+
 /// The row that contains the focus.
 fn current_row() -> Option<Element> {
     document().active_element()?.closest("main tr, main li").ok().flatten()

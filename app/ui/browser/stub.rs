@@ -33,6 +33,12 @@ pub(crate) fn pointer_fraction(_event: &leptos::ev::PointerEvent) -> f64 {
     0.0
 }
 
+pub(crate) fn column_widths(_event: &leptos::ev::PointerEvent) -> Vec<(String, f64)> {
+    Vec::new()
+}
+
+pub(crate) fn close_enclosing_popover(_event: &leptos::ev::MouseEvent) {}
+
 pub(crate) fn save_chart(_event: &leptos::ev::MouseEvent, _format: PictureFormat, _name: &str) {}
 
 pub(crate) fn capture_pointer(_event: &leptos::ev::PointerEvent) {}

@@ -124,7 +124,7 @@ fn GpuHistoryCharts(
 }
 
 /// Returns one chart for each sensor, with a line for each GPU that has it.
-fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
+pub(crate) fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
     type Column = fn(&GpuSeries) -> &Vec<Option<f64>>;
     let words = &t().gpus;
     let sensors: [(&str, &str, ValueUnit, Column, Option<Column>); 4] = [

@@ -43,6 +43,16 @@ impl ChartScope {
             Self::All { .. } | Self::Overview => None,
         }
     }
+
+    /// Whether GPU readings are drawn: the server has those of the newest attempt.
+    fn has_gpus(self, attempt: Option<AttemptNumber>, all_attempts: Option<u32>) -> bool {
+        match self {
+            Self::All { newest_attempt, .. } => {
+                all_attempts.is_none() && attempt.is_none_or(|shown| shown.0 == newest_attempt.get_untracked())
+            }
+            Self::Overview => false,
+        }
+    }
 }
 
 /// The charts of the attempt in the URL (`?attempt=`), or of the newest one.
@@ -62,7 +72,8 @@ pub(crate) fn JobCharts(id: JobId, scope: ChartScope) -> impl IntoView {
         let (backend, id) = (backend.clone(), id.clone());
         move |(attempt, all_attempts)| {
             let options = state.with_untracked(ChartOptions::clone);
-            LoadedMetrics::load(backend.clone(), id.clone(), (attempt, all_attempts), options)
+            let with_gpus = scope.has_gpus(attempt, all_attempts);
+            LoadedMetrics::load(backend.clone(), id.clone(), (attempt, all_attempts), options, with_gpus)
         }
     });
     let view_scope = ViewScope::current();
@@ -74,6 +85,7 @@ pub(crate) fn JobCharts(id: JobId, scope: ChartScope) -> impl IntoView {
                     let shown = ShownMetrics::new(first, all_attempts.get_untracked().is_some());
                     feed.attempt.set_value(attempt.get_untracked());
                     feed.metrics.set_value(Some(shown.now));
+                    feed.gpus.set_value(shown.gpus);
                     match scope {
                         ChartScope::Overview => {
                             view! { <MainCharts id=id shown=shown state=state group=group/> }.into_erased()
@@ -184,8 +196,32 @@ fn AllCharts(
             <div class="charts">{charts_view}</div>
             <EnlargedChart charts=charts group=group menu=menu/>
         </section>
+        <SystemCharts charts=shown.system_charts(charts, state) state=state group=group/>
     }
     .into_erased()
+}
+
+/// GPU readings, on the x axis of the metrics; nothing if there are none.
+#[component]
+fn SystemCharts(charts: Memo<Vec<Chart>>, state: ChartState, group: ChartGroup) -> impl IntoView {
+    let ids = chart_ids(charts);
+    let menu = ChartMenu::new(state, Signal::derive(|| None));
+    move || {
+        let count = ids.with(Vec::len);
+        if count == 0 {
+            return ().into_erased();
+        }
+        let views = (0..count)
+            .map(|index| view! { <ChartView chart=nth_chart(charts, index) group=group sizes=SMALL menu=menu/> });
+        view! {
+            <section class="panel mt-6" aria-labelledby="gpus">
+                <div class="panel-head"><h2 id="gpus">{t().charts.gpus_of_job}</h2></div>
+                <div class="charts"><div class="chart-grid">{views.collect_view()}</div></div>
+                <EnlargedChart charts=charts group=group menu=menu/>
+            </section>
+        }
+        .into_erased()
+    }
 }
 
 /// Returns the charts of the overview. The epoch and the throughput come last, because they say little about a training.

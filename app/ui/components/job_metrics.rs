@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::chart::data::Chart;
 use super::chart::options::ChartOptions;
 use super::chart::state::ChartState;
+use super::metric_charts::system::system_charts;
 use super::metric_charts::{metric_charts, metric_names, overlaid_charts, refined, zoomed_steps};
 use crate::domain::ids::{AttemptNumber, JobId};
-use crate::protocol::gpus::history::JobMetrics;
+use crate::protocol::gpus::history::{GpuHistory, JobMetrics};
 use crate::protocol::jobs::SeriesQuery;
 use crate::protocol::problem::Problem;
 use crate::ui::backend::SharedBackend;
@@ -26,6 +27,8 @@ pub(crate) struct LoadedMetrics {
     part: Option<JobMetrics>,
     /// The other attempts, if all are drawn.
     others: Vec<JobMetrics>,
+    /// GPU readings of the attempt, if they are drawn.
+    gpus: Option<GpuHistory>,
 }
 
 impl LoadedMetrics {
@@ -35,6 +38,7 @@ impl LoadedMetrics {
         id: JobId,
         (attempt, all): (Option<AttemptNumber>, Option<u32>),
         options: ChartOptions,
+        with_gpus: bool,
     ) -> Result<Self, Problem> {
         let attempt = backend.job_metrics(id.clone(), of_attempt(attempt)).await?;
         let mut others = Vec::new();
@@ -43,12 +47,14 @@ impl LoadedMetrics {
                 others.push(backend.job_metrics(id.clone(), of_attempt(Some(AttemptNumber(number)))).await?);
             }
         }
+        // Without them, the metrics are drawn alone.
+        let gpus = if with_gpus { backend.job_gpus(id.clone()).await.ok() } else { None };
         // Without the part, fewer points are drawn.
         let part = match zoomed_steps(&attempt, &options) {
             Some(steps) if all.is_none() => backend.job_metrics(id, of_steps(attempt.attempt, steps)).await.ok(),
             _ => None,
         };
-        Ok(Self { attempt, part, others })
+        Ok(Self { attempt, part, others, gpus })
     }
 }
 
@@ -68,19 +74,20 @@ pub(crate) struct ShownMetrics {
     part: RwSignal<Option<JobMetrics>>,
     others: StoredValue<Vec<JobMetrics>>,
     has_all: bool,
+    /// GPU readings, which the job's feed updates.
+    pub gpus: Option<RwSignal<GpuHistory>>,
 }
 
 impl ShownMetrics {
     pub fn new(loaded: LoadedMetrics, has_all: bool) -> Self {
-        let LoadedMetrics { attempt, part, others } = loaded;
+        let LoadedMetrics { attempt, part, others, gpus } = loaded;
         let (now, part, others) = (RwSignal::new(attempt), RwSignal::new(part), StoredValue::new(others));
-        Self { now, part, others, has_all }
+        Self { now, part, others, has_all, gpus: gpus.map(RwSignal::new) }
     }
 
     /// Returns all charts, drawn as the page's address says.
     pub fn charts(self, state: ChartState) -> Memo<Vec<Chart>> {
-        // A pinned position changes no line.
-        let options = Memo::new(move |_| state.with(|options| ChartOptions { pinned: None, ..options.clone() }));
+        let options = drawn_options(state);
         Memo::new(move |_| options.with(|options| self.now.with(|now| self.draw(now, options))))
     }
 
@@ -91,6 +98,18 @@ impl ShownMetrics {
         self.part.with(|part| match part {
             Some(part) => metric_charts(&refined(now, part), options),
             None => metric_charts(now, options),
+        })
+    }
+
+    /// Returns the charts of GPU readings, on the x axis of `charts`.
+    pub fn system_charts(self, charts: Memo<Vec<Chart>>, state: ChartState) -> Memo<Vec<Chart>> {
+        let options = drawn_options(state);
+        let span = Memo::new(move |_| charts.with(|charts| charts.first().and_then(|chart| chart.span)));
+        Memo::new(move |_| {
+            let Some(gpus) = self.gpus else { return Vec::new() };
+            options.with(|options| {
+                self.now.with(|now| gpus.with(|gpus| system_charts(gpus, now, options, span.get())))
+            })
         })
     }
 
@@ -118,6 +137,11 @@ impl ShownMetrics {
             });
         });
     }
+}
+
+/// The options that change lines: a pinned position changes none.
+fn drawn_options(state: ChartState) -> Memo<ChartOptions> {
+    Memo::new(move |_| state.with(|options| ChartOptions { pinned: None, ..options.clone() }))
 }
 
 /// Returns charts with a line for each attempt.

@@ -1,5 +1,7 @@
 //! Charts of the metrics of trainers, as pure functions of the metrics and of how they are drawn.
 
+pub(crate) mod system;
+
 use super::chart::data::{Chart, ChartSeries, Gap, METRIC_PREFIX, ValueUnit};
 use super::chart::options::{ChartOptions, Horizontal};
 use crate::protocol::gpus::history::{JobMetrics, MetricSeries};
@@ -51,7 +53,7 @@ impl<'a> XScale<'a> {
         match self {
             Self::Steps => to_f64(step),
             Self::Time => second,
-            Self::Epochs(epochs) => epoch_at(epochs, step),
+            Self::Epochs(epochs) => epoch_at(epochs, to_f64(step)),
         }
     }
 
@@ -61,11 +63,11 @@ impl<'a> XScale<'a> {
 }
 
 /// Returns the epoch of a step, between those that are known.
-fn epoch_at(epochs: &MetricSeries, step: u64) -> f64 {
-    let after = epochs.steps.partition_point(|known| *known < step);
+fn epoch_at(epochs: &MetricSeries, step: f64) -> f64 {
+    let after = epochs.steps.partition_point(|known| to_f64(*known) < step);
     let point = |index: usize| Some((to_f64(*epochs.steps.get(index)?), *epochs.values.get(index)?));
     match (after.checked_sub(1).and_then(point), point(after)) {
-        (Some((from, low)), Some((to, high))) if to > from => low + (high - low) * (to_f64(step) - from) / (to - from),
+        (Some((from, low)), Some((to, high))) if to > from => low + (high - low) * (step - from) / (to - from),
         (_, Some((_, epoch))) | (Some((_, epoch)), None) => epoch,
         (None, None) => f64::NAN,
     }

@@ -34,13 +34,14 @@ impl SortColumn {
 }
 
 pub(crate) fn sortable_header(class: impl Into<String>, column: SortColumn, label: impl Into<String>) -> AnyView {
-    let (class, label) = (class.into(), label.into());
-    view! {
-        <th scope="col" role="columnheader" class=class aria-sort=column.sorted>
-            <a class="sort" href=column.href title=label.clone()>{label.clone()}</a>
-        </th>
-    }
-    .into_erased()
+    let (class, sorted) = (class.into(), column.sorted);
+    let link = sort_link(column, &label.into());
+    view! { <th scope="col" role="columnheader" class=class aria-sort=sorted>{link}</th> }.into_erased()
+}
+
+/// The link in a heading.
+pub(crate) fn sort_link(column: SortColumn, label: &str) -> AnyView {
+    view! { <a class="sort" href=column.href title=label.to_owned()>{label.to_owned()}</a> }.into_erased()
 }
 
 #[cfg(test)]

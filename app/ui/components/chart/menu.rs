@@ -52,7 +52,10 @@ fn draw_menu(menu: ChartMenu, chart: Memo<Chart>) -> AnyView {
             browser::save_chart(&event, format, &name);
         }
     };
-    let enlarge = move |_| menu.enlarged.set(Some(chart.with_untracked(|chart| chart.id.clone())));
+    let enlarge = move |event: leptos::ev::MouseEvent| {
+        browser::close_enclosing_popover(&event);
+        menu.enlarged.set(Some(chart.with_untracked(|chart| chart.id.clone())));
+    };
     view! {
         <details class="row-menu">
             <summary class="icon-button" aria-label=move || words.menu_of.of(title.get())><Icon glyph=Glyph::More/></summary>

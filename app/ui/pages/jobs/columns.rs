@@ -3,6 +3,8 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
+use super::heading::Heading;
+use super::widths::{ColumnWidths, NAME};
 use crate::domain::access::Permission;
 use crate::domain::job_search::columns::{JobDetail, JobListColumn, JobListColumns};
 use crate::domain::job_search::order::{JobColumn, JobSortKey};
@@ -11,7 +13,7 @@ use crate::protocol::jobs::{JobView, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
-use crate::ui::components::sort_header::{SortColumn, sortable_header};
+use crate::ui::components::sort_header::SortColumn;
 use crate::ui::components::star::star_button;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::tags::tag_chips;
@@ -25,6 +27,8 @@ use crate::ui::permissions::has_permission;
 
 /// The number of tags that a cell shows.
 const MAX_TAGS_IN_ROW: usize = 2;
+/// The width of the name in a table that may be wider than the page, in CSS pixels.
+const NAME_WIDTH: u16 = 256;
 
 /// The columns of a list, beside the name.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +36,7 @@ pub(super) struct ListColumns {
     /// Whether the user has chosen them. If not, small screens show fewer.
     pub are_chosen: bool,
     pub columns: JobListColumns,
+    pub widths: ColumnWidths,
 }
 
 impl ListColumns {
@@ -44,35 +49,56 @@ impl ListColumns {
         if !has_permission(Permission::ConfigView) {
             columns.0.retain(|column| !column.reads_config());
         }
-        Self { are_chosen, columns }
+        let widths = ColumnWidths::parse(query.widths.as_deref().unwrap_or_default());
+        Self { are_chosen, columns, widths }
     }
 
-    /// The headings.
-    pub fn headings(&self, query: &JobsQuery) -> Vec<AnyView> {
+    /// Whether the table may be wider than the page.
+    pub fn scrolls(&self) -> bool {
+        self.are_chosen || !self.widths.is_empty()
+    }
+
+    /// The headings, with that of the name, which is always the first column.
+    pub fn headings(&self, query: &JobsQuery, widths: RwSignal<ColumnWidths>) -> Vec<AnyView> {
+        let name = Heading {
+            column: NAME.to_owned(),
+            label: t().jobs.job.to_owned(),
+            sort: Some(sort_column(query, &JobSortKey::Column(JobColumn::Name))),
+            class: String::new(),
+            default_width: if self.scrolls() { Ok(NAME_WIDTH) } else { Err("") },
+        };
         let heading = |column: &JobListColumn| {
-            let class = Layout::of(column).heading_class(self.are_chosen);
-            match column {
-                JobListColumn::Sortable(key) => sortable_header(class, sort_column(query, key), column_name(column)),
-                JobListColumn::Detail(_) => {
-                    let name = column_name(column);
-                    view! { <th scope="col" role="columnheader" class=class title=name.clone()>{name.clone()}</th> }
-                        .into_erased()
-                }
+            let layout = Layout::of(column);
+            let sort = match column {
+                JobListColumn::Sortable(key) => Some(sort_column(query, key)),
+                JobListColumn::Detail(_) => None,
+            };
+            Heading {
+                column: column.to_string(),
+                label: column_name(column),
+                sort,
+                class: layout.heading_class(self.are_chosen),
+                default_width: if self.are_chosen { Ok(layout.chosen_width) } else { Err(layout.width) },
             }
         };
-        self.columns.0.iter().map(heading).collect()
+        let headings = [name].into_iter().chain(self.columns.0.iter().map(heading));
+        headings.map(|heading| heading.render(query, widths)).collect()
+    }
+
+    /// The width of the name, unless it takes what others leave.
+    pub fn width_of_name(&self) -> u16 {
+        self.widths.get(NAME).unwrap_or(NAME_WIDTH)
+    }
+
+    /// The width of a column in a table that may be wider than the page.
+    pub fn width_of(&self, column: &JobListColumn) -> u16 {
+        self.widths.get(&column.to_string()).unwrap_or_else(|| Layout::of(column).chosen_width)
     }
 
     /// The cells of a job.
     pub fn cells(&self, job: &JobView) -> Vec<AnyView> {
         self.columns.0.iter().map(|column| cell(job, column, self.are_chosen)).collect()
     }
-}
-
-/// The heading of the name, which is always the first column.
-pub(super) fn name_heading(query: &JobsQuery, are_chosen: bool) -> AnyView {
-    let class = if are_chosen { "w-64" } else { "" };
-    sortable_header(class, sort_column(query, &JobSortKey::Column(JobColumn::Name)), t().jobs.job)
 }
 
 /// The cell of the name.
@@ -152,8 +178,8 @@ pub(in crate::ui) fn column_name(column: &JobListColumn) -> String {
 #[derive(Clone, Copy)]
 struct Layout {
     width: &'static str,
-    /// Its width in a table that may be wider than the page.
-    chosen_width: &'static str,
+    /// Its width in a table that may be wider than the page, in CSS pixels.
+    chosen_width: u16,
     /// On which screens it is hidden, unless it is chosen.
     hidden: &'static str,
     is_number: bool,
@@ -165,24 +191,24 @@ impl Layout {
     fn of(column: &JobListColumn) -> Self {
         const TEXT: Layout = Layout {
             width: "w-36",
-            chosen_width: "w-36",
+            chosen_width: 144,
             hidden: "max-lg:hidden",
             is_number: false,
             card: "jobs-more",
         };
-        const NUMBER: Layout = Layout { width: "w-20", chosen_width: "w-20", is_number: true, ..TEXT };
+        const NUMBER: Layout = Layout { width: "w-20", chosen_width: 80, is_number: true, ..TEXT };
         match column {
             JobListColumn::Sortable(JobSortKey::Column(column)) => match column {
                 JobColumn::Status => {
                     let width = "w-[34%] lg:w-[24%] xl:w-[18%]";
-                    Self { width, chosen_width: "w-44", hidden: "", card: "jobs-state", ..TEXT }
+                    Self { width, chosen_width: 176, hidden: "", card: "jobs-state", ..TEXT }
                 }
                 JobColumn::User => Self { width: "w-24", hidden: "max-2xl:hidden", ..TEXT },
                 JobColumn::Worker => Self { width: "w-[12%]", ..TEXT },
                 JobColumn::Submitted => Self { width: "w-26", hidden: "max-xl:hidden", ..TEXT },
                 JobColumn::Duration => Self {
                     width: "w-20 lg:w-24",
-                    chosen_width: "w-26",
+                    chosen_width: 104,
                     hidden: "",
                     card: "jobs-time text-muted",
                     ..NUMBER
@@ -190,23 +216,22 @@ impl Layout {
                 JobColumn::Revision | JobColumn::Gpus | JobColumn::Priority | JobColumn::Attempts => NUMBER,
                 JobColumn::Name | JobColumn::Config | JobColumn::Started | JobColumn::Ended => TEXT,
             },
-            JobListColumn::Sortable(JobSortKey::Metric(_)) => Self { chosen_width: "w-28", ..NUMBER },
+            JobListColumn::Sortable(JobSortKey::Metric(_)) => Self { chosen_width: 112, ..NUMBER },
             JobListColumn::Sortable(JobSortKey::Config(_) | JobSortKey::Queue) => TEXT,
             JobListColumn::Detail(detail) => match detail {
                 JobDetail::Progress => {
                     let width = "w-[18%] lg:w-[16%] xl:w-[14%]";
-                    Self { width, chosen_width: "w-44", hidden: "max-md:hidden", card: "jobs-progress", ..TEXT }
+                    Self { width, chosen_width: 176, hidden: "max-md:hidden", card: "jobs-progress", ..TEXT }
                 }
-                JobDetail::Requires => Self { width: "w-[20%]", chosen_width: "w-44", ..TEXT },
-                JobDetail::TimeLeft => Self { width: "w-26", chosen_width: "w-26", hidden: "max-xl:hidden", ..NUMBER },
+                JobDetail::Requires => Self { width: "w-[20%]", chosen_width: 176, ..TEXT },
+                JobDetail::TimeLeft => Self { width: "w-26", chosen_width: 104, hidden: "max-xl:hidden", ..NUMBER },
                 JobDetail::Id | JobDetail::Tags => TEXT,
             },
         }
     }
 
     fn heading_class(self, are_chosen: bool) -> String {
-        let width = if are_chosen { self.chosen_width } else { self.width };
-        format!("{} {width} {}", self.number_class(), self.hidden_class(are_chosen))
+        format!("{} {}", self.number_class(), self.hidden_class(are_chosen))
     }
 
     fn cell_class(self, are_chosen: bool) -> String {

@@ -6,6 +6,7 @@ use leptos_router::hooks::use_query_map;
 
 use super::columns::{ListColumns, column_name};
 use super::groups::grouping_name;
+use super::widths::{self, NAME};
 use crate::domain::access::Permission;
 use crate::domain::job_search::columns::{JobListColumn, JobListColumns, MAX_COLUMNS};
 use crate::domain::job_search::groups::JobGrouping;
@@ -25,6 +26,9 @@ use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::page_query::{from_params, jobs_url, query_string};
 use crate::ui::permissions::{has_permission, is_reader};
+
+/// How many CSS pixels a link makes a column narrower or wider.
+const WIDTH_STEP: f64 = 32.0;
 
 /// The columns of a list, and the saved views.
 #[component]
@@ -73,14 +77,15 @@ fn page_url(query: &JobsQuery, columns: &JobListColumns) -> String {
 #[component]
 fn ColumnChooser(query: JobsQuery, known: JobColumns) -> impl IntoView {
     let words = &t().server_pages().job_list;
-    let shown = ListColumns::of(&query).columns;
-    let rows = shown.0.iter().map(|column| shown_column(&query, &shown, column)).collect_view();
+    let list = ListColumns::of(&query);
+    let rows = list.columns.0.iter().map(|column| shown_column(&query, &list, column)).collect_view();
+    let shown = &list.columns;
     let offered = known.columns.iter().filter_map(|name| JobListColumn::parse(name));
     let offered: Vec<JobListColumn> = offered.filter(|column| !shown.0.contains(column)).collect();
     let of_kind = |is_kind: fn(&JobListColumn) -> bool| offered.iter().filter(move |column| is_kind(column));
     let is_full = shown.0.len() >= MAX_COLUMNS;
     let group = |title: &'static str, is_kind: fn(&JobListColumn) -> bool| {
-        let links: Vec<_> = of_kind(is_kind).map(|column| add_link(&query, &shown, column)).collect();
+        let links: Vec<_> = of_kind(is_kind).map(|column| add_link(&query, shown, column)).collect();
         (!links.is_empty()).then(|| view! { <h3 class="facet-name">{title}</h3> <ul class="chips">{links}</ul> })
     };
     let additions = if is_full {
@@ -93,7 +98,8 @@ fn ColumnChooser(query: JobsQuery, known: JobColumns) -> impl IntoView {
         }
         .into_erased()
     };
-    let default = format!("/jobs/view{}", query_string(&JobsQuery { columns: None, ..query.clone() }));
+    let is_default = query.columns.is_none() && query.widths.is_none();
+    let default = format!("/jobs/view{}", query_string(&JobsQuery { columns: None, widths: None, ..query.clone() }));
     view! {
         <section class="panel" aria-labelledby="columns">
             <div class="panel-head">
@@ -101,7 +107,7 @@ fn ColumnChooser(query: JobsQuery, known: JobColumns) -> impl IntoView {
                 <span class="text-sm font-normal text-muted">{words.columns_hint}</span>
             </div>
             <div class="column-chooser">
-                <ol class="rows">{rows}</ol>
+                <ol class="rows">{name_column(&query, &list)}{rows}</ol>
                 <section aria-labelledby="add-columns">
                     <h3 id="add-columns" class="font-medium">{words.add}</h3>
                     {additions}
@@ -109,14 +115,49 @@ fn ColumnChooser(query: JobsQuery, known: JobColumns) -> impl IntoView {
             </div>
             <p class="panel-actions">
                 <a class="btn btn-primary btn-sm" rel="external" href=jobs_url(&query)>{words.show}</a>
-                {query.columns.is_some().then(|| view! { <a class="btn btn-ghost btn-sm" rel="external" href=default>{words.reset}</a> })}
+                {(!is_default).then(|| view! { <a class="btn btn-ghost btn-sm" rel="external" href=default>{words.reset}</a> })}
             </p>
         </section>
     }
     .into_erased()
 }
 
-fn shown_column(query: &JobsQuery, shown: &JobListColumns, column: &JobListColumn) -> AnyView {
+/// The name, which can be neither moved nor removed.
+fn name_column(query: &JobsQuery, list: &ListColumns) -> AnyView {
+    view! {
+        <li class="column-row">
+            <span class="min-w-0 truncate">{t().jobs.job}</span>
+            {width_links(query, list, NAME, list.width_of_name(), t().jobs.job)}
+            <span class="column-moves"></span>
+        </li>
+    }
+    .into_erased()
+}
+
+/// The width of a column, and links that change it.
+fn width_links(query: &JobsQuery, list: &ListColumns, column: &str, width: u16, name: &str) -> AnyView {
+    let words = &t().server_pages().job_list;
+    let link = |step: f64, label: String, glyph| {
+        let changed = widths::clamp(f64::from(width) + step);
+        (changed != width).then(|| {
+            let widths = list.widths.with(column, changed).to_text();
+            let url = format!("/jobs/view{}", query_string(&JobsQuery { widths, ..query.clone() }));
+            view! { <a class="icon-button" rel="external" href=url aria-label=label.clone() title=label><Icon glyph=glyph/></a> }
+        })
+    };
+    let shown = list.widths.get(column).map_or_else(|| words.automatic.to_owned(), |width| words.pixels.of(width));
+    view! {
+        <span class="column-width">
+            <span class="text-muted">{shown}</span>
+            {link(-WIDTH_STEP, words.narrower.of(name), Glyph::Minus)}
+            {link(WIDTH_STEP, words.wider.of(name), Glyph::Plus)}
+        </span>
+    }
+    .into_erased()
+}
+
+fn shown_column(query: &JobsQuery, list: &ListColumns, column: &JobListColumn) -> AnyView {
+    let shown = &list.columns;
     let words = &t().server_pages().job_list;
     let name = column_name(column);
     let kind = match column {
@@ -133,6 +174,7 @@ fn shown_column(query: &JobsQuery, shown: &JobListColumns, column: &JobListColum
     view! {
         <li class="column-row">
             <span class="min-w-0 truncate" title=column.to_string()><bdi>{name.clone()}</bdi>{kind.map(|kind| view! { <span class="text-muted">" "{kind}</span> })}</span>
+            {width_links(query, list, &column.to_string(), list.width_of(column), &name)}
             <span class="column-moves">
                 {link(shown.moved(column, false), words.earlier.of(&name), Glyph::Up)}
                 {link(shown.moved(column, true), words.later.of(&name), Glyph::Down)}

@@ -4,10 +4,12 @@ mod columns;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod customize;
 mod groups;
+mod heading;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod log_search;
 mod query;
 mod rows;
+mod widths;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -230,6 +232,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
         ended_since,
         sort: _,
         columns: _,
+        widths: _,
         group: _,
         limit: _,
         cursor: _,

@@ -28,7 +28,7 @@ pub(super) fn is_view(query: &JobsQuery, address: &str) -> bool {
 
 /// Whether any filter is set.
 pub(super) fn is_filtered(query: &JobsQuery) -> bool {
-    jobs_url(&JobsQuery { sort: None, columns: None, cursor: None, ..query.clone() }) != "/jobs"
+    jobs_url(&JobsQuery { sort: None, columns: None, widths: None, cursor: None, ..query.clone() }) != "/jobs"
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use super::columns::{ListColumns, name_cell, name_heading};
+use super::columns::{ListColumns, name_cell};
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
@@ -34,8 +34,11 @@ pub(super) fn JobRows(
 ) -> impl IntoView {
     let words = t();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
-    let headings = view! { {name_heading(&query, columns.are_chosen)} {columns.headings(&query)} };
-    let class = if columns.are_chosen { "table-scroll" } else { "" };
+    let widths = RwSignal::new(columns.widths.clone());
+    let are_set = Memo::new(move |_| widths.with(|widths| !widths.is_empty()));
+    let headings = columns.headings(&query, widths);
+    let are_chosen = columns.are_chosen;
+    let class = move || if are_chosen || are_set.get() { "table-scroll" } else { "" };
     let row = move |id: JobId| {
         let job_id = id.clone();
         let job = Memo::new(move |last: Option<&Option<JobView>>| {
@@ -48,7 +51,7 @@ pub(super) fn JobRows(
     let (body, hint) = stable_rows(ids, row);
     view! {
         <div class=class>
-            <table class="data is-fixed is-lines jobs" role="table">
+            <table class="data is-fixed is-lines jobs" class:is-sized=move || are_set.get() role="table">
                 <caption class="sr-only">{caption}</caption>
                 <thead role="rowgroup">
                     <tr role="row">
@@ -135,6 +138,7 @@ fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bo
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::widths::ColumnWidths;
     use super::*;
     use crate::domain::job_search::columns::{JobListColumn, JobListColumns};
     use crate::protocol::shown_fields::fields_not_shown;
@@ -173,7 +177,7 @@ mod tests {
         let jobs = statuses.map(|status| JobView { status, ..JobView::example() });
         let metric = JobView::example().values.keys().filter_map(|name| JobListColumn::parse(name)).collect::<Vec<_>>();
         let columns = JobListColumns(JobListColumn::known().chain(metric).collect());
-        let columns = ListColumns { are_chosen: true, columns };
+        let columns = ListColumns { are_chosen: true, columns, widths: ColumnWidths::default() };
         let html = |job: &JobView| Owner::new().with(|| row_cells(job, &columns, String::new()).to_html());
         assert_eq!(fields_not_shown(&jobs, html), BTreeSet::from(NOT_IN_ROW.map(str::to_owned)));
     }
