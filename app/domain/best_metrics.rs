@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The maximum number of metrics of an attempt whose best values are kept.
-const MAX_METRICS: usize = 100;
+/// The maximum number of metrics of a point, and of an attempt whose best values are kept.
+pub const MAX_METRICS: usize = 256;
 
 /// Which values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

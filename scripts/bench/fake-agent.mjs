@@ -47,6 +47,11 @@ export class FakeAgent {
     await json(this.#http, `${this.url}/api/workers/job/${job}/status`, 'POST', this.headers, { status, attempt });
   }
 
+  /** Sends points of an offered attempt. */
+  async progress({ job_id: job, attempt, upload_token: token }, points) {
+    await json(this.#http, `${this.url}/api/workers/job/${job}/progress`, 'POST', { 'x-upload-token': token }, { attempt, points });
+  }
+
   close() {
     this.stream.destroy();
     this.#http.destroy();

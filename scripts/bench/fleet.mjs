@@ -53,15 +53,15 @@ export async function json(http, url, method, headers, body) {
   return JSON.parse(text);
 }
 
-/** Starts a server and waits until it is ready; `readyAfter` is the duration in ms. */
-export async function startServer({ configs = false } = {}) {
-  const dir = mkdtempSync(join(HOME, 'd-'));
+/** Starts a server and waits until it is ready; `readyAfter` is the duration in ms. Without a database, it uses SQLite. */
+export async function startServer({ configs = false, database, dir = mkdtempSync(join(HOME, 'd-')) } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const http = new Agent({ keepAlive: true });
   const args = ['server', '--port', `${port}`, '--data-dir', join(dir, 'data'), ...(configs ? ['--configs-dir', join(ROOT, 'examples/configs')] : [])];
+  const shared = database ? { SIMPLETUNER_DATABASE_URL: database } : {};
   const startedAt = performance.now();
-  const server = program('server', dir, join(DIST, 'simpletuner'), args, { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: ADMIN, SIMPLETUNER_LOCAL: 'off', SIMPLETUNER_RATE_LIMIT: '1000000' });
+  const server = program('server', dir, join(DIST, 'simpletuner'), args, { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: ADMIN, SIMPLETUNER_LOCAL: 'off', SIMPLETUNER_RATE_LIMIT: '1000000', ...shared });
   await until('the server to be ready', async () => {
     if (server.child.exitCode !== null) throw new Error(`the server does not start: ${server.lastLines() || await server.ended}`);
     return send(http, `${url}/readyz`, 'GET', {}).then(({ status }) => status === 200, () => false);

@@ -156,6 +156,44 @@ export async function busy() {
   });
 }
 
+/** Measures a comparison of twenty jobs with 10,000 points each: from the click on its link until the curves are drawn. */
+export async function compare() {
+  const [JOBS, POINTS, CHUNK] = [20, 10_000, 500];
+  await withBrowser({ configs: true }, async (server, open) => {
+    const agent = await FakeAgent.connect(server, 'bench');
+    const ids = [];
+    for (let n = 0; n < JOBS; n += 1) {
+      const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
+      await agent.report(offer, 'starting');
+      const point = (step) => ({ step, at: new Date(Date.now() - (POINTS - step) * 1_000).toISOString(), loss: 2 * Math.exp(-step / (300 + 40 * n)) + Math.random() / 10, learning_rate: 1e-4 / (n + 1), metrics: { grad_norm: Math.random() } });
+      for (let first = 0; first < POINTS; first += CHUNK) await agent.progress(offer, Array.from({ length: CHUNK }, (_, k) => point(first + k)));
+      await agent.report(offer, 'completed');
+      ids.push(offer.job_id);
+    }
+    const tab = await open('/');
+    const address = `/jobs/compare?ids=${ids.join(',')}`;
+    const times = [];
+    for (let n = 0; n < 12; n += 1) {
+      await live(tab);
+      const time = await tab.evaluate(([address, jobs]) => new Promise((done) => {
+        const link = document.body.appendChild(Object.assign(document.createElement('a'), { href: address }));
+        const startedAt = performance.now();
+        const check = () => {
+          const count = document.querySelectorAll('.chart-halves figure:last-child .chart-wider .curve[d]').length;
+          requestAnimationFrame(count < jobs ? check : () => done(performance.now() - startedAt));
+        };
+        link.click();
+        check();
+      }), [address, JOBS]);
+      if (n >= 2) times.push(time); // the first ones load the code of the page
+      await tab.goBack();
+      await tab.locator('.chart-halves').waitFor({ state: 'detached' }).catch(() => {});
+    }
+    agent.close();
+    figure(`comparison of ${JOBS} jobs with ${POINTS.toLocaleString('en')} points`, [['median', quantile(times, 0.5), millis, 300], ['p90', quantile(times, 0.9), millis]], '10 clicks on its link in an open page, until the curves of its charts are drawn');
+  });
+}
+
 /** Measures the server's response time for a page of a long list. */
 export async function list() {
   const server = await startServer();

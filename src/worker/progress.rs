@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use app::domain::best_metrics::MAX_METRICS;
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use serde_json::{Value, json};
@@ -103,6 +104,9 @@ fn with_metrics(point: ProgressPoint, progress: &Value) -> ProgressPoint {
 fn merge_earlier(point: ProgressPoint, earlier: &ProgressPoint) -> ProgressPoint {
     let mut metrics = earlier.metrics.clone();
     metrics.extend(point.metrics);
+    while metrics.len() > MAX_METRICS {
+        metrics.pop_last();
+    }
     ProgressPoint {
         epoch: point.epoch.or(earlier.epoch),
         loss: point.loss.or(earlier.loss.filter(|_| !point.loss_is_nan)),
@@ -138,7 +142,7 @@ fn number_fields(value: &Value) -> BTreeMap<String, f64> {
         .iter()
         .filter(|(name, _)| is_usable(name))
         .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
-        .take(100)
+        .take(MAX_METRICS)
         .collect()
 }
 

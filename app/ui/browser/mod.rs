@@ -17,9 +17,9 @@ mod selection;
 mod visibility;
 #[cfg(feature = "hydrate")]
 pub(crate) use dom::{
-    capture_pointer, check_session, column_widths, copy_to_clipboard, focused_node, load_notifications, now, origin, path,
-    path_and_query, pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form,
-    subscribe, time_zone, top_and_height, utc_offset_minutes,
+    capture_pointer, check_session, column_widths, copy_to_clipboard, focused_node, load_notifications, now, origin,
+    path, path_and_query, pointer_fraction, post_form, restore_focus, save_notifications, set_theme,
+    submit_enclosing_form, subscribe, time_zone, top_and_height, utc_offset_minutes,
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use fragments::{
@@ -29,8 +29,8 @@ pub(crate) use fragments::{
 pub(crate) use interactions::attach_interactions;
 #[cfg(feature = "hydrate")]
 pub(crate) use keyboard::{
-    activate_first, click_in_row, close_enclosing_popover, close_popovers, focus_first, focus_summary, go_to, is_hovered_or_focused, key_press,
-    move_row_focus, open_option, scroll_to_option,
+    activate_first, click_in_row, close_enclosing_popover, close_popovers, focus_first, focus_summary, go_to,
+    is_hovered_or_focused, key_press, move_row_focus, open_option, scroll_to_option,
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use picture::save_chart;
@@ -44,11 +44,11 @@ pub(crate) use visibility::{is_visible, on_visibility_change};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    activate_first, apply_select_all, capture_pointer, check_session, column_widths, click_in_row, close_enclosing_popover, close_popovers, copy_to_clipboard,
-    count_selected, focus_first, focus_summary, focused_node, go_to, is_hovered_or_focused, is_visible, key_press,
-    load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
-    pointer_fraction, post_form, restore_focus, save_chart, save_notifications, scroll_to_option, set_theme,
-    submit_enclosing_form, subscribe, top_and_height,
+    activate_first, apply_select_all, capture_pointer, check_session, click_in_row, close_enclosing_popover,
+    close_popovers, column_widths, copy_to_clipboard, count_selected, focus_first, focus_summary, focused_node, go_to,
+    is_hovered_or_focused, is_visible, key_press, load_notifications, move_row_focus, now, on_visibility_change,
+    open_option, origin, path_and_query, pointer_fraction, post_form, restore_focus, save_chart, save_notifications,
+    scroll_to_option, set_theme, submit_enclosing_form, subscribe, top_and_height,
 };
 
 /// An event of a stream.

@@ -107,9 +107,7 @@ impl ShownMetrics {
         let span = Memo::new(move |_| charts.with(|charts| charts.first().and_then(|chart| chart.span)));
         Memo::new(move |_| {
             let Some(gpus) = self.gpus else { return Vec::new() };
-            options.with(|options| {
-                self.now.with(|now| gpus.with(|gpus| system_charts(gpus, now, options, span.get())))
-            })
+            options.with(|options| self.now.with(|now| gpus.with(|gpus| system_charts(gpus, now, options, span.get()))))
         })
     }
 

@@ -22,6 +22,8 @@ use crate::worker::secret::mask::Mask;
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum points per report.
 const MAX_BATCH_POINTS: usize = 500;
+/// Maximum values per report, whose names have up to 200 bytes as JSON: a report has at most 2 MiB.
+const MAX_BATCH_VALUES: usize = 8_000;
 /// Maximum bytes per read; a longer line is skipped.
 const MAX_READ_BYTES: usize = 4 * 1024 * 1024;
 /// While the worker token is rejected, only reports of the job renew its lease.
@@ -69,9 +71,7 @@ impl AttemptRunner {
 
     async fn send_metrics(&self, points: Vec<ProgressPoint>) -> bool {
         self.context.status.record_points(self.key(), &points);
-        let batches: Vec<_> =
-            if points.is_empty() { vec![&points[..]] } else { points.chunks(MAX_BATCH_POINTS).collect() };
-        for batch in batches {
+        for batch in batches(&points) {
             let report = ProgressReport { attempt: self.key().attempt, points: batch.to_vec() };
             let operation = format!("sending the progress of {}", self.key());
             if let Err(error) = retry_until_answered(&self.context.reconnect_signal, &operation, async || {
@@ -86,6 +86,21 @@ impl AttemptRunner {
         }
         true
     }
+}
+
+/// Returns the points of each report; without points, one report renews the lease.
+fn batches(points: &[ProgressPoint]) -> Vec<&[ProgressPoint]> {
+    let (mut batches, mut start, mut values) = (Vec::new(), 0, 0);
+    for (index, point) in points.iter().enumerate() {
+        let count = point.metrics.len();
+        if index - start >= MAX_BATCH_POINTS || values + count > MAX_BATCH_VALUES {
+            batches.push(&points[start..index]);
+            (start, values) = (index, 0);
+        }
+        values += count;
+    }
+    batches.push(&points[start..]);
+    batches
 }
 
 /// Masks secrets in the raw event, because its texts are truncated later.
@@ -137,6 +152,19 @@ fn read_lines_at(file: &File, offset: u64) -> std::io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::worker::files::TruncationOffsets;
+
+    #[test]
+    fn reports_have_a_limited_number_of_points_and_values() {
+        let point = |count: usize| ProgressPoint {
+            metrics: (0..count).map(|n| (format!("m{n}"), 1.0)).collect(),
+            ..ProgressPoint::default()
+        };
+        let sizes = |points: Vec<ProgressPoint>| batches(&points).iter().map(|batch| batch.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(Vec::new()), [0], "it renews the lease");
+        assert_eq!(sizes(vec![point(1); 1_200]), [500, 500, 200]);
+        assert_eq!(sizes(vec![point(200); 100]), [40, 40, 20]);
+        assert_eq!(sizes([vec![point(0); 10], vec![point(256); 32]].concat()), [41, 1]);
+    }
 
     #[test]
     fn incomplete_line_is_not_read() -> std::io::Result<()> {

@@ -23,11 +23,8 @@ pub(crate) fn system_charts(
     let from = to_f64(from.0.max(0).unsigned_abs()) / 1_000.0;
     let position = |(at, value): &(f64, f64)| Some((scale.position_of_time(at - from, longest)?, *value));
     let place = |points: &[(f64, f64)]| points.iter().filter_map(position).collect::<Vec<_>>();
-    let line = |line: ChartSeries| ChartSeries {
-        points: place(&line.points),
-        background: place(&line.background),
-        ..line
-    };
+    let line =
+        |line: ChartSeries| ChartSeries { points: place(&line.points), background: place(&line.background), ..line };
     let chart = |chart: Chart| Chart {
         axis: options.horizontal.axis(),
         span,

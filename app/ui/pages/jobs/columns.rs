@@ -189,13 +189,8 @@ struct Layout {
 
 impl Layout {
     fn of(column: &JobListColumn) -> Self {
-        const TEXT: Layout = Layout {
-            width: "w-36",
-            chosen_width: 144,
-            hidden: "max-lg:hidden",
-            is_number: false,
-            card: "jobs-more",
-        };
+        const TEXT: Layout =
+            Layout { width: "w-36", chosen_width: 144, hidden: "max-lg:hidden", is_number: false, card: "jobs-more" };
         const NUMBER: Layout = Layout { width: "w-20", chosen_width: 80, is_number: true, ..TEXT };
         match column {
             JobListColumn::Sortable(JobSortKey::Column(column)) => match column {

@@ -73,10 +73,7 @@ mod tests {
     fn widths_round_trip_and_nonsense_is_ignored() {
         let all = "metric.val:loss:96,name:320,status:120";
         assert_eq!(text(all), all);
-        assert_eq!(
-            text("name:1,status:9999,user,id:x,loss:NaN,:,worker:inf"),
-            "loss:48,name:48,status:800,worker:800"
-        );
+        assert_eq!(text("name:1,status:9999,user,id:x,loss:NaN,:,worker:inf"), "loss:48,name:48,status:800,worker:800");
         assert_eq!(ColumnWidths::parse("").to_text(), None);
         let many = (0..100).map(|n| format!("metric.m{n}:90")).collect::<Vec<_>>().join(",");
         assert_eq!(ColumnWidths::parse(&many).0.len(), MAX_COLUMNS + 1);
@@ -84,7 +81,10 @@ mod tests {
 
     #[test]
     fn a_width_is_set_and_hidden_columns_have_none() {
-        assert_eq!(ColumnWidths::parse("name:320").with("status", 120).to_text().as_deref(), Some("name:320,status:120"));
+        assert_eq!(
+            ColumnWidths::parse("name:320").with("status", 120).to_text().as_deref(),
+            Some("name:320,status:120")
+        );
         let measured = [("user".to_owned(), 0.0), ("name".to_owned(), 120.4), ("id".to_owned(), 12.0)];
         assert_eq!(ColumnWidths::from_iter(measured).to_text().as_deref(), Some("id:48,name:120"));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
-use app::domain::best_metrics::BestMetrics;
+use app::domain::best_metrics::{BestMetrics, MAX_METRICS};
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
 use app::domain::reconcile::resources_are_taken;
@@ -30,8 +30,6 @@ use crate::tokens;
 const MAX_POINTS: usize = 500;
 /// The maximum length of a metric's name and of a trainer's activity, in characters.
 const MAX_NAME_CHARS: usize = 100;
-/// The maximum number of metrics per point.
-const MAX_METRICS: usize = 64;
 /// The maximum length of a stored error, in characters; the log has the rest.
 const MAX_ERROR_CHARS: usize = 4_000;
 

@@ -8,6 +8,7 @@ mod explain;
 mod failure_reasons;
 mod fencing_delay;
 mod fields;
+mod odd_input;
 mod queue;
 mod retention;
 mod sample_votes;
