@@ -1,5 +1,6 @@
 //! The heading of a column. Its right edge is dragged to set the width of the column.
 
+use leptos::attr::custom::custom_attribute;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
@@ -33,15 +34,17 @@ impl Heading {
             None => label.into_erased(),
         };
         let key = column.clone();
-        let width = Memo::new(move |_| widths.with(|widths| widths.get(&key)).map_or(default_width, Ok));
+        let of_column = column.clone();
+        let width = Memo::new(move |_| widths.with(|widths| widths.get(&of_column)).map_or(default_width, Ok));
         let class = move || match width.get() {
             Ok(_) => class.clone(),
             Err(width_class) => format!("{class} {width_class}"),
         };
+        let in_pixels = custom_attribute("width", move || width.get().ok());
         view! {
-            <th scope="col" role="columnheader" class=class aria-sort=sorted title=title width=move || width.get().ok() data-column=column.clone()>
+            <th scope="col" role="columnheader" class=class aria-sort=sorted title=title data-column={column} {..in_pixels}>
                 {text}
-                <ResizeHandle column=column widths=widths query=query.clone()/>
+                <ResizeHandle column=key widths=widths query=query.clone()/>
             </th>
         }
         .into_erased()
