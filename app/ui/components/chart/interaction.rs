@@ -26,7 +26,7 @@ pub(super) fn draw_chart(signals: ChartSignals, canvas: ChartSize, group: ChartG
         let (at, plot) = (group.position()?, signals.shown.get());
         Some(chart.with(|chart| crosshair(chart, plot, canvas, at)))
     };
-    let selection = move || group.zoom.map(|zoom| (zoom.draw_selection)(surface));
+    let selection = move || group.zoom.map(|zoom| (zoom.draw_selection)(&surface));
     view! {
         <svg
             class=canvas.class
@@ -34,12 +34,12 @@ pub(super) fn draw_chart(signals: ChartSignals, canvas: ChartSize, group: ChartG
             role="img"
             aria-label=move || chart.with(describe_chart)
             tabindex=move || group.is_hydrated.get().then_some("0")
-            on:pointerdown=move |event| surface.zoom(|zoom| (zoom.press)(surface, &event))
+            on:pointerdown=move |event| surface.zoom(|zoom| (zoom.press)(&surface, &event))
             on:pointermove=move |event| surface.point(&event)
-            on:pointerup=move |_| surface.zoom(|zoom| (zoom.release)(surface))
+            on:pointerup=move |_| surface.zoom(|zoom| (zoom.release)(&surface))
             on:pointercancel=move |_| group.drag.set(None)
             on:pointerleave=move |_| surface.leave()
-            on:dblclick=move |_| surface.zoom(|zoom| (zoom.show)(surface, None))
+            on:dblclick=move |_| surface.zoom(|zoom| (zoom.show)(&surface, None))
             on:keydown=move |event| surface.press_key(&event)
             on:focus=move |_| surface.focus()
             on:blur=move |_| {
@@ -83,7 +83,7 @@ impl Surface {
     fn point(self, event: &leptos::ev::PointerEvent) {
         let fraction = self.fraction(event);
         if self.group.drag.with_untracked(Option::is_some) {
-            self.zoom(|zoom| (zoom.drag)(self, fraction));
+            self.zoom(|zoom| (zoom.drag)(&self, fraction));
         } else {
             let x = self.signals.plot.get_untracked().x_at(fraction);
             self.group.cursor.set(self.nearest(x));
@@ -94,7 +94,7 @@ impl Surface {
         if event.ctrl_key() || event.alt_key() || event.meta_key() {
             return;
         }
-        let is_zoom = self.group.zoom.is_some_and(|zoom| (zoom.press_key)(self, event));
+        let is_zoom = self.group.zoom.is_some_and(|zoom| (zoom.press_key)(&self, event));
         if is_zoom || self.move_cursor(event) {
             event.prevent_default();
         }

@@ -18,15 +18,15 @@ const MIN_DRAG: f64 = 0.01;
 /// code for it: the charts of the first page cannot be zoomed.
 #[derive(Clone, Copy)]
 pub(super) struct Zoom {
-    pub press: fn(Surface, &leptos::ev::PointerEvent),
+    pub press: fn(&Surface, &leptos::ev::PointerEvent),
     /// The pointer is at a fraction of the width while its button is pressed.
-    pub drag: fn(Surface, f64),
-    pub release: fn(Surface),
+    pub drag: fn(&Surface, f64),
+    pub release: fn(&Surface),
     /// Makes a part of the x axis visible, or all of it.
-    pub show: fn(Surface, Option<AxisRange>),
+    pub show: fn(&Surface, Option<AxisRange>),
     /// Returns whether the key did something.
-    pub press_key: fn(Surface, &leptos::ev::KeyboardEvent) -> bool,
-    pub draw_selection: fn(Surface) -> AnyView,
+    pub press_key: fn(&Surface, &leptos::ev::KeyboardEvent) -> bool,
+    pub draw_selection: fn(&Surface) -> AnyView,
 }
 
 const ZOOM: &Zoom = &Zoom { press, drag, release, show, press_key, draw_selection };
@@ -40,7 +40,7 @@ impl ChartGroup {
 }
 
 /// A finger only reads: its drags scroll the page.
-fn press(surface: Surface, event: &leptos::ev::PointerEvent) {
+fn press(surface: &Surface, event: &leptos::ev::PointerEvent) {
     if event.button() != 0 || event.pointer_type() == "touch" {
         return;
     }
@@ -54,7 +54,7 @@ fn press(surface: Surface, event: &leptos::ev::PointerEvent) {
     }));
 }
 
-fn drag(surface: Surface, fraction: f64) {
+fn drag(surface: &Surface, fraction: f64) {
     let moved = match surface.group.drag.get_untracked() {
         Some(Drag::Move { plot, from, .. }) => {
             let distance = from - fraction;
@@ -70,7 +70,7 @@ fn drag(surface: Surface, fraction: f64) {
     surface.group.drag.set(Some(moved));
 }
 
-fn release(surface: Surface) {
+fn release(surface: &Surface) {
     let Some(drag) = surface.group.drag.get_untracked() else { return };
     surface.group.drag.set(None);
     match drag {
@@ -88,12 +88,12 @@ fn release(surface: Surface) {
     }
 }
 
-fn part(surface: Surface, plot: Plot, fractions: (f64, f64)) -> Option<AxisRange> {
+fn part(surface: &Surface, plot: Plot, fractions: (f64, f64)) -> Option<AxisRange> {
     surface.signals.chart.with_untracked(|chart| visible_part(plot, chart, fractions))
 }
 
 /// Zooms all charts of the page.
-fn show(surface: Surface, zoom: Option<AxisRange>) {
+fn show(surface: &Surface, zoom: Option<AxisRange>) {
     let Some(state) = surface.group.state else { return };
     if state.with_untracked(|options| options.zoom != zoom) {
         state.update(|options| options.zoom = zoom);
@@ -101,13 +101,13 @@ fn show(surface: Surface, zoom: Option<AxisRange>) {
 }
 
 /// Keeps values at a position, or no longer if they are kept there.
-fn pin(surface: Surface, at: Option<f64>) {
+fn pin(surface: &Surface, at: Option<f64>) {
     if let Some(state) = surface.group.state {
         state.update(|options| options.pinned = at.filter(|at| options.pinned != Some(*at)));
     }
 }
 
-fn press_key(surface: Surface, event: &leptos::ev::KeyboardEvent) -> bool {
+fn press_key(surface: &Surface, event: &leptos::ev::KeyboardEvent) -> bool {
     let plot = surface.signals.plot.get_untracked();
     let position = untrack(|| surface.group.position());
     let key = event.key();
@@ -123,7 +123,8 @@ fn press_key(surface: Surface, event: &leptos::ev::KeyboardEvent) -> bool {
     true
 }
 
-fn draw_selection(surface: Surface) -> AnyView {
+fn draw_selection(surface: &Surface) -> AnyView {
+    let surface = *surface;
     let selection = move || match surface.group.drag.get() {
         Some(Drag::Select { from, to }) => {
             let part = AxisRange { low: from.min(to), high: from.max(to) };

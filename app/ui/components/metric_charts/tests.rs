@@ -42,8 +42,8 @@ fn every_number_has_a_chart_over_steps_time_or_epochs() {
 #[test]
 fn epochs_are_known_between_and_beyond_their_points() {
     let epochs = MetricSeries { steps: vec![10, 20], values: vec![1.0, 3.0], ..MetricSeries::default() };
-    assert_eq!([0, 10, 15, 20, 99].map(|step| epoch_at(&epochs, step)).to_vec(), [1.0, 1.0, 2.0, 3.0, 3.0]);
-    assert!(epoch_at(&MetricSeries::default(), 1).is_nan());
+    assert_eq!([0.0, 10.0, 15.0, 20.0, 99.0].map(|step| epoch_at(&epochs, step)).to_vec(), [1.0, 1.0, 2.0, 3.0, 3.0]);
+    assert!(epoch_at(&MetricSeries::default(), 1.0).is_nan());
 }
 
 #[test]
