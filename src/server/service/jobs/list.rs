@@ -227,6 +227,7 @@ fn parse_search(principal: &Principal, query: &JobsQuery) -> Result<JobSearchQue
         ended_since,
         sort: _,
         columns: _,
+        widths: _,
         group: _,
         limit: _,
         cursor: _,
