@@ -334,7 +334,8 @@ mod tests {
 
     /// The links above the list have the first two, the search field and the headings the next ones, the pager the last
     /// ones; the zone is the reader's.
-    const WITHOUT_CHIP: [&str; 9] = ["status", "phase", "q", "zone", "sort", "columns", "group", "limit", "cursor"];
+    const WITHOUT_CHIP: [&str; 10] =
+        ["status", "phase", "q", "zone", "sort", "columns", "widths", "group", "limit", "cursor"];
 
     fn chips_html(query: JobsQuery) -> String {
         let page = JobsPage {
