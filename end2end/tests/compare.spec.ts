@@ -39,6 +39,7 @@ const parallel = (page: Page) => page.getByRole('region', { name: 'Parallel coor
 const plot = (page: Page) => parallel(page).getByRole('img', { name: /^Parallel coordinates: / });
 
 async function chooseMetric(page: Page, name: string): Promise<void> {
+  if (scripts()) await live(page); // only then a choice is noticed
   await parallel(page).getByRole('combobox', { name: 'Metric' }).selectOption(name);
   if (!scripts()) await parallel(page).getByRole('button', { name: 'Apply' }).click();
 }
