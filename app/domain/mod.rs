@@ -36,6 +36,7 @@ pub mod log_text;
 pub mod matching;
 pub mod network;
 pub mod notice;
+pub mod parallel_axes;
 pub mod passkey;
 pub mod password;
 pub mod path_placeholders;

@@ -1,10 +1,10 @@
-// Comparing jobs with scripts: hiding lines, reading values, selecting too few jobs, and following a running job.
-import { expect, test, type Server } from '../fixtures';
+// Comparing jobs with scripts: hiding lines, reading values in charts and parallel coordinates, selecting too few jobs, and following a running job.
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host, type Offer } from '../host';
 import { live, signIn, submit } from '../steps';
 
-async function start(server: Server, host: Host, name: string): Promise<Offer> {
-  const body = JSON.stringify({ config_name: 'digits', target: 'worker', name });
+async function start(server: Server, host: Host, name: string, overrides: object = {}): Promise<Offer> {
+  const body = JSON.stringify({ config_name: 'digits', target: 'worker', name, overrides });
   expect((await server.api('/api/queue/submit', { method: 'POST', body })).status).toBe(201);
   return host.run();
 }
@@ -111,6 +111,64 @@ test('twenty lines of 500 points are drawn and read quickly', async ({ page, ser
   await expect(page.locator('.chart-legend .chart-value').first()).not.toHaveText('–');
   expect(redraw).toBeLessThan(1_000);
   expect(hover).toBeLessThan(200);
+  host.close();
+});
+
+test('a line of the parallel coordinates is read by pointer and keyboard', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const host = await Host.connect(server, 'gpu-1', { gpus: 1 });
+  const ids: string[] = [];
+  for (const [index, optimizer] of ['lion', 'adamw', undefined].entries()) {
+    const offer = await start(server, host, `run ${index}`, { learning_rate: 10 ** (index - 4), optimizer });
+    await host.progress(offer, points(2, index + 1));
+    await host.report(offer, 'completed');
+    ids.push(offer.job_id);
+  }
+  await signIn(page, server);
+  await page.goto(`/jobs/compare?ids=${ids}`);
+  await live(page);
+  const panel = page.getByRole('region', { name: 'Parallel coordinates' });
+  const plot = panel.getByRole('img', { name: /^Parallel coordinates/ });
+  const lines = plot.locator('.parallel-line');
+  const [readout, values] = [panel.locator('.parallel-readout'), plot.locator('.parallel-value')];
+  await expect(readout).toContainText('Point at a line');
+
+  // The pointer, near the line between two axes.
+  await plot.scrollIntoViewIfNeeded();
+  const at = await lines.nth(1).locator('.curve').evaluate((element) => {
+    const path = element as SVGPathElement;
+    const point = path.getPointAtLength(path.getTotalLength() * 0.2).matrixTransform(path.getScreenCTM()!);
+    return { x: point.x, y: point.y + 3 };
+  });
+  await page.mouse.move(at.x, at.y);
+  await expect(readout).toHaveText('run 1: learning_rate 0.001, optimizer adamw, Loss 1.00');
+  await expect(values).toHaveText(['0.001', 'adamw', '1.00']);
+  await expect(lines.nth(1)).toHaveCSS('opacity', '1');
+  for (const other of [0, 2]) await expect(lines.nth(other)).toHaveCSS('opacity', '0.15');
+  await picture(page, 'compare-parallel-read');
+  await page.mouse.move(0, 0);
+  await expect(values).toHaveCount(0);
+  await expect(lines.nth(0)).toHaveCSS('opacity', '1');
+  await panel.getByRole('listitem').nth(2).hover();
+  await expect(values).toHaveText(['0.01', '–', '1.50']);
+  await page.mouse.move(0, 0);
+
+  // Keys lead from job to job.
+  await plot.focus();
+  await expect(readout).toHaveText(/^run 0: /);
+  await page.keyboard.press('ArrowDown');
+  await expect(readout).toHaveText(/^run 1: /);
+  await page.keyboard.press('End');
+  await expect(values).toHaveText(['0.01', '–', '1.50']);
+  await page.keyboard.press('ArrowUp');
+  await expect(values).toHaveText(['0.001', 'adamw', '1.00']);
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await expect(values).toHaveCount(0);
+  await page.keyboard.press('Home');
+  await expect(readout).toHaveText(/^run 0: /);
+  await plot.blur();
+  await expect(readout).toContainText('Point at a line');
   host.close();
 });
 

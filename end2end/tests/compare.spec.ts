@@ -34,6 +34,16 @@ const differences = (page: Page) => page.getByRole('table', { name: 'Configurati
 const finals = (page: Page) => page.getByRole('table', { name: 'Final metrics' });
 const chart = (page: Page, name: RegExp) => page.getByRole('img', { name }).first();
 
+const parallel = (page: Page) => page.getByRole('region', { name: 'Parallel coordinates' });
+/** The parallel coordinates, of which only the width that fits is visible. */
+const plot = (page: Page) => parallel(page).getByRole('img', { name: /^Parallel coordinates: / });
+
+async function chooseMetric(page: Page, name: string): Promise<void> {
+  if (scripts()) await live(page); // only then a choice is noticed
+  await parallel(page).getByRole('combobox', { name: 'Metric' }).selectOption(name);
+  if (!scripts()) await parallel(page).getByRole('button', { name: 'Apply' }).click();
+}
+
 async function expectFits(page: Page, name: string): Promise<void> {
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -104,6 +114,7 @@ test('a viewer can select jobs to compare, and equal configurations have no diff
   await expect(page.getByText('No differences: the configurations have the same values.')).toBeVisible();
   await expect(page.getByText('No metrics yet.')).toBeVisible();
   await expect(finals(page)).toHaveCount(0);
+  await expect(parallel(page), 'nothing differs').toHaveCount(0);
   // The names are equal, so the IDs distinguish them.
   const links = page.locator('.compared-jobs .row-link');
   await expect(links).toHaveText(ids.reverse().map((id) => new RegExp(`^twin \\(j_…${id.slice(-6)}\\)$`)));
@@ -130,6 +141,11 @@ test('hostile names, jobs that do not exist, and addresses with too few jobs', a
   await expect(note.nth(1)).toHaveText('not set');
   await expect(differences(page).getByRole('row').filter({ hasText: 'nested.list' })).toContainText('[1,{"deep":null}]');
   await expect(finals(page).getByRole('row', { name: /^<b>val_loss/ }).getByRole('cell')).toHaveText(['2.00', /^1\.00\s*best$/, '–']);
+  await expect(plot(page)).toHaveAttribute('aria-label', 'Parallel coordinates: nested.list, note, Loss');
+  await expect(plot(page).locator('.parallel-line title').first()).toContainText(`${HOSTILE}: nested.list [1,{"deep":null}], note ${HOSTILE} \\u{202e}xxx`);
+  await chooseMetric(page, '<b>val_loss</b>');
+  await expect(page).toHaveURL((url) => url.searchParams.get('parallel') === '<b>val_loss</b>');
+  await expect(plot(page)).toHaveAttribute('aria-label', 'Parallel coordinates: nested.list, note, <b>val_loss</b>');
   await expectFits(page, 'compare-hostile');
   await page.getByRole('link', { name: 'Compare without them' }).click();
   await expect(page).toHaveURL((url) => url.searchParams.getAll('id').join() === ids.join());
@@ -142,6 +158,70 @@ test('hostile names, jobs that do not exist, and addresses with too few jobs', a
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Select jobs' }).click();
   await expect(page).toHaveURL(`${server.url}/jobs`);
+  host.close();
+});
+
+test('parallel coordinates show which values lead to a good metric, which is chosen in the address', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  const host = await Host.connect(server, 'gpu-1', { gpus: 1 });
+  const ids = [
+    await train(server, host, { name: 'slow', overrides: { learning_rate: 1e-4, optimizer: 'lion' }, losses: [2, 0.5], metrics: { accuracy: 0.5 } }),
+    await train(server, host, { name: 'good', overrides: { learning_rate: 1e-3, optimizer: 'adamw' }, losses: [2, 0.25], metrics: { accuracy: 0.9 } }),
+    await train(server, host, { name: 'fast', overrides: { learning_rate: '0.01' }, losses: [2, 1] }),
+  ];
+  await signIn(page, server);
+  await page.goto(`${address(ids)}&x=time`);
+  if (scripts()) await live(page);
+  await expect(plot(page)).toHaveAttribute('aria-label', 'Parallel coordinates: learning_rate, optimizer, Loss');
+  const labels = plot(page).locator('.parallel-axes .tick-text');
+  await expect(labels).toHaveText(['Log', '0.0001', '0.001', '0.01', 'adamw', 'lion', '–', '0.2500', '0.5000', '1.00']);
+  const lines = plot(page).locator('.parallel-line');
+  await expect(lines.locator('title')).toHaveText([
+    'slow: learning_rate 0.0001, optimizer lion, Loss 0.5000',
+    'good: learning_rate 0.001, optimizer adamw, Loss 0.2500',
+    'fast: learning_rate 0.01, optimizer –, Loss 1.00',
+  ]);
+  const path = (number: number) => lines.nth(number).locator('.curve');
+  await expect(path(1), 'in the middle of the logarithmic axis').toHaveAttribute('d', /^M\S+ 164\.0h0/);
+  await expect(path(2), 'a missing value is below the axis').toHaveAttribute('d', /^M\S+ 44\.0h0L\S+ 310\.0L\S+ 44\.0$/);
+  await expect(path(2)).toHaveClass('curve series-3');
+  await expect(parallel(page).getByText('lower is better')).toBeVisible();
+  const legend = parallel(page).getByRole('listitem');
+  await expect(legend).toHaveText([/^slow\s*0\.5000$/, /^good\s*0\.2500\s*best$/, /^fast\s*1\.00$/]);
+  await expectFits(page, 'compare-parallel');
+
+  await chooseMetric(page, 'accuracy');
+  const chosen = (url: URL) => url.searchParams.get('parallel') === 'accuracy' && url.searchParams.get('x') === 'time';
+  await expect(page).toHaveURL((url) => chosen(url) && url.searchParams.getAll('id').join() === ids.join());
+  await expect(plot(page)).toHaveAttribute('aria-label', 'Parallel coordinates: learning_rate, optimizer, accuracy');
+  await expect(legend).toHaveText([/^slow\s*0\.5000$/, /^good\s*0\.9000\s*best$/, /^fast\s*–$/]);
+  await expect(parallel(page).getByText('higher is better')).toBeVisible();
+  await page.reload();
+  await expect(parallel(page).getByRole('combobox', { name: 'Metric' })).toHaveValue('accuracy');
+  await expect(legend.nth(1)).toContainText('0.9000');
+  await page.getByRole('link', { name: 'Remove fast from the comparison' }).click();
+  await expect(page).toHaveURL((url) => chosen(url) && url.searchParams.getAll('id').length === 2);
+  await expect(lines).toHaveCount(2);
+  host.close();
+});
+
+test('parallel coordinates have at most 12 settings and scroll in their own box', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const host = await Host.connect(server, 'gpu-1', { gpus: 1 });
+  const settings = (value: number) => Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`validation_guidance_${index + 10}`, value]));
+  const ids = [
+    await train(server, host, { name: 'one', overrides: { ...settings(1), note: 'one' }, losses: [1] }),
+    await train(server, host, { name: 'two', overrides: { ...settings(2), note: 'two' }, losses: [2] }),
+  ];
+  await signIn(page, server);
+  await page.goto(address(ids));
+  await expect(plot(page)).toHaveAttribute('aria-label', /: validation_guidance_10, .*, validation_guidance_21, Loss$/);
+  await expect(parallel(page).getByText('4 more settings differ; they are in the table above.')).toBeVisible();
+  await expect(parallel(page).getByRole('combobox'), 'two metrics').toContainText('Learning rate');
+  await expectFits(page, 'compare-parallel-many');
+  await page.setViewportSize({ width: 380, height: 900 });
+  const box = parallel(page).getByRole('group', { name: 'Parallel coordinates' });
+  expect(await box.evaluate((box) => box.scrollWidth - box.clientWidth)).toBeGreaterThan(800);
   host.close();
 });
 

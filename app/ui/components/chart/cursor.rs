@@ -4,7 +4,7 @@
 const PAGE: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CursorMove {
+pub(crate) enum CursorMove {
     /// To a point.
     To(usize),
     /// Removes the cursor.
@@ -12,7 +12,7 @@ pub(super) enum CursorMove {
 }
 
 /// Returns how a key moves the cursor from point `current` of `count` points; none if it does not.
-pub(super) fn cursor_move(key: &str, current: Option<usize>, count: usize) -> Option<CursorMove> {
+pub(crate) fn cursor_move(key: &str, current: Option<usize>, count: usize) -> Option<CursorMove> {
     if key == "Escape" {
         return Some(CursorMove::Clear);
     }

@@ -28,7 +28,7 @@ impl ChartSize {
 }
 
 /// Each line has its own stroke: from the sixth line on, the five colors repeat with dashes.
-pub(super) const SERIES_CLASSES: [&str; 20] = [
+const SERIES_CLASSES: [&str; 20] = [
     "curve series-1",
     "curve series-2",
     "curve series-3",
@@ -50,6 +50,11 @@ pub(super) const SERIES_CLASSES: [&str; 20] = [
     "curve series-19",
     "curve series-20",
 ];
+
+/// The class of the stroke of a line.
+pub(crate) const fn series_class(number: usize) -> &'static str {
+    SERIES_CLASSES[number % SERIES_CLASSES.len()]
+}
 
 /// The room for strokes and dots around the plot area, in which lines are not cut.
 const BLEED: f64 = 3.0;

@@ -1,7 +1,7 @@
 //! Charts: drawn as SVG, with a table of their values. A cursor, moved by pointer or keys, shows the values at one
 //! position in all charts of a group.
 
-mod cursor;
+pub(crate) mod cursor;
 pub(crate) mod data;
 mod data_table;
 mod draw;
@@ -19,7 +19,8 @@ use leptos::prelude::*;
 
 use self::data::{Axis, Chart, ChartSeries, Plot};
 use self::data_table::DataTable;
-use self::draw::{ChartSize, SERIES_CLASSES, describe_cursor};
+pub(crate) use self::draw::series_class;
+use self::draw::{ChartSize, describe_cursor};
 use self::interaction::draw_chart;
 use self::menu::ChartMenu;
 use self::state::ChartState;
@@ -235,8 +236,7 @@ fn chart_figure(
 
 /// A short piece of a line, beside its name.
 pub(crate) fn legend_key(number: usize) -> AnyView {
-    let class = SERIES_CLASSES[number % SERIES_CLASSES.len()];
-    view! { <svg class="legend-key" viewBox="0 0 20 4" aria-hidden="true"><path class=class d="M0 2h20"></path></svg> }
+    view! { <svg class="legend-key" viewBox="0 0 20 4" aria-hidden="true"><path class=series_class(number) d="M0 2h20"></path></svg> }
         .into_erased()
 }
 

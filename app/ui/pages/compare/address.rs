@@ -15,6 +15,9 @@ pub(super) const VOTE_URL: &str = "/jobs/compare/vote";
 /// The path of the page, and how many jobs it compares.
 pub(crate) const COMPARED_JOBS: (&str, RangeInclusive<usize>) = (COMPARE_URL, MIN_COMPARED_JOBS..=MAX_COMPARED_JOBS);
 
+/// The parameter of the metric at the end of the parallel coordinates.
+pub(super) const METRIC_FIELD: &str = "parallel";
+
 /// Fields of the form that are not part of a comparison.
 const OTHER_FIELDS: [&str; 2] = ["back", "action"];
 
@@ -48,12 +51,24 @@ impl ComparedIds {
 
     /// Returns the address without some of the jobs. How charts are drawn stays as it is.
     pub fn url_without(&self, removed: &[String], params: &ParamsMap) -> String {
-        let is_kept = |name: &str| !["id", "ids"].contains(&name) && !OTHER_FIELDS.contains(&name);
-        let options = params.into_iter().filter(|(name, _)| is_kept(name));
-        let options = options.map(|(name, value)| (name.to_string(), value.to_owned()));
+        let options = fields_without(params, &["id", "ids"]).into_iter();
         let ids = self.0.iter().filter(|id| !removed.contains(id)).map(|id| ("id".to_owned(), id.clone()));
         format!("{COMPARE_URL}{}", query_string(&options.chain(ids).collect::<Vec<_>>()))
     }
+}
+
+/// Returns the address with another metric at the end of the parallel coordinates.
+pub(super) fn url_with_metric(metric: String, params: &ParamsMap) -> String {
+    let mut fields = fields_without(params, &[METRIC_FIELD]);
+    fields.push((METRIC_FIELD.to_owned(), metric));
+    format!("{COMPARE_URL}{}", query_string(&fields))
+}
+
+/// Returns the parameters of the address that belong to a comparison, without these.
+pub(super) fn fields_without(params: &ParamsMap, removed: &[&str]) -> Vec<(String, String)> {
+    let is_kept = |name: &str| !removed.contains(&name) && !OTHER_FIELDS.contains(&name);
+    let fields = params.into_iter().filter(|(name, _)| is_kept(name));
+    fields.map(|(name, value)| (name.to_string(), value.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -90,5 +105,14 @@ mod tests {
         let without = |removed: &str| ids.url_without(&[removed.to_owned()], &params);
         assert_eq!(without("j_1"), "/jobs/compare?x=time&id=a%26b&id=j_3");
         assert_eq!(without("other"), "/jobs/compare?x=time&id=j_1&id=a%26b&id=j_3");
+    }
+
+    #[test]
+    fn a_metric_is_chosen_and_the_other_parameters_stay() {
+        let params = params(&[("back", "/jobs"), ("id", "j_1"), ("parallel", "loss"), ("id", "j_2"), ("x", "time")]);
+        let url = url_with_metric("val/a&b".to_owned(), &params);
+        assert_eq!(url, "/jobs/compare?id=j_1&id=j_2&x=time&parallel=val%2Fa%26b");
+        let removed = ComparedIds::from_params(&params).url_without(&["j_1".to_owned()], &params);
+        assert_eq!(removed, "/jobs/compare?parallel=loss&x=time&id=j_2");
     }
 }

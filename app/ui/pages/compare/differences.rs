@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::{Compared, job_headings, shown_text};
+use super::{Compared, job_headings, shown_text, value_text};
 use crate::protocol::jobs::compare::ComparedConfigKey;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -75,10 +75,8 @@ fn same_values(keys: Vec<ComparedConfigKey>) -> AnyView {
 }
 
 fn value_view(value: Option<&Value>) -> AnyView {
-    let text = match value {
-        None => return view! { <span class="text-muted">{t().compare.not_set}</span> }.into_erased(),
-        Some(Value::String(text)) => shown_text(text),
-        Some(value) => shown_text(&value.to_string()),
-    };
-    view! { <bdi class="wrap-anywhere">{text}</bdi> }.into_erased()
+    match value {
+        None => view! { <span class="text-muted">{t().compare.not_set}</span> }.into_erased(),
+        Some(value) => view! { <bdi class="wrap-anywhere">{shown_text(&value_text(value))}</bdi> }.into_erased(),
+    }
 }

@@ -16,17 +16,21 @@ struct FinalRow {
     values: Vec<(String, bool)>,
 }
 
+/// Formats the last value of a metric.
+pub(super) fn final_text(value: FinalValue) -> String {
+    match value {
+        FinalValue::NotReported => "–".to_owned(),
+        FinalValue::NotANumber => "NaN".to_owned(),
+        FinalValue::Number(number) => t().format_number(number),
+    }
+}
+
 fn final_rows(comparison: &JobComparison) -> Vec<FinalRow> {
     let jobs = &comparison.jobs;
     let row = |name: String| {
         let values: Vec<FinalValue> = jobs.iter().map(|job| job.final_value(&name)).collect();
         let best = best_values(&name, &values.iter().map(|value| value.number()).collect::<Vec<_>>());
-        let text = |value: FinalValue| match value {
-            FinalValue::NotReported => "–".to_owned(),
-            FinalValue::NotANumber => "NaN".to_owned(),
-            FinalValue::Number(number) => t().format_number(number),
-        };
-        FinalRow { title: metric_title(&name), values: values.into_iter().map(text).zip(best).collect() }
+        FinalRow { title: metric_title(&name), values: values.into_iter().map(final_text).zip(best).collect() }
     };
     let step = |job: &ComparedJob| {
         let last_steps = job.metrics.metrics.iter().filter_map(|series| series.steps.last());

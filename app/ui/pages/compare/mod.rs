@@ -1,24 +1,29 @@
-//! Compares jobs: what differs between their configurations, their metrics, their final values, and their samples.
+//! Compares jobs: what differs between their configurations, also as parallel coordinates, their metrics, their final
+//! values, and their samples.
 
 mod address;
 mod curves;
 mod differences;
 mod final_metrics;
+mod parallel;
 mod samples;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod vote;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
+use serde_json::Value;
 
 pub(crate) use self::address::COMPARED_JOBS;
 use self::address::ComparedIds;
 use self::curves::Curves;
 use self::differences::Differences;
 use self::final_metrics::FinalMetrics;
+use self::parallel::ParallelCoordinates;
 use self::samples::LastSamples;
 use crate::domain::ids::JobId;
 use crate::domain::text::escape;
@@ -80,6 +85,14 @@ fn distinct_names(jobs: &[JobView]) -> Vec<String> {
         if count.get(&title) == Some(&1) { title } else { format!("{title} ({})", short_id(job.job_id.as_str())) }
     };
     jobs.iter().map(name).collect()
+}
+
+/// Returns a value of a configuration as text: texts without quotes.
+fn value_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        value => Cow::Owned(value.to_string()),
+    }
 }
 
 /// Escapes a text from outside, and cuts it if it is long.
@@ -168,6 +181,7 @@ fn Comparison(
         view! {
             <ComparedJobs compared=compared ids=ids/>
             <Differences compared=compared/>
+            <ParallelCoordinates compared=compared/>
             <Curves compared=compared/>
             <FinalMetrics compared=compared/>
             <LastSamples compared=compared/>
