@@ -105,6 +105,14 @@ pub enum AllowedValues {
     },
     FileSize,
     FileDigest,
+    /// A sample of which both compared jobs have an image.
+    SharedSample {
+        step: u64,
+    },
+    /// One of the two compared jobs, or none.
+    ComparedJob,
+    /// A button of the blind vote.
+    VoteButton,
 }
 
 impl AllowedValues {

@@ -45,6 +45,7 @@ pub mod priority;
 pub mod rate_limit;
 pub mod reconcile;
 pub mod retry;
+pub mod sample_names;
 pub mod sample_votes;
 pub mod sandbox;
 pub mod search_terms;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::sample_names::parse_image_name;
 use crate::protocol::artifacts::ArtifactView;
 use crate::protocol::status::ArtifactKind;
 
@@ -31,7 +32,7 @@ pub(crate) enum Direction {
 /// Returns the images among these files, ordered by step and key; of several attempts, those of the newest. Files that
 /// browsers do not show as images are ignored.
 pub(crate) fn samples(files: &[ArtifactView]) -> Vec<SampleImage> {
-    let mut images: Vec<SampleImage> = files.iter().filter(|file| is_image(file)).map(sample_from_file).collect();
+    let mut images: Vec<SampleImage> = files.iter().filter_map(sample_from_file).collect();
     images.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)).then(b.file.attempt.cmp(&a.file.attempt)));
     let is_older = |later: &SampleImage, first: &SampleImage| later.file.attempt != first.file.attempt;
     images.dedup_by(|later, first| (later.step, &later.key) == (first.step, &first.key) && is_older(later, first));
@@ -61,42 +62,9 @@ pub(crate) fn neighbor(samples: &[SampleImage], from: usize, direction: Directio
     if is_forward { (from + 1..samples.len()).find(is_match) } else { (0..from).rev().find(is_match) }
 }
 
-fn is_image(file: &ArtifactView) -> bool {
-    let extension = file.path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    file.kind == ArtifactKind::Sample && matches!(extension.as_str(), "png" | "jpg" | "jpeg" | "webp" | "gif" | "avif")
-}
-
-fn sample_from_file(file: &ArtifactView) -> SampleImage {
-    let (step, key) = parse_sample_name(&file.path);
-    SampleImage { step, key: key.to_owned(), file: file.clone() }
-}
-
-/// Returns the number after `step` in a path, and what follows it: `step_400_0.png` is sample 0 at step 400,
-/// `step-000400/a.png` is sample `a` at step 400. In file names the first match counts, because the prompt may follow.
-fn parse_sample_name(path: &str) -> (Option<u64>, &str) {
-    let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
-    let file = path.rsplit('/').next().unwrap_or(path);
-    let name = strip_event_prefix(file).unwrap_or(file);
-    let in_name = name.match_indices("step").find_map(|(start, _)| step_and_key(&name[start..]));
-    let in_path = || path.rmatch_indices("step").find_map(|(start, _)| step_and_key(&path[start..]));
-    in_name.or_else(in_path).map_or((None, name), |(step, key)| (Some(step), if key.is_empty() { "0" } else { key }))
-}
-
-/// Parses `step_400_a`.
-fn step_and_key(text: &str) -> Option<(u64, &str)> {
-    let is_separator = |c: char| matches!(c, '_' | '-' | '/');
-    let rest = text.strip_prefix("step")?.trim_start_matches(is_separator);
-    let digits = rest.len() - rest.trim_start_matches(|next: char| next.is_ascii_digit()).len();
-    Some((rest[..digits].parse().ok()?, rest[digits..].trim_start_matches(is_separator)))
-}
-
-/// Removes the prefix that the agent adds to samples from events: `event_000012_images_0_step_400_a_cat`.
-fn strip_event_prefix(name: &str) -> Option<&str> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (event, rest) = name.strip_prefix("event_")?.split_once('_')?;
-    let (list, rest) = rest.split_once('_')?;
-    let (index, rest) = rest.split_once('_')?;
-    (is_number(event) && matches!(list, "images" | "videos" | "audios") && is_number(index)).then_some(rest)
+fn sample_from_file(file: &ArtifactView) -> Option<SampleImage> {
+    let (step, key) = parse_image_name(&file.path).filter(|_| file.kind == ArtifactKind::Sample)?;
+    Some(SampleImage { step, key: key.to_owned(), file: file.clone() })
 }
 
 #[cfg(test)]
@@ -105,29 +73,13 @@ mod tests {
     use crate::ui::checkpoints::file;
 
     #[test]
-    fn steps_and_samples_are_read_from_paths() {
-        assert_eq!(parse_sample_name("samples/step_400_0.png"), (Some(400), "0"));
-        assert_eq!(parse_sample_name("samples/step-000050/a cat.png"), (Some(50), "a cat"));
-        assert_eq!(parse_sample_name("step_7.png"), (Some(7), "0"));
-        assert_eq!(parse_sample_name("samples/a.png"), (None, "a"));
-        assert_eq!(parse_sample_name("step"), (None, "step"));
-        assert_eq!(parse_sample_name("footstep_x/1.png"), (None, "1"));
-        assert_eq!(parse_sample_name("s/step_400_a_step_back.png"), (Some(400), "a_step_back"));
-    }
-
-    #[test]
-    fn samples_from_events_are_named_as_others_are() {
-        assert_eq!(parse_sample_name("v/event_000012_images_0_step_400_a_cat.png"), (Some(400), "a_cat"));
-        assert_eq!(parse_sample_name("v/event_000012_images_3_a_cat.png"), (None, "a_cat"));
-        assert_eq!(parse_sample_name("v/event_000012_images_3.png"), (None, "event_000012_images_3"));
-        assert_eq!(parse_sample_name("v/event_preview_images_0.png"), (None, "event_preview_images_0"));
-        // Two prompts with the same name at two steps.
+    fn two_prompts_with_the_same_name_are_both_shown() {
         let images = sample_images(&[
             "v/event_000001_images_0_step_1_a_cat.png",
             "v/event_000002_images_0_step_1_a_cat.png",
             "v/event_000003_images_0_step_2_a_cat.png",
         ]);
-        assert_eq!(images.len(), 3, "both are shown");
+        assert_eq!(images.len(), 3);
         assert_eq!((neighbor(&images, 0, Direction::Up), neighbor(&images, 2, Direction::Down)), (Some(2), Some(1)));
     }
 

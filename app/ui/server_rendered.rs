@@ -50,6 +50,7 @@ use super::pages::worker_new::WorkerNewPage;
 pub fn ServerRenderedApp() -> impl IntoView {
     provide_meta_context();
     Boot::from_context().provide();
+    omit_page_data();
     view! {
         <Router>
             <Routes fallback=NotFoundPage>
@@ -94,5 +95,13 @@ pub fn ServerRenderedApp() -> impl IntoView {
                 </ParentRoute>
             </Routes>
         </Router>
+    }
+}
+
+/// What resources read is written into a document for its hydration. Nothing reads it in these documents; it would double
+/// their size, and contain what the page does not show, such as masked values.
+fn omit_page_data() {
+    if let Some(context) = Owner::current_shared_context() {
+        context.set_is_hydrating(false);
     }
 }

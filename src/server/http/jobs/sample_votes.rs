@@ -27,8 +27,8 @@ pub async fn list(
 }
 
 pub const VOTE: OperationDoc = OperationDoc {
-    description: "The share of votes for a job is its metric `vote`, from 0 to 1; a tie counts as half a vote. A second vote of \
-             the caller on the same samples replaces the first.",
+    description: "Both jobs must have an image of the sample at this step. The share of votes for a job is its metric `vote`, from \
+             0 to 1; a tie counts as half a vote. A second vote of the caller on the same samples replaces the first.",
     problems: &["job_not_found", "out_of_range", "too_large"],
     ..OperationDoc::new("voteOnSamples", "Records which of two jobs has the better sample.")
 };

@@ -138,6 +138,9 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
         A::CheckpointFiles => Sentence::OutOfRangeCheckpointFiles { field },
         A::FileSize => Sentence::OutOfRangeFileSize { field },
         A::FileDigest => Sentence::OutOfRangeFileDigest { field },
+        A::SharedSample { step } => Sentence::OutOfRangeSharedSample { field, step: step.to_string() },
+        A::ComparedJob => Sentence::OutOfRangeComparedJob { field },
+        A::VoteButton => Sentence::OutOfRangeVoteButton { field },
     }
 }
 

@@ -213,7 +213,7 @@ fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_tak
     let nonce = use_nonce().map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
     let scripts = match scripts {
         ScriptPolicy::Bundle => format!("script-src 'self'{nonce} 'wasm-unsafe-eval'; connect-src 'self'"),
-        // Leptos writes the fetched data into an inline script, which nothing reads.
+        // Leptos writes an inline script for fetched data, which is empty here.
         ScriptPolicy::None => format!("script-src{nonce}; connect-src 'none'"),
     };
     let policy = format!(

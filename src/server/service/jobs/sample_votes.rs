@@ -1,12 +1,14 @@
-//! Blind votes on samples of two jobs, kept as a metric of each.
+//! Blind votes on samples of two jobs, stored as a metric of each.
 
 use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::JobId;
+use app::domain::job::Job;
+use app::domain::sample_names::is_image_of;
 use app::domain::sample_votes::{SamplePair, VoteOutcome};
-use app::domain::text::is_plain;
 use app::protocol::jobs::votes::{SampleVote, SampleVotes};
+use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
 
 use super::JobService;
@@ -15,9 +17,9 @@ use super::views::visible_jobs_by_id;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::Caller;
+use crate::store::Tx;
+use crate::store::artifacts::StoredArtifact;
 
-/// The maximum length of what identifies a sample, in characters.
-const MAX_SAMPLE_CHARS: usize = 300;
 /// The maximum number of votes of a user.
 const MAX_VOTES: u64 = 100_000;
 
@@ -43,16 +45,15 @@ impl JobService {
         vote: SampleVote,
     ) -> Result<(), ServiceError> {
         let (pair, outcome) = parse_vote(vote)?;
+        // Jobs can have many files, so this does not delay other changes.
+        require_samples(&mut *self.context.read().await?, principal, &pair).await?;
         let input = Arc::new((principal.clone(), pair, outcome));
         self.context
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
                     let (principal, pair, outcome) = &*input;
-                    let jobs = visible_jobs_by_id(unit.tx, principal, &pair.jobs).await?;
-                    if let Some(missing) = pair.jobs.iter().find(|id| !jobs.iter().any(|job| job.id == **id)) {
-                        return Err(ServiceError::JobNotFound(missing.clone()));
-                    }
+                    let jobs = visible_pair(unit.tx, principal, pair).await?;
                     if unit.tx.number_of_votes(&principal.name).await? >= MAX_VOTES {
                         return Err(InvalidInput::TooMuch { items: LimitedItems::Votes, limit: MAX_VOTES }.into());
                     }
@@ -69,22 +70,39 @@ impl JobService {
     }
 }
 
+/// Returns both jobs, if the user may see them.
+async fn visible_pair(tx: &mut dyn Tx, principal: &Principal, pair: &SamplePair) -> Result<Vec<Job>, ServiceError> {
+    let jobs = visible_jobs_by_id(tx, principal, &pair.jobs).await?;
+    match pair.jobs.iter().find(|id| !jobs.iter().any(|job| job.id == **id)) {
+        Some(missing) => Err(ServiceError::JobNotFound(missing.clone())),
+        None => Ok(jobs),
+    }
+}
+
+/// Fails unless both jobs have an image of the sample.
+async fn require_samples(tx: &mut dyn Tx, principal: &Principal, pair: &SamplePair) -> Result<(), ServiceError> {
+    visible_pair(tx, principal, pair).await?;
+    let is_image = |file: &StoredArtifact| {
+        file.kind == ArtifactKind::Sample.as_str() && is_image_of(&file.path, pair.step, &pair.sample)
+    };
+    for job in &pair.jobs {
+        if !tx.artifacts(job).await?.iter().any(is_image) {
+            let allowed = AllowedValues::SharedSample { step: pair.step };
+            return Err(InvalidInput::OutOfRange { field: "sample", allowed }.into());
+        }
+    }
+    Ok(())
+}
+
 fn parse_vote(vote: SampleVote) -> Result<(SamplePair, VoteOutcome), InvalidInput> {
     let SampleVote { jobs: [one, other], step, sample, better } = vote;
-    if sample.is_empty() || !is_plain(&sample, MAX_SAMPLE_CHARS) {
-        let allowed = AllowedValues::VisibleCharacters { min: 1, max: MAX_SAMPLE_CHARS as u64 };
-        return Err(InvalidInput::OutOfRange { field: "sample", allowed });
-    }
     let not_two = InvalidInput::OutOfRange { field: "jobs", allowed: AllowedValues::JobIds { min: 2, max: 2 } };
     let pair = SamplePair::new(one, other, step, sample).ok_or(not_two)?;
     let outcome = match &better {
         None => VoteOutcome::Tie,
         Some(job) if *job == pair.jobs[0] => VoteOutcome::First,
         Some(job) if *job == pair.jobs[1] => VoteOutcome::Second,
-        Some(_) => {
-            let allowed = AllowedValues::JobIds { min: 1, max: 1 };
-            return Err(InvalidInput::OutOfRange { field: "better", allowed });
-        }
+        Some(_) => return Err(InvalidInput::OutOfRange { field: "better", allowed: AllowedValues::ComparedJob }),
     };
     Ok((pair, outcome))
 }

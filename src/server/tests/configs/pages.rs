@@ -66,6 +66,55 @@ async fn large_configuration_is_not_edited_in_the_browser() {
     assert!(status.is_client_error() || status.is_redirection(), "{status}");
 }
 
+/// Submits this configuration, and returns the addresses of all pages that read it.
+async fn submit_and_list_pages(server: &TestServer, name: &str) -> Vec<String> {
+    let job = server.submit(name).await;
+    [
+        format!("/configs/{name}"),
+        format!("/configs/{name}/edit"),
+        format!("/configs/new?from={name}"),
+        format!("/train?config={name}"),
+        format!("/jobs/{job}/configuration"),
+    ]
+    .into()
+}
+
+#[tokio::test]
+async fn pages_of_a_large_configuration_have_a_limited_size() {
+    let server = TestServer::start().await;
+    let session = log_in(&server).await;
+    let line = |number: u32| format!("  \"key_{number}\": \"{}\",", "x".repeat(36));
+    let lines = (0..40_000).map(line).collect::<Vec<_>>().join("\n");
+    for (name, text) in [
+        ("line", format!("{{\"a\": \"{}\"}}", "x".repeat(2 << 20))),
+        ("lines", format!("{{\n{lines}\n  \"seed\": 1\n}}\n")),
+        ("tokens", format!("{{\n\"a\": [{}1]}}\n", "1,".repeat(100_000))),
+    ] {
+        put(&server, &Actor::Admin, name, &text).await;
+        for address in submit_and_list_pages(&server, name).await {
+            let html = page(&server, &session, &address).await;
+            assert!(html.len() < 1 << 20, "{address}: {} bytes", html.len());
+        }
+    }
+    let text = page(&server, &session, "/configs/lines").await;
+    assert!(text.contains("Only the first 2,000 lines are shown."), "{text}");
+    let text = page(&server, &session, "/configs/line").await;
+    assert!(text.contains("Only the first 256 KiB are shown."), "{text}");
+}
+
+#[tokio::test]
+async fn documents_contain_what_pages_show_and_no_more() {
+    let server = TestServer::start().await;
+    let session = log_in(&server).await;
+    put(&server, &Actor::Admin, "c", "{\"hub_token\": \"hf_masked\", \"seed\": 41507}").await;
+    for address in submit_and_list_pages(&server, "c").await {
+        let html = page(&server, &session, &address).await;
+        let is_editor = address.ends_with("/edit") || address.starts_with("/configs/new");
+        assert_eq!(html.contains("hf_masked"), is_editor, "{address}: {html}");
+        assert!(is_editor || html.matches("41507").count() == 1, "{address}: {html}");
+    }
+}
+
 #[tokio::test]
 async fn copy_of_a_configuration_has_a_name_that_fits() {
     let server = TestServer::start().await;

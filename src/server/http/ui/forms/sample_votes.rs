@@ -1,5 +1,6 @@
 //! Blind votes on samples.
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
 use app::protocol::jobs::votes::SampleVote;
 use app::ui::flash::FormName;
@@ -8,12 +9,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
 
 use super::{FormFields, empty_routes, field, merge_fields, redirect_with_problem};
-use crate::http::edge::extractors::job_id;
 use crate::http::edge::request::caller_from_principal;
-use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
+use crate::service::error::{IdKind, InvalidInput, ServiceError};
 use crate::text::percent_escaped;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -25,25 +25,33 @@ async fn vote(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Form(pairs): Form<Vec<(String, String)>>,
-) -> Result<Response, ApiError> {
+) -> Response {
     let ids = pairs.iter().filter(|(name, _)| name == "id").map(|(_, id)| format!("id={}", percent_escaped(id)));
     let page = format!("/jobs/compare/vote?{}", ids.collect::<Vec<_>>().join("&"));
-    let vote = parse_vote(&merge_fields(pairs))?;
-    let cast = app.services.jobs.vote_on_samples(caller_from_principal(&principal), &principal, vote).await;
-    Ok(match cast {
+    let recorded = match parse_vote(&merge_fields(pairs)) {
+        Err(error) => Err(error),
+        Ok(vote) => app.services.jobs.vote_on_samples(caller_from_principal(&principal), &principal, vote).await,
+    };
+    match recorded {
         Ok(()) => Redirect::to(&page).into_response(),
         Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
-    })
+    }
 }
 
-fn parse_vote(fields: &FormFields) -> Result<SampleVote, ApiError> {
-    let job = |name| -> Result<JobId, ApiError> { job_id(field(fields, name).unwrap_or_default()) };
+fn parse_vote(fields: &FormFields) -> Result<SampleVote, ServiceError> {
+    let job = |name| {
+        let id = JobId::parse(field(fields, name).unwrap_or_default());
+        id.map_err(|_| ServiceError::InvalidId(IdKind::Job))
+    };
+    let out_of_range = |field, allowed| InvalidInput::OutOfRange { field, allowed };
     let jobs = [job("one")?, job("other")?];
+    let step = field(fields, "step").and_then(|step| step.parse().ok());
+    let step = step.ok_or(out_of_range("step", AllowedValues::Number { min: 0, max: i64::MAX.unsigned_abs() }))?;
     let better = match field(fields, "better") {
         Some("one") => Some(jobs[0].clone()),
         Some("other") => Some(jobs[1].clone()),
-        _ => None,
+        Some("none") => None,
+        _ => return Err(out_of_range("better", AllowedValues::VoteButton).into()),
     };
-    let step = field(fields, "step").and_then(|step| step.parse().ok()).unwrap_or_default();
     Ok(SampleVote { jobs, step, sample: fields.get("sample").cloned().unwrap_or_default(), better })
 }
