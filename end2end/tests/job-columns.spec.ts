@@ -87,7 +87,7 @@ test('columns are made wider and narrower, and the address has their widths', as
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto('/jobs?columns=status,metric.loss');
   await page.getByRole('link', { name: 'Columns and views' }).click();
-  const column = (name: string) => page.getByRole('region', { name: 'Columns', exact: true }).getByRole('listitem').filter({ hasText: name });
+  const column = (name: string) => page.locator('.column-row').filter({ hasText: name });
   await expect(column('Status')).toContainText('automatic width');
   await column('Status').getByRole('link', { name: 'Make Status wider' }).click();
   await expect(column('Status')).toContainText('208 px');
