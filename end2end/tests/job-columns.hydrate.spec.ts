@@ -4,7 +4,8 @@ import { expect, picture, test } from '../fixtures';
 import { live, signIn, submit } from '../steps';
 
 const heading = (page: Page, name: string) => page.locator('table.jobs thead th').filter({ hasText: name });
-const width = async (page: Page, name: string) => Math.round((await heading(page, name).boundingBox())!.width);
+/** Its width in pixels; 0 while the list is rendered anew. */
+const width = async (page: Page, name: string) => Math.round((await heading(page, name).boundingBox())?.width ?? 0);
 
 /** Drags the right edge of a heading. */
 async function drag(page: Page, name: string, distance: number): Promise<void> {
