@@ -1,4 +1,4 @@
-//! Input that is allowed and that nobody expects.
+//! Input that is allowed, and that is easily forgotten.
 
 use serde_json::{Value, json};
 
