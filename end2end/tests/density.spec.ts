@@ -67,6 +67,10 @@ test('all rows have the same height, also with long names', async ({ page, serve
   expect(await page.locator('main .is-fixed').evaluate((table) => table.scrollHeight)).toBeLessThanOrEqual(2_200);
   const name = await page.locator('main tbody th').first().evaluate((cell) => cell.getBoundingClientRect().width);
   expect(name, 'the names have enough width').toBeGreaterThan(180);
+  // What a status says is cut after its remark, however long that is.
+  const statuses = page.locator('table.jobs .cell-line > .status > span');
+  expect(await statuses.count()).toBe(50);
+  expect(await statuses.evaluateAll((found) => found.filter((text) => text.scrollWidth > text.clientWidth).length), 'no status is cut').toBe(0);
   await expect(page.getByRole('link', { name: LONG }).first()).toHaveAttribute('title', LONG);
   await page.goto('/jobs?phase=waiting');
   await expect(page.getByText('+2').first()).toHaveAttribute('title', /tier=preemptible-spot-instances/);
