@@ -8,6 +8,7 @@ pub(crate) enum Glyph {
     Workers,
     Users,
     Plus,
+    #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "only server-rendered pages have it"))]
     Minus,
     Check,
     CheckCircle,

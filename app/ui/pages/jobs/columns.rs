@@ -86,11 +86,13 @@ impl ListColumns {
     }
 
     /// The width of the name, unless it takes what others leave.
+    #[cfg(feature = "ssr")]
     pub fn width_of_name(&self) -> u16 {
         self.widths.get(NAME).unwrap_or(NAME_WIDTH)
     }
 
     /// The width of a column in a table that may be wider than the page.
+    #[cfg(feature = "ssr")]
     pub fn width_of(&self, column: &JobListColumn) -> u16 {
         self.widths.get(&column.to_string()).unwrap_or_else(|| Layout::of(column).chosen_width)
     }
