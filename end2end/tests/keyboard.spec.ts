@@ -1,7 +1,7 @@
 // Every page by the Tab key alone: it reaches all controls, the focus is visible, and there is no keyboard trap.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
-import { signIn } from '../steps';
+import { live, signIn } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
 
 interface Stop {
@@ -54,10 +54,16 @@ test('Tab reaches every control of each page, with a visible focus', async ({ pa
   test.setTimeout(240_000);
   const fleet = await demoFleet(server);
   await signIn(page, server);
+  const scripts = test.info().project.use.javaScriptEnabled ?? true;
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {
       await page.goto(path(fleet));
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+      if (scripts) {
+        if (!(await page.locator('.is-plain').count())) await live(page);
+        // The script of the editor of configurations enables its fields, and renders what it has found.
+        await expect(page.locator('main fieldset[disabled]')).toHaveCount(0);
+      }
       // Skip the header of other pages, which is tested once.
       if (name !== 'overview') await page.locator('.skip-link').press('Enter');
       const reachable = await markReachable(page, name === 'overview' ? 'body' : 'main');
