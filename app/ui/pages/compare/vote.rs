@@ -37,7 +37,6 @@ struct VoteData {
 
 #[component]
 pub(crate) fn VotePage() -> impl IntoView {
-    let words = &t().server_pages().votes;
     let ids = use_query_map().with_untracked(ComparedIds::from_params);
     let (backend, page_backend) = (use_backend(), use_page_backend());
     let data = Resource::new(|| (), {
@@ -69,7 +68,7 @@ pub(crate) fn VotePage() -> impl IntoView {
         })
     };
     view! {
-        <PageHeader title=t().compare.vote above=(comparison, t().compare.title) intro=words.text/>
+        <PageHeader title=t().compare.vote above=(comparison, t().compare.title)/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
     .into_erased()
@@ -138,6 +137,7 @@ fn VoteForm(
     let hidden = ids.0.iter().map(|id| view! { <input type="hidden" name="id" value=id.clone()/> }).collect_view();
     view! {
         <form method="post" action=format!("/ui{VOTE_URL}") class="panel vote">
+            <p>{words.text}</p>
             <p class="panel-note wrap-anywhere">{progress}</p>
             <div class="vote-pair">{sample(&left, words.sample_a)}{sample(&right, words.sample_b)}</div>
             {hidden}
