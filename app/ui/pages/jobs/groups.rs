@@ -65,21 +65,23 @@ fn GroupTable(first: JobGroupsPage, query: JobsQuery, by: JobGrouping, backend: 
     let table = move || {
         let heading = |label: &'static str| view! { <th scope="col" class="num">{label}</th> };
         view! {
-            <table class="data">
-                <caption class="sr-only">{words.jobs.title}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{grouping_name(by)}</th>
-                        {heading(words.work.waiting)}
-                        {heading(words.status.running)}
-                        {heading(words.status.completed)}
-                        {heading(words.status.failed)}
-                        <th scope="col" class="num max-md:hidden">{words.status.cancelled}</th>
-                        <th scope="col" class="max-md:hidden">{words.jobs.newest}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows.clone()}</tbody>
-            </table>
+            <div class="table-scroll">
+                <table class="data">
+                    <caption class="sr-only">{words.jobs.title}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{grouping_name(by)}</th>
+                            {heading(words.work.waiting)}
+                            {heading(words.status.running)}
+                            {heading(words.status.completed)}
+                            {heading(words.status.failed)}
+                            <th scope="col" class="num max-md:hidden">{words.status.cancelled}</th>
+                            <th scope="col" class="max-md:hidden">{words.jobs.newest}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows.clone()}</tbody>
+                </table>
+            </div>
         }
     };
     let form = search_and_view(&query);
