@@ -53,7 +53,7 @@ async fn each_filter_finds_the_job_that_matches_it() {
     server.post(&ada, "/api/queue/submit", json!({"config_name": "other"})).await.expect_status(201);
     // What depends on the history of the job has other tests, and some are no filters.
     let history = ["status", "phase", "worker", "since", "until", "ended_since"];
-    let others = ["zone", "sort", "columns", "group", "limit", "cursor"];
+    let others = ["zone", "sort", "columns", "widths", "group", "limit", "cursor"];
     let excluded = [history.as_slice(), &others].concat();
     let filters = json!(JobsQuery { user: Some("admin".to_owned()), ..JobsQuery::example() });
     let filters = filters.as_object().expect("an object").iter();
