@@ -32,7 +32,7 @@ const VISIBLE = 'return [...document.querySelectorAll(arguments[0])].some((eleme
 
 /** Waits until an element that matches the selector is visible. */
 async function waitForElement(browser: Browser, selector: string): Promise<void> {
-  await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be visible`, timeout: 20_000 }).toBe(true);
+  await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be visible`, timeout: 40_000 }).toBe(true);
 }
 
 /** Waits until the page contains a text. */
@@ -54,6 +54,7 @@ test('every page loads and hydrates', async ({ otherBrowser: browser, server }) 
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {
       await browser.goto(server.url + path(fleet));
+      await expect.poll(() => browser.run<string>('return location.pathname + location.search'), { timeout: 20_000 }).toBe(path(fleet));
       await waitForElement(browser, 'h1');
       await waitForElement(browser, '.is-live, .is-plain');
       // WebKit reports a load that the next navigation interrupts as an error of that navigation.
