@@ -72,7 +72,7 @@ function size() {
   const every = sent.find((name) => name.startsWith('simpletuner.'));
   if (!every) throw new Error(`there is no simpletuner.….wasm.br in ${pkg}`);
   show('every page, WebAssembly as sent', join(pkg, every), kb, 442_000);
-  for (const part of sent.filter((name) => name.startsWith('split_'))) show(`  and ${part.match(/split_+(\w+?)_view_/)[1]}`, join(pkg, part), kb);
+  for (const part of sent.filter((name) => name.startsWith('split_'))) show(`  and ${part.match(/split_+(\w+?)(?:_view)?_\d/)[1]}`, join(pkg, part), kb);
 }
 
 function machine() {
