@@ -10,6 +10,7 @@ use app::domain::job::Job;
 use app::domain::job_comparison::{ComparedKey, MAX_COMPARED_JOBS, MIN_COMPARED_JOBS, compare_keys};
 use app::protocol::gpus::history::{JobMetrics, MetricSeries};
 use app::protocol::jobs::compare::{CompareJobsQuery, ComparedConfigKey, ComparedJob, JobComparison};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -27,6 +28,9 @@ use crate::tokens::hex;
 
 /// The number of digits of a file's SHA-256 that are shown.
 const DIGEST_DIGITS: usize = 12;
+
+/// The number of jobs whose metrics are read at the same time: others need connections too.
+const READS_AT_ONCE: usize = 3;
 
 type ConfigValues = BTreeMap<String, Value>;
 
@@ -46,9 +50,10 @@ impl JobService {
         let tallies =
             self.context.read().await?.vote_tallies(&jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>()).await?;
         let limits = SeriesLimits::each_of(jobs.len());
+        let reads: Vec<_> = jobs.iter().map(|stored| self.newest_metrics(stored, limits)).collect();
+        let metrics: Vec<JobMetrics> = stream::iter(reads).buffered(READS_AT_ONCE).try_collect().await?;
         let mut compared = Vec::with_capacity(jobs.len());
-        for (stored, job) in jobs.iter().zip(views) {
-            let metrics = self.newest_metrics(stored, limits).await?;
+        for (metrics, job) in metrics.into_iter().zip(views) {
             let vote = tallies.get(&job.job_id).and_then(|tally| tally.share());
             let votes = vote.map(|share| (VOTE_METRIC.to_owned(), Some(share)));
             let final_metrics = votes.into_iter().chain(final_metrics(&metrics)).collect();
