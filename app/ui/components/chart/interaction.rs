@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::cursor::{CursorMove, cursor_move};
 use super::data::nearest_index;
 use super::draw::{ChartSize, crosshair, draw_plot};
-use super::zoom::Zoom;
+use super::zoom::ZoomActions;
 use super::{ChartGroup, ChartSignals, describe_chart};
 use crate::ui::browser;
 use crate::ui::clock::PageClock;
@@ -26,7 +26,7 @@ pub(super) fn draw_chart(signals: ChartSignals, canvas: ChartSize, group: ChartG
         let (at, plot) = (group.position()?, signals.shown.get());
         Some(chart.with(|chart| crosshair(chart, plot, canvas, at)))
     };
-    let selection = move || group.zoom.map(|zoom| (zoom.draw_selection)(&surface));
+    let selection = move || group.zoom.map(|zoom| (zoom.actions.draw_selection)(&surface));
     view! {
         <svg
             class=canvas.class
@@ -74,9 +74,9 @@ impl Surface {
         self.signals.positions.with_untracked(|all| all.iter().copied().filter(is_visible).collect())
     }
 
-    fn zoom(self, act: impl FnOnce(&Zoom)) {
+    fn zoom(self, act: impl FnOnce(&ZoomActions)) {
         if let Some(zoom) = self.group.zoom {
-            act(zoom);
+            act(zoom.actions);
         }
     }
 
@@ -94,7 +94,7 @@ impl Surface {
         if event.ctrl_key() || event.alt_key() || event.meta_key() {
             return;
         }
-        let is_zoom = self.group.zoom.is_some_and(|zoom| (zoom.press_key)(&self, event));
+        let is_zoom = self.group.zoom.is_some_and(|zoom| (zoom.actions.press_key)(&self, event));
         if is_zoom || self.move_cursor(event) {
             event.prevent_default();
         }

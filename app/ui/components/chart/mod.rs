@@ -23,7 +23,6 @@ pub(crate) use self::draw::series_class;
 use self::draw::{ChartSize, describe_cursor};
 use self::interaction::draw_chart;
 use self::menu::ChartMenu;
-use self::state::ChartState;
 use self::zoom::Zoom;
 use crate::ui::axis::AxisRange;
 use crate::ui::clock::use_clock;
@@ -72,10 +71,7 @@ pub(crate) struct ChartGroup {
     drag: RwSignal<Option<Drag>>,
     /// Whether charts react to keys and can have the focus.
     is_hydrated: RwSignal<bool>,
-    zoom: Option<&'static Zoom>,
-    state: Option<ChartState>,
-    /// The position that the reader keeps.
-    pinned: Option<Memo<Option<f64>>>,
+    zoom: Option<Zoom>,
 }
 
 /// What the pointer does to the x axis while its button is pressed.
@@ -93,11 +89,11 @@ impl ChartGroup {
         let is_hydrated = RwSignal::new(false);
         Effect::new(move |_| is_hydrated.set(true));
         let (cursor, focused, drag) = (RwSignal::new(None), RwSignal::default(), RwSignal::new(None));
-        Self { cursor, focused, drag, is_hydrated, zoom: None, state: None, pinned: None }
+        Self { cursor, focused, drag, is_hydrated, zoom: None }
     }
 
     fn pinned(self) -> Option<f64> {
-        self.pinned.and_then(|pinned| pinned.get())
+        self.zoom.and_then(|zoom| zoom.pinned.get())
     }
 
     /// Returns the position at which values are shown; if none, the last values are shown.

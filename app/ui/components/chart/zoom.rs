@@ -14,10 +14,18 @@ use crate::ui::erase::Erase;
 /// A shorter drag is a click, as a fraction of the width.
 const MIN_DRAG: f64 = 0.01;
 
-/// What the events of a chart do if it can be zoomed. They are functions, so that the browser's first download has no
-/// code for it: the charts of the first page cannot be zoomed.
+/// The zoom of a group.
 #[derive(Clone, Copy)]
 pub(super) struct Zoom {
+    state: ChartState,
+    /// The position that the reader keeps.
+    pub pinned: Memo<Option<f64>>,
+    pub actions: &'static ZoomActions,
+}
+
+/// What the events of a chart do if it can be zoomed. They are functions, so that the browser's first download has no
+/// code for it: the charts of the first page cannot be zoomed.
+pub(super) struct ZoomActions {
     pub press: fn(&Surface, &leptos::ev::PointerEvent),
     /// The pointer is at a fraction of the width while its button is pressed.
     pub drag: fn(&Surface, f64),
@@ -29,13 +37,13 @@ pub(super) struct Zoom {
     pub draw_selection: fn(&Surface) -> AnyView,
 }
 
-const ZOOM: &Zoom = &Zoom { press, drag, release, show, press_key, draw_selection };
+const ACTIONS: &ZoomActions = &ZoomActions { press, drag, release, show, press_key, draw_selection };
 
 impl ChartGroup {
     /// A group whose x axis can be zoomed.
     pub fn zoomable(state: ChartState) -> Self {
         let pinned = Memo::new(move |_| state.with(|options| options.pinned));
-        Self { state: Some(state), zoom: Some(ZOOM), pinned: Some(pinned), ..Self::new() }
+        Self { zoom: Some(Zoom { state, pinned, actions: ACTIONS }), ..Self::new() }
     }
 }
 
@@ -94,7 +102,7 @@ fn part(surface: &Surface, plot: Plot, fractions: (f64, f64)) -> Option<AxisRang
 
 /// Zooms all charts of the page.
 fn show(surface: &Surface, zoom: Option<AxisRange>) {
-    let Some(state) = surface.group.state else { return };
+    let Some(Zoom { state, .. }) = surface.group.zoom else { return };
     if state.with_untracked(|options| options.zoom != zoom) {
         state.update(|options| options.zoom = zoom);
     }
@@ -102,7 +110,7 @@ fn show(surface: &Surface, zoom: Option<AxisRange>) {
 
 /// Keeps values at a position, or no longer if they are kept there.
 fn pin(surface: &Surface, at: Option<f64>) {
-    if let Some(state) = surface.group.state {
+    if let Some(Zoom { state, .. }) = surface.group.zoom {
         state.update(|options| options.pinned = at.filter(|at| options.pinned != Some(*at)));
     }
 }

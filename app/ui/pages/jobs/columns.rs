@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::heading::Heading;
+use super::heading::{ColumnWidth, Heading};
 use super::widths::{ColumnWidths, NAME};
 use crate::domain::access::Permission;
 use crate::domain::job_search::columns::{JobDetail, JobListColumn, JobListColumns};
@@ -65,7 +65,7 @@ impl ListColumns {
             label: t().jobs.job.to_owned(),
             sort: Some(sort_column(query, &JobSortKey::Column(JobColumn::Name))),
             class: String::new(),
-            default_width: if self.scrolls() { Ok(NAME_WIDTH) } else { Err("") },
+            default_width: if self.scrolls() { ColumnWidth::Pixels(NAME_WIDTH) } else { ColumnWidth::Class("") },
         };
         let heading = |column: &JobListColumn| {
             let layout = Layout::of(column);
@@ -78,7 +78,11 @@ impl ListColumns {
                 label: column_name(column),
                 sort,
                 class: layout.heading_class(self.are_chosen),
-                default_width: if self.are_chosen { Ok(layout.chosen_width) } else { Err(layout.width) },
+                default_width: if self.are_chosen {
+                    ColumnWidth::Pixels(layout.chosen_width)
+                } else {
+                    ColumnWidth::Class(layout.width)
+                },
             }
         };
         let headings = [name].into_iter().chain(self.columns.0.iter().map(heading));

@@ -20,8 +20,15 @@ pub(super) struct Heading {
     /// None if the list cannot be sorted by it.
     pub sort: Option<SortColumn>,
     pub class: String,
-    /// Its width unless the user has set one: in CSS pixels, or as a class.
-    pub default_width: Result<u16, &'static str>,
+    /// Its width unless the user has set one.
+    pub default_width: ColumnWidth,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColumnWidth {
+    /// In CSS pixels.
+    Pixels(u16),
+    Class(&'static str),
 }
 
 impl Heading {
@@ -35,12 +42,16 @@ impl Heading {
         };
         let key = column.clone();
         let of_column = column.clone();
-        let width = Memo::new(move |_| widths.with(|widths| widths.get(&of_column)).map_or(default_width, Ok));
+        let width =
+            Memo::new(move |_| widths.with(|widths| widths.get(&of_column)).map_or(default_width, ColumnWidth::Pixels));
         let class = move || match width.get() {
-            Ok(_) => class.clone(),
-            Err(width_class) => format!("{class} {width_class}"),
+            ColumnWidth::Pixels(_) => class.clone(),
+            ColumnWidth::Class(width_class) => format!("{class} {width_class}"),
         };
-        let in_pixels = custom_attribute("width", move || width.get().ok());
+        let in_pixels = custom_attribute("width", move || match width.get() {
+            ColumnWidth::Pixels(pixels) => Some(pixels),
+            ColumnWidth::Class(_) => None,
+        });
         view! {
             <th scope="col" role="columnheader" class=class aria-sort=sorted title=title data-column={column} {..in_pixels}>
                 {text}

@@ -77,7 +77,7 @@ fn width_of(letter: char) -> usize {
     if letter.is_ascii() { 1 } else { 2 }
 }
 
-/// Removes the middle of a text that is wider than so many letters: the ends of keys and paths distinguish them.
+/// Shortens a text to at most `max` letters. It removes the middle, because the ends of keys and paths distinguish them.
 fn shortened(text: &str, max: usize) -> String {
     if text.chars().map(width_of).sum::<usize>() <= max {
         return text.to_owned();

@@ -14,7 +14,7 @@ use crate::ui::components::chart::data::ValueUnit;
 use crate::ui::components::metric_charts::metric_title;
 use crate::ui::i18n::t;
 
-/// An axis of numbers with at most so many different ones has a tick at each.
+/// The maximum number of distinct numbers of an axis that has a tick at each of them.
 const MAX_NUMBERS: usize = 6;
 /// The number of ticks of the other axes of numbers.
 const TICKS: u32 = 4;
