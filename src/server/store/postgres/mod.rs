@@ -16,6 +16,7 @@ use anyhow::Context;
 use app::domain::ids::JobId;
 use app::domain::time::Millis;
 use futures_util::future::BoxFuture;
+use rust_embed::RustEmbed;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Executor};
@@ -28,9 +29,12 @@ use super::{ExternalChange, Result, Store, TransactionWork, Tx};
 use crate::store::cache::snapshot::CommittedSnapshot;
 use crate::store::system::schema::{newest_version, with_shared_migrations};
 
+#[derive(RustEmbed)]
+#[folder = "src/server/store/postgres/migrations"]
+struct PostgresMigrations;
+
 /// The migrations of the schema.
-pub static MIGRATIONS: LazyLock<Migrator> =
-    LazyLock::new(|| with_shared_migrations(&sqlx::migrate!("src/server/store/postgres/migrations")));
+pub static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(with_shared_migrations::<PostgresMigrations>);
 const MAX_READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -16,6 +16,7 @@ use app::domain::ids::JobId;
 use app::domain::time::Millis;
 use app::threads::wait_for_thread;
 use futures_util::future::BoxFuture;
+use rust_embed::RustEmbed;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -33,9 +34,12 @@ const MIN_SQLITE_VERSION: (u32, u32, u32) = (3, 51, 3);
 pub const DATABASE_FILE: &str = "orchestrator.db";
 /// Its lock file.
 pub const LOCK_FILE: &str = "orchestrator.lock";
+#[derive(RustEmbed)]
+#[folder = "src/server/store/sqlite/migrations"]
+struct SqliteMigrations;
+
 /// The migrations of the schema.
-pub static MIGRATIONS: LazyLock<Migrator> =
-    LazyLock::new(|| with_shared_migrations(&sqlx::migrate!("src/server/store/sqlite/migrations")));
+pub static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(with_shared_migrations::<SqliteMigrations>);
 // In a simulation, those that are dropped come back to the pool only when other tasks run.
 const MAX_READERS: u32 = if cfg!(feature = "simulation") { 1_000 } else { 4 };
 /// 32 MiB for the pages that the writer changes all the time, so that it does not read them again.

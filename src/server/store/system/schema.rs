@@ -1,13 +1,19 @@
 //! Migrations of a database, and which versions work with it.
 
-use async_trait::async_trait;
+use std::borrow::Cow;
+use std::str;
 
-use sqlx::migrate::Migrator;
+use async_trait::async_trait;
+use rust_embed::RustEmbed;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 use crate::store::Result;
 
 /// The migrations that both engines run unchanged.
-static SHARED_MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/migrations");
+#[derive(RustEmbed)]
+#[folder = "src/server/store/migrations"]
+struct SharedMigrations;
 
 /// The first schema in which servers and database say with which versions they work.
 pub const FIRST_WITH_COMPATIBILITY: i64 = 15;
@@ -16,13 +22,31 @@ pub const FIRST_WITH_COMPATIBILITY: i64 = 15;
 /// changes what they use raises it, here and in the database.
 pub const OLDEST_COMPATIBLE_SCHEMA: i64 = 13;
 
-/// Returns the migrations of one engine, with the shared ones. Migrations of a newer version are no error: whether this
-/// program works with them is decided before.
-pub fn with_shared_migrations(engine: &Migrator) -> Migrator {
-    let migrations = engine.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect();
-    let mut migrator = Migrator::with_migrations(migrations);
+/// Returns the migrations in the folder of one engine, with the shared ones. Migrations of a newer version are no
+/// error: whether this program works with them is decided before.
+pub fn with_shared_migrations<Engine: RustEmbed>() -> Migrator {
+    let mut migrator = Migrator::with_migrations(files::<Engine>().chain(files::<SharedMigrations>()).collect());
     migrator.set_ignore_missing(true);
     migrator
+}
+
+/// The files `<version>_<description>.sql` of a folder.
+fn files<Folder: RustEmbed>() -> impl Iterator<Item = Migration> {
+    Folder::iter().map(|name| {
+        let (version, description) =
+            name.strip_suffix(".sql").and_then(|stem| stem.split_once('_')).expect("the name of a migration");
+        let Cow::Borrowed(sql) = Folder::get(&name).expect("a file of this folder").data else {
+            unreachable!("embedded files are constants")
+        };
+        let sql: &'static str = str::from_utf8(sql).expect("SQL in UTF-8");
+        Migration::new(
+            version.parse().expect("a migration starts with its number"),
+            description.replace('_', " ").into(),
+            MigrationType::Simple,
+            sql.into_sql_str(),
+            false,
+        )
+    })
 }
 
 /// The number of the newest migration.
