@@ -1,6 +1,8 @@
-//! What is specific to SQLite: its lock, and what survives a crash.
+//! What is specific to SQLite: its lock, what survives a crash, and how it is compiled.
 
 use std::sync::Arc;
+
+use sqlx::{Connection, SqliteConnection};
 
 use super::SqliteStore;
 use crate::store::Store;
@@ -37,4 +39,14 @@ async fn error_names_an_unwritable_directory() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     let error = SqliteStore::open(&file.path().join("below"), "c_1").await.err().expect("a file is no directory");
     assert!(error.to_string().contains("cannot write to the data directory"), "{error}");
+}
+
+/// Set by `LIBSQLITE3_FLAGS` in `.cargo/config.toml`.
+#[tokio::test]
+async fn sqlite_is_compiled_without_locks_that_connections_share() {
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
+    let options: Vec<String> =
+        sqlx::query_scalar("PRAGMA compile_options").fetch_all(&mut connection).await.expect("its options");
+    let has = |option: &str| options.iter().any(|known| known == option);
+    assert!(has("DEFAULT_MEMSTATUS=0") && !has("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
 }
