@@ -273,9 +273,12 @@ async fn points_are_replaced_and_thinned(store: &TestStore) {
     let mut tx = store.read().await;
     let all = tx.points(&id, AttemptNumber(1), ALL_STEPS, 1_000).await.expect("readable");
     assert_eq!((all.len(), all[4].as_str(), all[5].as_str()), (100, "old4", "new5"));
-    let few = tx.points(&id, AttemptNumber(1), ALL_STEPS, 10).await.expect("readable");
-    assert!((10..=11).contains(&few.len()), "{few:?}");
-    assert_eq!((few[0].as_str(), few[few.len() - 1].as_str()), ("old0", "new99"));
+    for max in 1..=100 {
+        let kept = tx.points(&id, AttemptNumber(1), ALL_STEPS, max).await.expect("readable");
+        let stride = 100_usize.div_ceil(max as usize);
+        let (evenly, newest) = (all.iter().step_by(stride), all.last().filter(|_| 99 % stride != 0));
+        assert_eq!(kept, evenly.chain(newest).cloned().collect::<Vec<_>>(), "at most {max}");
+    }
     let some = tx.points(&id, AttemptNumber(1), 3..=6, 1_000).await.expect("readable");
     assert_eq!(some, ["old3", "old4", "new5", "new6"]);
     assert_eq!(tx.points(&id, AttemptNumber(1), 100..=200, 10).await, Ok(vec![]));
