@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::try_join_all;
 use leptos::prelude::*;
 
 use super::address::{ComparedIds, VOTE_URL};
@@ -57,13 +58,7 @@ pub(super) fn LastSamples(compared: Compared) -> impl IntoView {
         move || ids.get(),
         move |ids| {
             let backend = backend.clone();
-            async move {
-                let mut pages = Vec::with_capacity(ids.len());
-                for id in ids {
-                    pages.push(backend.job_artifacts(id).await?.artifacts);
-                }
-                Ok(pages)
-            }
+            try_join_all(ids.into_iter().map(move |id| backend.job_artifacts(id)))
         },
     );
     let scope = ViewScope::current();
@@ -72,7 +67,7 @@ pub(super) fn LastSamples(compared: Compared) -> impl IntoView {
         Suspend::new(async move {
             match pages.await {
                 Ok(pages) => {
-                    let steps = last_steps(&pages.iter().map(|files| samples(files)).collect::<Vec<_>>());
+                    let steps = last_steps(&pages.iter().map(|page| samples(&page.artifacts)).collect::<Vec<_>>());
                     scope.render(|| sample_panel(steps, compared))
                 }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),

@@ -43,7 +43,7 @@ impl SeriesLimits {
 
     /// Limits with which several jobs take about as long as a few.
     pub(super) fn each_of(jobs: usize) -> Self {
-        const MAX_POINTS: usize = 40_000;
+        const MAX_POINTS: usize = 20_000;
         const MAX_VALUES: usize = 60_000;
         let jobs = jobs.max(1);
         let points = u32::try_from(MAX_POINTS / jobs).unwrap_or(MAX_POINTS_READ);
