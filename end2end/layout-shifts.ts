@@ -31,11 +31,12 @@ export async function firstPaint(page: Page): Promise<void> {
 }
 
 /**
- * Delays the scripts of each page until the server's part of it is painted: only then are all changes that
- * they make to the layout seen, however fast the machine is.
+ * Delays the scripts and images of each page until its HTML is painted: only then are all changes that they make
+ * to the layout seen, however fast the machine is.
  */
-export async function holdScriptsUntilPaint(page: Page): Promise<void> {
-  await page.route(/\.wasm$/, async (route) => {
+export async function holdScriptsAndImages(page: Page): Promise<void> {
+  const isHeld = ({ pathname }: URL) => /\.(wasm|png|jpe?g|webp|gif)$/.test(pathname);
+  await page.route(isHeld, async (route) => {
     await firstPaint(page);
     await route.continue();
   });

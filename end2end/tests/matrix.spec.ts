@@ -3,7 +3,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
-import { expectNoShift, holdScriptsUntilPaint, observeShifts } from '../layout-shifts';
+import { expectNoShift, holdScriptsAndImages, observeShifts } from '../layout-shifts';
 
 const LANGUAGES = ['en', 'es', 'hi', 'ja', 'pt-BR', 'zh'];
 const THEMES = ['light', 'dark'];
@@ -19,7 +19,7 @@ for (const [number, language] of LANGUAGES.entries()) {
       const scripts = test.info().project.use.javaScriptEnabled ?? true;
       if (scripts) {
         await observeShifts(page);
-        await holdScriptsUntilPaint(page);
+        await holdScriptsAndImages(page);
       }
       const fleet = await demoFleet(server);
       await signIn(page, server);
