@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::store::Result;
 use crate::store::jobs::attempts::{AttemptCursor, AttemptEnd, AttemptQueries, PointLimit, StoredAttempt, StoredPoint};
 use crate::store::sql::rows::{NamedRow, to_json};
-use crate::store::sql::statement::{SqlCondition, select, sql};
+use crate::store::sql::statement::{SqlCondition, Statement, select, sql};
 use crate::store::sql::{SqlRow, SqlSession};
 
 #[async_trait]
@@ -161,35 +161,17 @@ impl AttemptQueries for SqlSession<'_> {
         steps: RangeInclusive<i64>,
         max: u32,
     ) -> Result<Vec<String>> {
-        let of_steps = |select: &'static str| {
-            sql(select).bind(job.as_str()).bind(attempt.0).bind(*steps.start()).bind(*steps.end())
-        };
-        let count = of_steps(
-            "SELECT count(*) AS number, max(step) AS newest FROM points
-             WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4",
-        );
-        let Some(row) = self.fetch_first(count).await? else { return Ok(Vec::new()) };
+        let of_steps =
+            |select: Statement| select.bind(job.as_str()).bind(attempt.0).bind(*steps.start()).bind(*steps.end());
+        let Some(row) = self.fetch_first(of_steps(sql(POINT_COUNT))).await? else { return Ok(Vec::new()) };
         let (number, newest): (i64, Option<i64>) = (row.get("number")?, row.get("newest")?);
         let max = i64::from(max.max(1));
         let stride = (number + max - 1) / max;
-        // One text of all points: rows one by one take several times as long.
         let select = if stride <= 1 {
-            let all = "SELECT string_agg(point, $5 ORDER BY step) AS points FROM points
-                 WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4";
-            of_steps(all).bind(SEPARATOR)
+            of_steps(sql(ALL_POINTS)).bind(SEPARATOR)
         } else {
-            // From each kept point to the next: numbering all of them takes twice as long.
-            let thinned = "WITH RECURSIVE kept (step) AS (
-                     SELECT min(step) FROM points WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4
-                     UNION ALL
-                     SELECT (SELECT points.step FROM points
-                             WHERE job_id = $1 AND attempt = $2 AND points.step > kept.step AND points.step <= $4
-                             ORDER BY points.step LIMIT 1 OFFSET $5)
-                     FROM kept WHERE kept.step IS NOT NULL)
-                 SELECT string_agg(point, $7 ORDER BY step) AS points
-                 FROM (SELECT step FROM kept UNION ALL SELECT $6) AS chosen JOIN points USING (step)
-                 WHERE job_id = $1 AND attempt = $2";
             let is_newest_kept = (number - 1) % stride == 0;
+            let thinned = self.for_engine(THINNED_POINTS_OF_SQLITE, THINNED_POINTS_OF_POSTGRES);
             of_steps(thinned).bind(stride - 1).bind(newest.filter(|_| !is_newest_kept)).bind(SEPARATOR)
         };
         let points: Option<String> = self.fetch_first(select).await?.map_or(Ok(None), |row| row.get("points"))?;
@@ -197,8 +179,28 @@ impl AttemptQueries for SqlSession<'_> {
     }
 }
 
-/// Separates points in a text; JSON contains it only escaped.
+/// Separates points that are read as one text: rows one by one take several times as long. JSON contains it only escaped.
 const SEPARATOR: &str = "\n";
+const POINT_COUNT: &str = "SELECT count(*) AS number, max(step) AS newest FROM points
+     WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4";
+const ALL_POINTS: &str = "SELECT string_agg(point, $5 ORDER BY step) AS points FROM points
+     WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4";
+/// The first point, each after `$5` others, and the one of step `$6`. To seek from one to the next is twice as fast as to
+/// number all of them on SQLite, and half as fast on PostgreSQL.
+const THINNED_POINTS_OF_SQLITE: &str = "WITH RECURSIVE kept (step) AS (
+         SELECT min(step) FROM points WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4
+         UNION ALL
+         SELECT (SELECT points.step FROM points
+                 WHERE job_id = $1 AND attempt = $2 AND points.step > kept.step AND points.step <= $4
+                 ORDER BY points.step LIMIT 1 OFFSET $5)
+         FROM kept WHERE kept.step IS NOT NULL)
+     SELECT string_agg(point, $7 ORDER BY step) AS points
+     FROM (SELECT step FROM kept UNION ALL SELECT $6) AS chosen JOIN points USING (step)
+     WHERE job_id = $1 AND attempt = $2";
+const THINNED_POINTS_OF_POSTGRES: &str = "SELECT string_agg(point, $7 ORDER BY step) AS points FROM (
+         SELECT point, step, row_number() OVER (ORDER BY step) - 1 AS place
+         FROM points WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4) AS numbered
+     WHERE place % ($5 + 1) = 0 OR step = $6";
 
 /// What is known of an attempt's points without reading them. The numbers are upper limits: a point that is sent again
 /// is counted again, until the points are thinned.
