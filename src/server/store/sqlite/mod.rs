@@ -34,6 +34,7 @@ const MIN_SQLITE_VERSION: (u32, u32, u32) = (3, 51, 3);
 pub const DATABASE_FILE: &str = "orchestrator.db";
 /// Its lock file.
 pub const LOCK_FILE: &str = "orchestrator.lock";
+
 #[derive(RustEmbed)]
 #[folder = "src/server/store/sqlite/migrations"]
 struct SqliteMigrations;

@@ -179,14 +179,15 @@ impl AttemptQueries for SqlSession<'_> {
     }
 }
 
-/// Separates points that are read as one text: rows one by one take several times as long. JSON contains it only escaped.
+/// Separates points that are read as one text, because sqlx hands each row of SQLite from one thread to another. JSON
+/// contains it only escaped.
 const SEPARATOR: &str = "\n";
 const POINT_COUNT: &str = "SELECT count(*) AS number, max(step) AS newest FROM points
      WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4";
 const ALL_POINTS: &str = "SELECT string_agg(point, $5 ORDER BY step) AS points FROM points
      WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4";
-/// The first point, each after `$5` others, and the one of step `$6`. To seek from one to the next is twice as fast as to
-/// number all of them on SQLite, and half as fast on PostgreSQL.
+/// The first point, each after `$5` others, and the one of step `$6`. To seek from one to the next is faster than to number
+/// all of them on SQLite, and slower on PostgreSQL.
 const THINNED_POINTS_OF_SQLITE: &str = "WITH RECURSIVE kept (step) AS (
          SELECT min(step) FROM points WHERE job_id = $1 AND attempt = $2 AND step BETWEEN $3 AND $4
          UNION ALL
