@@ -49,6 +49,10 @@ export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
   users: () => '/admin/users',
   account: () => '/account',
   usage: () => '/usage',
+  shares: () => '/shares',
+  team: () => '/shares/vision',
+  'team-new': () => '/shares/new',
+  'team-member': () => '/shares/vision/admin',
   audit: () => '/admin/audit',
   'audit-none': () => '/admin/audit?target=nothing',
   'audit-verify': () => '/admin/audit/verify',
@@ -98,6 +102,10 @@ async function telemetry(host: Host, load: number): Promise<void> {
 
 /** Creates the fleet on a server. */
 export async function demoFleet(server: Server): Promise<DemoFleet> {
+  for (const [name, settings] of Object.entries({ vision: { weight: 3, guaranteed_gpus: 20 }, speech: { max_gpus: 4, max_gpu_hours: 500 } })) {
+    await server.api('/api/teams', { method: 'POST', body: JSON.stringify({ name, description: `Models of ${name}`, settings }) });
+  }
+  await server.api('/api/teams/vision/members/admin', { method: 'PUT', body: '{}' });
   const atlas = await Host.connect(server, 'atlas', { gpus: 8, model: 'NVIDIA H100 80GB HBM3', labels: { site: 'vienna', team: 'vision' } });
   const completed = await submit(server, 'digits');
   const first = await atlas.run();

@@ -40,11 +40,15 @@ pub enum Permission {
     OpsMetrics,
     /// Read the server's settings and state.
     AdminSystem,
+    /// Manage teams and their shares.
+    AdminTeams,
+    /// Submit urgent jobs.
+    JobUrgent,
 }
 
 impl Permission {
     /// All permissions.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::AccountManage,
         Self::AdminWorkers,
         Self::AdminUsers,
@@ -62,6 +66,8 @@ impl Permission {
         Self::SecretManage,
         Self::OpsMetrics,
         Self::AdminSystem,
+        Self::AdminTeams,
+        Self::JobUrgent,
     ];
 
     /// Returns the permission's name.
@@ -84,6 +90,8 @@ impl Permission {
             Self::SecretManage => "secret.manage",
             Self::OpsMetrics => "ops.metrics",
             Self::AdminSystem => "admin.system",
+            Self::AdminTeams => "admin.teams",
+            Self::JobUrgent => "job.urgent",
         }
     }
 
@@ -219,7 +227,7 @@ impl Role {
         match self {
             Self::Viewer => &[P::AccountManage, P::FleetView, P::JobViewAll, P::ConfigView],
             Self::Researcher => &[P::JobSubmit, P::JobCancelOwn, P::ConfigEdit],
-            Self::Lead => &[P::JobCancelAll, P::QueueManage, P::ConfigManage],
+            Self::Lead => &[P::JobCancelAll, P::QueueManage, P::ConfigManage, P::JobUrgent],
             Self::Admin => &Permission::ALL,
         }
     }
@@ -306,7 +314,7 @@ mod tests {
             ),
             (
                 Role::Lead,
-                "account.manage fleet.view config.view config.edit config.manage job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage",
+                "account.manage fleet.view config.view config.edit config.manage job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage job.urgent",
             ),
         ];
         for (role, names) in rows {

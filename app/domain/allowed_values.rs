@@ -134,6 +134,9 @@ impl AllowedValues {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedItems {
     Secrets,
+    Teams,
+    /// Of a team.
+    TeamMembers,
     SavedViews,
     Stars,
     /// Votes of a user.

@@ -126,6 +126,20 @@ actions! {
     ViewSaved => "view.saved",
     /// A user deleted a saved view of the list of jobs.
     ViewDeleted => "view.deleted",
+    /// An admin created a team.
+    TeamCreated => "team.created",
+    /// An admin changed a team's description or what it may use.
+    TeamEdited => "team.updated",
+    /// An admin deleted a team.
+    TeamDeleted => "team.deleted",
+    /// An admin added a user to a team.
+    TeamMemberAdded => "team.member_added",
+    /// An admin changed what a member of a team may use.
+    TeamMemberEdited => "team.member_updated",
+    /// An admin removed a user from a team.
+    TeamMemberRemoved => "team.member_removed",
+    /// An admin changed how the usage of shares is counted.
+    ShareRulesEdited => "share.rules_updated",
     /// A job secret was saved.
     SecretSet => "secret.saved",
     /// A job secret was deleted.

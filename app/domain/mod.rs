@@ -51,6 +51,7 @@ pub mod sandbox;
 pub mod search_terms;
 pub mod second_factor;
 pub mod secret;
+pub mod shares;
 pub mod text;
 pub mod time;
 pub mod trace_context;

@@ -20,6 +20,7 @@ pub mod problem;
 mod schema;
 pub mod search;
 pub mod secrets;
+pub mod shares;
 #[cfg(any(test, feature = "native"))]
 pub mod shown_fields;
 pub mod status;

@@ -210,6 +210,10 @@ pub trait ServerPageBackend: Send + Sync {
     ) -> BackendFuture<SubmitDraft>;
     /// Describes the user's secrets and the shared secrets, without their values.
     fn secrets(&self) -> BackendFuture<crate::protocol::secrets::SecretsPage>;
+    /// Returns what teams and their members use.
+    fn shares(&self) -> BackendFuture<crate::protocol::shares::SharesView>;
+    /// Returns a team for its admins.
+    fn team(&self, name: String) -> BackendFuture<crate::protocol::shares::TeamView>;
     /// Returns the usage of the fleet, or only the user's own without permission for more.
     fn usage(&self, query: crate::protocol::usage::UsageQuery) -> BackendFuture<crate::protocol::usage::UsageReport>;
     /// Returns a page of the audit log.

@@ -147,6 +147,9 @@ impl FlashNotice {
             FlashNotice::FactorRemoved => words.factor_removed,
             FlashNotice::SecretSaved => words.secret_saved,
             FlashNotice::SecretDeleted => words.secret_deleted,
+            FlashNotice::TeamSaved => words.team_saved,
+            FlashNotice::TeamDeleted => words.team_deleted,
+            FlashNotice::ShareRulesSaved => words.changed,
             FlashNotice::ConfigStored => words.config_stored,
             FlashNotice::TokenConflictResolved => language.token.conflict_settled,
         }
@@ -234,6 +237,10 @@ pub enum FormName {
     View,
     /// `POST /ui/secrets`.
     Secret,
+    /// `POST /ui/teams` and the routes below it.
+    Team,
+    /// `POST /ui/shares/rules`.
+    ShareRules,
     /// `POST /ui/configs`, `POST /ui/configs/{name}`.
     Config,
     /// A button: drain, resume, delete or cancel.
@@ -282,6 +289,12 @@ pub enum FlashNotice {
     SessionEnded,
     /// The user confirmed their password.
     Confirmed,
+    /// A team or a member of it was created or changed.
+    TeamSaved,
+    /// A team was deleted.
+    TeamDeleted,
+    /// The rules of shares were changed.
+    ShareRulesSaved,
     /// A user was created or changed.
     UserChanged,
     /// A second factor was added.

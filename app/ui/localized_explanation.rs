@@ -3,6 +3,7 @@
 
 use super::components::blocker_text::{blocker_reasons, describe_blocker, suggest_fix};
 use super::components::match_summary::summary_text;
+use super::components::reached_limit::describe_limit;
 use super::locales::Language;
 use super::prefs::Locale;
 use crate::protocol::jobs::explain::{BlockerCode, BlockerView, ExplanationView, FitSummaryView, VerdictCode};
@@ -70,10 +71,7 @@ fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> S
         }
         VerdictCode::BackOff => explain.back_off.of(until()),
         VerdictCode::Held => explain.held.of(until()),
-        VerdictCode::Limited => match &explanation.limit {
-            Some(limit) if limit.per_user => blockers.limited_user.of(limit.jobs.into()),
-            limit => blockers.limited.of(limit.as_ref().map_or(0, |limit| limit.jobs.into())),
-        },
+        VerdictCode::Limited => describe_limit(blockers, explanation.limit.as_ref()),
         VerdictCode::Busy => with_closest(explain.busy),
         VerdictCode::WorkerUnavailable => with_closest(explain.worker_unavailable),
         VerdictCode::Unsatisfiable => match blocker.map(|blocker| blocker.code) {

@@ -109,6 +109,16 @@ const NAV_PAGES: &[NavPage] = &[
         tab_bar_label: None,
     },
     NavPage {
+        href: "/shares",
+        glyph: Glyph::HalfCircle,
+        label: |words| words.nav.shares,
+        shortcut: 'h',
+        permission: Some(Permission::FleetView),
+        is_client_rendered: false,
+        group: NavGroup::Main,
+        tab_bar_label: None,
+    },
+    NavPage {
         href: "/admin/workers",
         glyph: Glyph::Workers,
         label: |words| words.nav.workers,

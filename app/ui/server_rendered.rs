@@ -34,6 +34,7 @@ use super::pages::search::SearchPage;
 use super::pages::second_factor::TotpPage;
 use super::pages::second_step::{LoginCodePage, LoginEnrollPage};
 use super::pages::secrets::SecretsPage;
+use super::pages::shares::{SharesPage, TeamMemberPage, TeamNewPage, TeamPage};
 use super::pages::system::SystemPage;
 use super::pages::train::TrainPage;
 use super::pages::usage::UsagePage;
@@ -86,6 +87,10 @@ pub fn ServerRenderedApp() -> impl IntoView {
                     <Route path=path!("/search") view=SearchPage ssr=SsrMode::Async/>
                     <Route path=path!("/preferences") view=PreferencesPage ssr=SsrMode::Async/>
                     <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/shares") view=SharesPage ssr=SsrMode::Async/>
+                    <Route path=path!("/shares/new") view=TeamNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/shares/:team") view=TeamPage ssr=SsrMode::Async/>
+                    <Route path=path!("/shares/:team/:user") view=TeamMemberPage ssr=SsrMode::Async/>
                     <Route path=path!("/usage") view=UsagePage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/audit") view=AuditPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/audit/verify") view=AuditVerifyPage ssr=SsrMode::Async/>

@@ -5,7 +5,7 @@ import { Host, startJob, sample } from '../host';
 import { waitForJob, makeWorker, registerGpus, searchJobs, signIn, signInWith, submit } from '../steps';
 
 /** A submit with all fields, none of them at its default. A test of the server writes it. */
-const EXAMPLE = JSON.parse(readFileSync(`${__dirname}/../submit-example.json`, 'utf8')) as Record<string, unknown> & { secrets: string[] };
+const EXAMPLE = JSON.parse(readFileSync(`${__dirname}/../submit-example.json`, 'utf8')) as Record<string, unknown> & { secrets: string[]; team: string };
 
 /** Markup that would run a script if it were not escaped. */
 const HOSTILE = `<img src=x onerror=alert(1)>`;
@@ -106,7 +106,7 @@ test('a pending job gets a higher priority, is cancelled, and is retried', async
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   const clone = page.getByRole('link', { name: 'Edit and resubmit' });
-  await expect(clone).toHaveAttribute('href', '/train?config=digits&ran=digits%401&gpus=3&labels=team%3Da%26b&target=auto&priority=10');
+  await expect(clone).toHaveAttribute('href', '/train?config=digits&ran=digits%401&gpus=3&labels=team%3Da%26b&target=auto&priority=10&team=default');
   await page.locator('summary', { hasText: 'Priority' }).click();
   await page.getByLabel('Priority').fill('33');
   await page.getByRole('button', { name: 'Apply', exact: true }).click();
@@ -134,6 +134,10 @@ test('“edit and submit” keeps all values of a job', async ({ page, server })
     const put = await server.api(`/api/secrets/${name}`, { method: 'PUT', body: JSON.stringify({ value: 'hf_0123456789' }) });
     expect(put.status, await put.text()).toBe(200);
   }
+  const team = await server.api('/api/teams', { method: 'POST', body: JSON.stringify({ name: EXAMPLE.team }) });
+  expect(team.status, await team.text()).toBe(201);
+  const member = await server.api(`/api/teams/${EXAMPLE.team}/members/admin`, { method: 'PUT', body: '{}' });
+  expect(member.status, await member.text()).toBe(200);
   const job = await submitWith(server, { ...EXAMPLE, config_name: 'digits-quick', config_revision: 1, dry_run: false });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);

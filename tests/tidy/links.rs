@@ -54,8 +54,8 @@ fn readme_links_to_every_document() {
 
 /// The pages of the product document's list “See Also”, and where this repository has their subject.
 const SEE_ALSO: [(&str, &str, &str); 5] = [
-    ("Enterprise Guide: quotas", "docs/SETTINGS.md", "--max-running-jobs-per-user"),
-    ("Job Queue", "docs/QUEUE.md", "**Order.** Jobs are sorted by priority"),
+    ("Enterprise Guide: quotas", "docs/QUEUE.md", "## Shares"),
+    ("Job Queue", "docs/QUEUE.md", "**Order.** First the class"),
     ("Cloud Training", "docs/WORKER.md", "**On rented hosts.**"),
     ("API Tutorial", "README.md", "### 4. Submit a job"),
     ("Audit Guide", "docs/AUDIT.md", "## Reading"),

@@ -148,9 +148,7 @@ fn waiting_verdict(job: &Job, plan: &AssignmentPlan<'_>, workers: &[WorkerExplan
     let nearest = workers.first().map(|worker| distance(&worker.blockers));
     let has_local = plan.fleet.candidates.iter().any(|candidate| candidate.worker.local);
     match Feasibility::from_nearest(job.spec.target, nearest, has_local) {
-        Feasibility::Busy => {
-            plan.fleet.reached_limit(&job.submitted_by).map_or(ExplainVerdict::Busy, ExplainVerdict::LimitReached)
-        }
+        Feasibility::Busy => plan.fleet.reached_limit(job).map_or(ExplainVerdict::Busy, ExplainVerdict::LimitReached),
         Feasibility::WorkerUnavailable => ExplainVerdict::WorkerUnavailable,
         Feasibility::Unsatisfiable => ExplainVerdict::Unsatisfiable,
         Feasibility::NoLocalWorker => ExplainVerdict::NoLocalWorker,

@@ -1,4 +1,5 @@
-//! Checks a plan against the model: jobs in order of urgency, each offered to a worker that fits.
+//! Checks a plan against the model: the jobs of the user who has the least come first, then in order of urgency, each offered
+//! to a worker that fits.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -22,7 +23,9 @@ impl FleetModel {
     /// Checks a round, and applies its offers.
     pub fn plan(&mut self, round: &PlannedRound) -> Result<(), TestCaseError> {
         let (mut offers, mut reserved) = (round.offers.iter().peekable(), Vec::new());
-        for job in self.queue() {
+        let mut waiting = self.queue();
+        while let Some(next) = self.next_in(&waiting) {
+            let job = waiting.remove(next);
             if let Some((_, worker, gpus)) = offers.next_if(|(offered, ..)| *offered == job) {
                 prop_assert!(!self.is_over_limit(job), "job {job} is offered beyond the limits");
                 prop_assert!(
@@ -50,6 +53,29 @@ impl FleetModel {
         let effective_submit_time = |job: &ModelJob| job.submitted_at.0 - i64::from(job.priority) * AGING_PER_POINT.0;
         queue.sort_by_key(|job| (effective_submit_time(&self.jobs[*job]), self.jobs[*job].submitted_at));
         queue
+    }
+
+    /// Returns the index of the next job: the first of the user who has the smallest part of the fleet's GPUs or slots,
+    /// whichever is larger.
+    fn next_in(&self, waiting: &[usize]) -> Option<usize> {
+        let listening = self.workers.iter().filter(|worker| !worker.removed);
+        let listening: Vec<_> =
+            listening.filter(|worker| matches!(worker.connection, ModelConnection::Listening(_))).collect();
+        let (gpus, slots) = (
+            listening.iter().map(|worker| worker.host.gpus.len()).sum::<usize>().max(1),
+            listening.iter().map(|worker| worker.host.max_jobs as usize).sum::<usize>().max(1),
+        );
+        // Both parts have the same denominator.
+        let part = |by: &str| {
+            let held: Vec<&ModelJob> =
+                self.jobs.iter().filter(|job| job.request.by == by && job.holder().is_some()).collect();
+            let held_gpus: usize = held.iter().map(|job| job.offers.last().expect("held").1.len()).sum();
+            (held_gpus * slots).max(held.len() * gpus)
+        };
+        (0..waiting.len()).min_by_key(|index| {
+            let by = self.jobs[waiting[*index]].request.by;
+            (part(by), by, *index)
+        })
     }
 
     fn is_over_limit(&self, job: usize) -> bool {

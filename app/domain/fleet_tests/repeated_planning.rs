@@ -6,7 +6,7 @@ use super::server::SimulatedServer;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::job::Job;
 use crate::domain::matching::Candidate;
-use crate::domain::plan::{Assignment, JobQueue, QueuedJob, UnmatchedKinds, job_kind, job_sort_key, plan};
+use crate::domain::plan::{Assignment, JobQueue, QueuedJob, UnmatchedKinds, job_kind, plan};
 use crate::domain::worker::Worker;
 
 /// What the server remembers.
@@ -35,12 +35,11 @@ impl LastRound {
         (plan.assignments, plan.reserved)
     }
 
-    fn queue<'w>(&mut self, mut waiting: Vec<&'w Job>) -> JobQueue<'w> {
-        waiting.sort_by_key(|job| job_sort_key(job));
+    fn queue<'w>(&mut self, waiting: Vec<&'w Job>) -> JobQueue<'w> {
         let jobs: Vec<QueuedJob<'w>> =
             waiting.into_iter().map(|job| QueuedJob { job, kind: self.number(job) }).collect();
         let kinds = (0..self.kinds.len()).filter(|kind| jobs.iter().any(|queued| queued.kind == *kind)).count();
-        JobQueue::from_sorted(jobs.into_iter(), kinds)
+        JobQueue::of_kinds(jobs, kinds)
     }
 
     fn number(&mut self, job: &Job) -> usize {

@@ -76,11 +76,9 @@ impl SimulatedServer {
         PlannerFleet::new(self.workers.iter().flatten(), &self.jobs, self.limits)
     }
 
-    /// Returns the pending jobs, in order.
+    /// Returns the pending jobs.
     pub fn waiting(&self) -> Vec<&Job> {
-        let mut waiting: Vec<&Job> = self.jobs.iter().filter(|job| job.is_queued()).collect();
-        waiting.sort_by_key(|job| plan::job_sort_key(job));
-        waiting
+        self.jobs.iter().filter(|job| job.is_queued()).collect()
     }
 
     pub fn plan(&self) -> AssignmentPlan<'_> {

@@ -22,6 +22,7 @@ pub use state::{AttemptOrder, JobState, Lease, LeaseState, PreviousAttempt, Stop
 use super::ids::{AttemptNumber, JobId};
 use super::labels::Labels;
 use super::sandbox::SandboxLevel;
+use super::shares::{DEFAULT_TEAM, JobClass};
 use super::time::{Millis, Timestamp};
 use super::trace_context::TraceContext;
 
@@ -95,6 +96,10 @@ pub struct JobSpec {
     pub overrides: JobOverrides,
     /// Where a retried job starts.
     pub start: StartPoint,
+    /// The team that it counts for.
+    pub team: String,
+    /// Its class.
+    pub class: JobClass,
 }
 
 impl JobSpec {
@@ -117,6 +122,8 @@ impl JobSpec {
             paths: Vec::new(),
             overrides: JobOverrides::new(),
             start: StartPoint::NewestCheckpoint,
+            team: DEFAULT_TEAM.to_owned(),
+            class: JobClass::Normal,
         }
     }
 
@@ -150,6 +157,8 @@ impl JobSpec {
                 attempt: AttemptNumber(2),
                 name: "checkpoint-500".to_owned(),
             }),
+            team: "vision".to_owned(),
+            class: JobClass::Idle,
         }
     }
 }

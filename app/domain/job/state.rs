@@ -20,6 +20,8 @@ pub struct Lease {
     pub attempt: AttemptNumber,
     /// UUIDs of the allocated GPUs.
     pub gpus: Vec<String>,
+    /// When it was offered.
+    pub since: Timestamp,
 }
 
 impl Lease {

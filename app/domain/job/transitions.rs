@@ -145,7 +145,7 @@ impl Job {
         match self.state {
             JobState::Queued(_) => {
                 let attempt = self.attempt.next();
-                let lease = Lease { worker, attempt, gpus };
+                let lease = Lease { worker, attempt, gpus, since: now };
                 Ok(Self { attempt, state: JobState::Offered { lease, since: now, until }, ..self })
             }
             _ if self.has_ended() => Err(JobTransitionError::AlreadyEnded),

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::domain::ids::WorkerId;
 use crate::domain::job::Job;
 use crate::domain::matching::{Candidate, has_capacity};
+use crate::domain::shares::{FleetSize, ReachedShareLimit, ShareTree};
 use crate::domain::time::Timestamp;
 use crate::domain::worker::Worker;
 
@@ -25,6 +26,8 @@ pub enum ReachedLimit {
     Total(u32),
     /// The number of jobs of the submitting user.
     PerUser(u32),
+    /// A limit of the team or of the user in it.
+    Share(ReachedShareLimit),
 }
 
 /// Kinds of jobs that match no worker with capacity; see [`super::JobKind`].
@@ -86,6 +89,18 @@ pub struct PlannerFleet<'w> {
     /// Number of those jobs per user.
     running_by_user: HashMap<&'w str, u32>,
     limits: ConcurrencyLimits,
+    /// The shares of teams and their members.
+    pub shares: ShareTree<'w>,
+}
+
+/// Returns what a worker adds to the size of the fleet: nothing while its agent has no stream.
+pub fn fleet_size(worker: &Worker) -> FleetSize {
+    let connected = worker.stream_id().and(worker.capability());
+    let gpus = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    connected.map_or_else(FleetSize::default, |capability| FleetSize {
+        gpus: gpus(capability.gpus.len()),
+        slots: capability.max_jobs,
+    })
 }
 
 /// The order in which workers are considered: workers with capacity; remote before local; with GPUs before without;
@@ -107,19 +122,24 @@ impl<'w> PlannerFleet<'w> {
     ) -> Self {
         let mut held: HashMap<&WorkerId, Vec<Vec<&'w str>>> = HashMap::new();
         let mut running_by_user: HashMap<&str, u32> = HashMap::new();
+        let mut shares = ShareTree::default();
         for job in leased {
             let Some(lease) = job.active_lease() else { continue };
             held.entry(&lease.worker).or_default().push(lease.gpu_uuids());
             *running_by_user.entry(&job.submitted_by).or_default() += 1;
+            shares.add_job(job, lease.gpus.len());
         }
         let candidate = |worker: &'w Worker| {
             let held = if held.is_empty() { None } else { held.remove(&worker.id) };
             Candidate::new(worker, held.unwrap_or_default())
         };
         let mut candidates: Vec<_> = workers.into_iter().map(candidate).collect();
+        for candidate in &candidates {
+            shares.enlarge(fleet_size(candidate.worker));
+        }
         candidates.sort_by_cached_key(|candidate| worker_sort_key(candidate.worker, candidate.held_gpus.len()));
         let with_capacity = candidates.iter().filter(|candidate| candidate.has_capacity()).count();
-        Self::from_sorted(with_capacity, candidates.into_iter(), running_by_user, limits)
+        Self::from_sorted(with_capacity, candidates.into_iter(), running_by_user, limits).with_shares(shares)
     }
 
     /// Creates a fleet from sorted workers, the first `with_capacity` of which have capacity, and the number of active
@@ -143,7 +163,14 @@ impl<'w> PlannerFleet<'w> {
             running,
             running_by_user,
             limits,
+            shares: ShareTree::default(),
         }
+    }
+
+    /// Uses these shares.
+    #[must_use]
+    pub fn with_shares(self, shares: ShareTree<'w>) -> Self {
+        Self { shares, ..self }
     }
 
     /// Ignores labels that agents reported.
@@ -167,17 +194,20 @@ impl<'w> PlannerFleet<'w> {
         self
     }
 
-    /// Returns the limit that prevents another job of this user.
-    pub fn reached_limit(&self, user: &str) -> Option<ReachedLimit> {
-        let running_of_user = || self.running_by_user.get(user).copied().unwrap_or(0);
+    /// Returns the limit that prevents a job.
+    pub fn reached_limit(&self, job: &Job) -> Option<ReachedLimit> {
+        let running_of_user = || self.running_by_user.get(job.submitted_by.as_str()).copied().unwrap_or(0);
         let total_limit = self.limits.jobs.filter(|limit| self.running >= *limit).map(ReachedLimit::Total);
-        total_limit.or(self.limits.jobs_per_user.filter(|limit| running_of_user() >= *limit).map(ReachedLimit::PerUser))
+        let user_limit = self.limits.jobs_per_user.filter(|limit| running_of_user() >= *limit);
+        let share_limit = || self.shares.reached_limit(job).map(ReachedLimit::Share);
+        total_limit.or(user_limit.map(ReachedLimit::PerUser)).or_else(share_limit)
     }
 
-    /// Counts another active lease of this user.
-    pub fn add_running(&mut self, user: &'w str) {
+    /// Counts the lease of a job with this number of GPUs.
+    pub fn add_running(&mut self, job: &'w Job, gpus: usize) {
         self.running += 1;
-        *self.running_by_user.entry(user).or_default() += 1;
+        *self.running_by_user.entry(&job.submitted_by).or_default() += 1;
+        self.shares.add_job(job, gpus);
     }
 
     /// Returns the worker at a position; none after the last one.

@@ -8,12 +8,16 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, UnmatchedKinds, worker_sort_key};
+pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, UnmatchedKinds, fleet_size, worker_sort_key};
 use self::label_values::{LabelValues, RequiredLabel};
-pub use self::queue::{DemandKey, JobKind, JobQueue, QueuedJob, demand_key, job_kind, job_sort_key, urgency};
+pub use self::queue::{
+    DemandKey, JobKind, JobQueue, QueueOf, QueuedJob, demand_key, job_kind, job_sort_key, queue_of, share_queue,
+    urgency,
+};
 use super::ids::{JobId, WorkerId};
 use super::job::Job;
 use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant_gpus};
+use super::shares::ShareRotation;
 use super::time::{Millis, Timestamp};
 
 /// Waiting time that counts as much as one point of priority, so that low-priority jobs do not wait forever.
@@ -44,17 +48,17 @@ pub struct AssignmentPlan<'w> {
     pub unmatched: UnmatchedKinds,
 }
 
-/// Assigns queued jobs by priority, then age. A job that fits no worker does not block later jobs, except that a job
+/// Assigns queued jobs by class and share (see [`ShareRotation`]), then priority and age. A job that fits no worker does not block later jobs, except that a job
 /// that has waited too long reserves one worker that it could use.
 ///
 /// The queue is read only while workers have capacity and jobs of some kind may match one: often thousands of jobs wait
 /// for a few workers. Jobs that are not yet eligible are skipped.
 pub fn plan<'w>(waiting: JobQueue<'w>, fleet: PlannerFleet<'w>, now: Timestamp) -> AssignmentPlan<'w> {
     let mut round = PlanningRound::new(fleet, waiting.kinds);
-    let mut jobs = waiting.jobs;
+    let mut rotation = ShareRotation::new(waiting.shares, &mut round.plan.fleet.shares);
     while round.open_workers > 0
         && round.open_kinds > 0
-        && let Some(queued) = jobs.next()
+        && let Some(queued) = rotation.next(&round.plan.fleet.shares)
     {
         round.assign(&queued, now);
     }
@@ -87,7 +91,7 @@ enum KindState {
     Open(usize),
     /// The remaining jobs of it get no worker, and reserve none.
     Closed(usize),
-    /// Its user has as many jobs as the limits allow.
+    /// Its user or team has as much as the limits allow.
     Limited,
 }
 
@@ -133,7 +137,7 @@ impl<'w> PlanningRound<'w> {
         if matches!(self.kinds[kind], KindState::Closed(_) | KindState::Limited) || !is_due(job, now) {
             return;
         }
-        if self.plan.fleet.reached_limit(&job.submitted_by).is_some() {
+        if self.plan.fleet.reached_limit(job).is_some() {
             return self.end_kind(kind, KindState::Limited);
         }
         let search = self.search(queued);
@@ -196,6 +200,7 @@ impl<'w> PlanningRound<'w> {
                 && let Some(gpus) = grant_gpus(&job.spec.demand, candidate)
             {
                 let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
+                let number = gpus.len();
                 candidate.held_gpus.push(gpus);
                 if !candidate.has_capacity() {
                     self.open_workers -= 1;
@@ -203,7 +208,7 @@ impl<'w> PlanningRound<'w> {
                     self.full[index] = true;
                 }
                 assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
-                fleet.add_running(&job.submitted_by);
+                fleet.add_running(job, number);
                 return true;
             }
             search.next += 1;

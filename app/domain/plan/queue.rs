@@ -1,16 +1,17 @@
-//! The order in which jobs are planned, and what they have in common.
+//! The queued jobs by share, and what they have in common.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::AGING_PER_POINT;
 use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobSpec, JobTarget};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::SandboxLevel;
+use crate::domain::shares::{JobClass, ShareQueue, ShareRotation, ShareTree, counted_gpus};
 use crate::domain::time::Timestamp;
 
-/// The sort key of a job; smaller keys come first.
+/// The sort key of a job among those of its share; smaller keys come first.
 pub fn job_sort_key(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
     (Reverse(urgency(job)), job.submitted_at, &job.id)
 }
@@ -42,22 +43,32 @@ pub fn demand_key(spec: &JobSpec) -> DemandKey<'_> {
     )
 }
 
-/// What decides, besides its age, whether a job gets a worker: user, priority, requirements.
-pub type JobKind<'w> = (&'w str, u8, DemandKey<'w>);
+/// The waiting jobs that are in the order of [`job_sort_key`]: their class, team and user.
+pub type QueueOf<'w> = (JobClass, &'w str, &'w str);
+
+/// Returns whose queue a job is in.
+pub fn queue_of(job: &Job) -> QueueOf<'_> {
+    (job.spec.class, &job.spec.team, &job.submitted_by)
+}
+
+/// What decides, besides its age, whether a job gets a worker: its queue, priority and requirements.
+pub type JobKind<'w> = (QueueOf<'w>, u8, DemandKey<'w>);
 
 /// Returns the kind of a job.
 pub fn job_kind(job: &Job) -> JobKind<'_> {
-    (&job.submitted_by, job.priority, demand_key(&job.spec))
+    (queue_of(job), job.priority, demand_key(&job.spec))
 }
 
-/// The queued jobs in the order of [`job_sort_key`], so that jobs of one kind come in the order of their age.
+/// The queued jobs. Those of a share are in the order of [`job_sort_key`], so jobs of one kind come in the order of
+/// their age.
 pub struct JobQueue<'w> {
-    pub(super) jobs: Box<dyn Iterator<Item = QueuedJob<'w>> + 'w>,
+    pub(super) shares: Vec<ShareQueue<'w, QueuedJob<'w>>>,
     /// The number of kinds.
     pub(super) kinds: usize,
 }
 
 /// A job in the queue.
+#[derive(Debug, Clone, Copy)]
 pub struct QueuedJob<'w> {
     /// The job.
     pub job: &'w Job,
@@ -73,13 +84,44 @@ impl<'w> JobQueue<'w> {
             let next = numbers.len();
             *numbers.entry(job_kind(job)).or_insert(next)
         };
-        let mut jobs: Vec<QueuedJob<'w>> = jobs.into_iter().map(|job| QueuedJob { job, kind: number(job) }).collect();
-        jobs.sort_by_cached_key(|queued| job_sort_key(queued.job));
-        Self { jobs: Box::new(jobs.into_iter()), kinds: numbers.len() }
+        let jobs = jobs.into_iter().map(|job| QueuedJob { job, kind: number(job) }).collect();
+        let kinds = numbers.len();
+        Self::of_kinds(jobs, kinds)
     }
 
-    /// The queue of sorted jobs with this number of kinds.
-    pub fn from_sorted(jobs: impl Iterator<Item = QueuedJob<'w>> + 'w, kinds: usize) -> Self {
-        Self { jobs: Box::new(jobs), kinds }
+    /// Sorts jobs with this number of kinds.
+    pub fn of_kinds(jobs: Vec<QueuedJob<'w>>, kinds: usize) -> Self {
+        let mut shares: BTreeMap<QueueOf<'w>, Vec<QueuedJob<'w>>> = BTreeMap::new();
+        for queued in jobs {
+            shares.entry(queue_of(queued.job)).or_default().push(queued);
+        }
+        let sorted = shares.into_iter().map(|(of, mut jobs)| {
+            jobs.sort_by_cached_key(|queued| job_sort_key(queued.job));
+            share_queue(of, jobs.into_iter())
+        });
+        Self::from_sorted(sorted.collect(), kinds)
     }
+
+    /// The queue of sorted jobs by share, with this number of kinds.
+    pub const fn from_sorted(shares: Vec<ShareQueue<'w, QueuedJob<'w>>>, kinds: usize) -> Self {
+        Self { shares, kinds }
+    }
+
+    /// Returns the jobs in the order in which they would start if each that starts used what it requires.
+    pub fn in_order(self, mut shares: ShareTree<'w>) -> impl Iterator<Item = &'w Job> {
+        let mut rotation = ShareRotation::new(self.shares, &mut shares);
+        std::iter::from_fn(move || {
+            let job = rotation.next(&shares)?.job;
+            shares.add_job(job, counted_gpus(&job.spec.demand) as usize);
+            Some(job)
+        })
+    }
+}
+
+/// The sorted jobs of a share.
+pub fn share_queue<'w>(
+    (class, team, user): QueueOf<'w>,
+    jobs: impl Iterator<Item = QueuedJob<'w>> + 'w,
+) -> ShareQueue<'w, QueuedJob<'w>> {
+    ShareQueue { class, team, user, jobs: Box::new(jobs) }
 }

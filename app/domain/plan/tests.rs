@@ -144,15 +144,15 @@ fn limits_apply_to_the_right_jobs() {
         let limits = ConcurrencyLimits { jobs: jobs_in_total, jobs_per_user };
         assigned_within(&jobs, &workers, &leased, limits).into_iter().map(|(job, _)| job).collect::<Vec<_>>()
     };
-    assert_eq!(jobs_within(None, None), [job_id(1), job_id(2)]);
+    assert_eq!(jobs_within(None, None), [job_id(2), job_id(1)]);
     assert_eq!(jobs_within(None, Some(1)), [job_id(2)]);
-    assert_eq!(jobs_within(Some(2), None), [job_id(1)]);
+    assert_eq!(jobs_within(Some(2), None), [job_id(2)]);
     assert_eq!(jobs_within(Some(1), None), []);
     let limits = ConcurrencyLimits { jobs: Some(1), jobs_per_user: Some(1) };
-    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("bob"), Some(ReachedLimit::Total(1)));
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit(&bob(2)), Some(ReachedLimit::Total(1)));
     let limits = ConcurrencyLimits { jobs: Some(2), jobs_per_user: Some(1) };
-    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("ada"), Some(ReachedLimit::PerUser(1)));
-    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("bob"), None);
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit(&jobs[0]), Some(ReachedLimit::PerUser(1)));
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit(&bob(2)), None);
 }
 
 #[test]
@@ -267,7 +267,7 @@ proptest! {
             }
             if assignment.is_none() {
                 let has_match = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).next().is_none());
-                let is_limited = plan.fleet.reached_limit(&job.submitted_by).is_some();
+                let is_limited = plan.fleet.reached_limit(job).is_some();
                 prop_assert!(!has_match || is_limited, "no matching job stays queued (I4)");
             }
         }

@@ -109,14 +109,44 @@ pub enum JobRequirementCode {
     Free,
 }
 
-/// The limit on running jobs that is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The limit that is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReachedLimitView {
-    /// The maximum number of jobs.
+    /// The maximum number of jobs; 0 if it limits something else.
     pub jobs: u32,
-    /// Whether the limit is per user; otherwise it is for all jobs.
+    /// Whether the limit is per user; otherwise it is for all jobs, or for a team.
     pub per_user: bool,
+    /// The limit of a team or of a member of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ReachedShareLimitView>,
+}
+
+/// The limit of a team or of a member of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReachedShareLimitView {
+    /// The team.
+    pub team: String,
+    /// Whether it is the limit of the submitting user in the team, and not that of the team.
+    pub is_member: bool,
+    /// What is limited.
+    pub kind: ShareLimitKind,
+    /// The limit.
+    pub max: u32,
+}
+
+/// What a limit of a share is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ShareLimitKind {
+    /// GPUs at a time.
+    Gpus,
+    /// GPU-hours of this month.
+    GpuHours,
+    /// Running jobs.
+    RunningJobs,
 }
 
 /// Why a job is pending, as a code.

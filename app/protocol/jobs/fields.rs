@@ -14,6 +14,7 @@ use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use crate::domain::sandbox::SandboxLevel;
+use crate::domain::shares::{DEFAULT_TEAM, JobClass};
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::artifacts::ResumePointView;
@@ -67,6 +68,12 @@ pub struct SubmitJob {
     /// The priority, 0 to 50.
     #[serde(default = "default_priority")]
     pub priority: u8,
+    /// The team that it counts for; if omitted, the one that you joined first, else `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// `urgent` (before all others; requires `job.urgent`), `normal` or `idle` (only on GPUs that no other job can use).
+    #[serde(default, skip_serializing_if = "JobClass::is_normal")]
+    pub class: JobClass,
     /// The revision to run; if omitted, the newest. Required if another user has changed the configuration since your
     /// last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +97,10 @@ pub struct SubmitJob {
 
 fn default_priority() -> u8 {
     DEFAULT_PRIORITY
+}
+
+fn default_team() -> String {
+    DEFAULT_TEAM.to_owned()
 }
 
 fn default_target() -> Target {
@@ -125,6 +136,8 @@ impl SubmitJob {
             sandbox: SandboxLevel::None,
             checkpoints: CheckpointPolicy::Last,
             priority: default_priority(),
+            team: None,
+            class: JobClass::Normal,
             config_revision: None,
             overrides: OverrideValues::new(),
             name: None,
@@ -151,6 +164,8 @@ impl SubmitJob {
             sandbox: job.sandbox,
             checkpoints: job.checkpoints,
             priority: job.priority,
+            team: Some(job.team.clone()),
+            class: job.class,
             config_revision: Some(job.config_revision),
             overrides: overrides::to_values(&job.overrides),
             name: job.name.clone(),
@@ -179,6 +194,8 @@ impl SubmitJob {
             sandbox: SandboxLevel::Full,
             checkpoints: CheckpointPolicy::None,
             priority: 7,
+            team: Some("vision".to_owned()),
+            class: JobClass::Idle,
             config_revision: Some(3),
             overrides: [("learning_rate".to_owned(), 0.1.into())].into(),
             name: Some("rank 16".to_owned()),
@@ -252,6 +269,12 @@ pub struct JobView {
     pub checkpoints: CheckpointPolicy,
     /// The priority, 0 to 50.
     pub priority: u8,
+    /// The team that it counts for.
+    #[serde(default = "default_team")]
+    pub team: String,
+    /// Its class: `urgent`, `normal` or `idle`.
+    #[serde(default)]
+    pub class: JobClass,
     /// The job that this one retries.
     pub retry_of: Option<JobId>,
     /// Where a retry starts: `scratch`, `newest`, or a checkpoint's name.
@@ -367,6 +390,8 @@ impl JobView {
             sandbox: submit.sandbox,
             checkpoints: submit.checkpoints,
             priority: submit.priority,
+            team: submit.team.unwrap_or_default(),
+            class: submit.class,
             retry_of: Some(JobId::new(Timestamp(1_705_310_000_000), [2; 10])),
             resume_from: Some("newest".to_owned()),
             overrides: submit.overrides.into_iter().map(change).collect(),

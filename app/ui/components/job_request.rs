@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::labels::{LabelChips, MAX_IN_ROW, label_chips};
 use super::status::target_label;
 use crate::domain::sandbox::SandboxLevel;
+use crate::domain::shares::{DEFAULT_TEAM, JobClass};
 use crate::domain::time::Millis;
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::jobs::JobView;
@@ -52,6 +53,11 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
         CheckpointPolicy::Last => None,
         CheckpointPolicy::All => Some(words.work.upload_all),
     };
+    let class = match job.class {
+        JobClass::Urgent => Some(words.work.class_urgent),
+        JobClass::Normal => None,
+        JobClass::Idle => Some(words.work.class_idle),
+    };
     let secrets = job.secrets.as_ref().filter(|names| !names.is_empty()).map(|names| names.join(", "));
     let overrides = (!job.overrides.is_empty()).then(|| {
         let lines = job.overrides.iter().map(|(key, OverrideChange { from, to })| {
@@ -68,6 +74,8 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
         <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
+        {(job.team != DEFAULT_TEAM).then(|| view! { <div><dt>{words.work.team}</dt><dd>{job.team.clone()}</dd></div> })}
+        {class.map(|class| view! { <div><dt>{words.work.class}</dt><dd>{class}</dd></div> })}
         <div><dt>{words.job.retries}</dt><dd>{attempts}
             {job.retry_on_failure.then(|| view! { <span class="block text-muted">{words.work.retry_on_failure}</span> })}
         </dd></div>

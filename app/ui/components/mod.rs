@@ -57,6 +57,7 @@ pub(crate) mod progress_bar;
 #[cfg(feature = "ssr")]
 pub(crate) mod qr;
 pub(crate) mod rank_log;
+pub(crate) mod reached_limit;
 pub(crate) mod row_selection;
 pub(crate) mod sample_tile;
 pub(crate) mod sample_viewer;

@@ -50,6 +50,8 @@ pub(crate) mod secrets;
 #[cfg(feature = "ssr")]
 mod server_rendered_page;
 #[cfg(feature = "ssr")]
+pub(crate) mod shares;
+#[cfg(feature = "ssr")]
 pub(crate) mod system;
 #[cfg(feature = "ssr")]
 pub(crate) mod train;

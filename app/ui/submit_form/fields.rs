@@ -15,6 +15,8 @@ use crate::domain::labels::Labels;
 #[cfg(feature = "ssr")]
 use crate::domain::sandbox::SandboxLevel;
 #[cfg(feature = "ssr")]
+use crate::domain::shares::JobClass;
+#[cfg(feature = "ssr")]
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 #[cfg(feature = "ssr")]
 use crate::protocol::jobs::SubmitJob;
@@ -211,6 +213,48 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             section: Section::Limits,
             control: Control::Number(SubmitJob::PRIORITIES),
             parse: |job, text| number(text, SubmitJob::PRIORITIES).map(|priority| job.priority = priority),
+        },
+    },
+    SubmitField {
+        name: "team",
+        api_names: &["team", "team_not_found", "not_team_member"],
+        values: |job| text(job.team.as_ref()),
+        form_values: unchanged,
+        in_every_address: false,
+        #[cfg(feature = "ssr")]
+        server: ServerField {
+            flag: "team",
+            label: |words| words.work.team,
+            hint: Some(|words| words.server_pages().train.team_hint),
+            section: Section::Limits,
+            control: Control::Text,
+            parse: |job, text| {
+                job.team = Some(text.to_owned());
+                Ok(())
+            },
+        },
+    },
+    SubmitField {
+        name: "class",
+        api_names: &["class"],
+        values: |job| vec![job.class.as_str().to_owned()],
+        form_values: unchanged,
+        in_every_address: false,
+        #[cfg(feature = "ssr")]
+        server: ServerField {
+            flag: "class",
+            label: |words| words.work.class,
+            hint: Some(|words| words.server_pages().train.class_hint),
+            section: Section::Limits,
+            control: Control::Select(&[
+                ("normal", |words| words.work.class_normal),
+                ("urgent", |words| words.work.class_urgent),
+                ("idle", |words| words.work.class_idle),
+            ]),
+            parse: |job, text| {
+                job.class = JobClass::parse(text).unwrap_or(job.class);
+                Ok(())
+            },
         },
     },
     SubmitField {

@@ -13,7 +13,9 @@ mod jobs;
 pub mod output;
 mod progress;
 mod run;
+mod shares;
 mod table;
+mod teams;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -46,6 +48,10 @@ enum Command {
     Workers(ResourceCommand<workers::WorkersCommand>),
     /// Submit and manage jobs.
     Jobs(ResourceCommand<jobs::JobsCommand>),
+    /// Manage teams, which share the fleet.
+    Teams(ResourceCommand<teams::TeamsCommand>),
+    /// Show who gets the next GPU.
+    Shares(ResourceCommand<shares::SharesCommand>),
     /// Manage training configurations.
     Configs(ResourceCommand<configs::ConfigsCommand>),
     /// Manage users, API tokens and sessions (works offline on the server's host).
@@ -109,6 +115,12 @@ pub fn run() -> ExitCode {
         }
         Command::Jobs(ResourceCommand { command, connection, output }) => {
             run::with_server(&connection, &output, async |client, screen| jobs::run(command, client, screen).await)
+        }
+        Command::Teams(ResourceCommand { command, connection, output }) => {
+            run::with_server(&connection, &output, async |client, screen| teams::run(command, client, screen).await)
+        }
+        Command::Shares(ResourceCommand { command, connection, output }) => {
+            run::with_server(&connection, &output, async |client, screen| shares::run(command, client, screen).await)
         }
         Command::Configs(ResourceCommand { command, connection, output }) => {
             run::with_server(&connection, &output, async |client, screen| configs::run(command, client, screen).await)

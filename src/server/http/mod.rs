@@ -24,6 +24,7 @@ pub mod request_context;
 pub mod routes;
 mod search;
 mod secrets;
+mod shares;
 pub mod site;
 pub mod state;
 pub mod system;
@@ -81,6 +82,7 @@ pub fn user_routes(app: &AppState) -> Routes {
         .merge(jobs::routes(app))
         .merge(configs::routes(app))
         .merge(secrets::routes(app))
+        .merge(shares::routes(app))
         .merge(search::routes(app))
         .merge(events::routes(app))
         .merge(access::session::routes(app))

@@ -8,6 +8,7 @@ mod invalid;
 mod json_error;
 mod query_parse;
 mod secrets;
+mod shares;
 mod transitions;
 mod unauthorized;
 
@@ -261,6 +262,11 @@ impl From<ServiceError> for ApiError {
             error @ (ServiceError::NotConfigOwner { .. } | ServiceError::ConfigChanged { .. }) => {
                 configs::config_problem(error)
             }
+            ServiceError::TeamNotFound(_)
+            | ServiceError::TeamExists(_)
+            | ServiceError::DefaultTeam
+            | ServiceError::NotTeamMember(_)
+            | ServiceError::UserNameNotFound(_) => shares::team_problem(&service_error),
             ServiceError::SecretNotFound(name) => secrets::secret_not_found(&name),
             ServiceError::ViewNotFound(name) => {
                 Self::new(StatusCode::NOT_FOUND, Sentence::ViewNotFound { name: escaped(&name) })

@@ -108,6 +108,14 @@ pub enum ServiceError {
     SecretNotFound(String),
     /// The user sees no saved view of this name.
     ViewNotFound(String),
+    TeamNotFound(String),
+    TeamExists(String),
+    /// The default team cannot be deleted.
+    DefaultTeam,
+    /// The caller may not submit for this team.
+    NotTeamMember(String),
+    /// There is no user of this name, or none in the team.
+    UserNameNotFound(String),
     /// A secret that the job names was deleted.
     SecretRemoved(String),
     /// A stored secret of this name cannot be decrypted.
@@ -230,11 +238,22 @@ impl RateLimitKind {
 }
 
 /// A usage limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceLimit {
     WaitingJobs {
         /// The maximum number of waiting jobs.
         max: usize,
+    },
+    WaitingJobsOfTeam {
+        team: String,
+        /// The maximum number of waiting jobs.
+        max: u32,
+    },
+    /// Of a member of the team.
+    WaitingJobsInTeam {
+        team: String,
+        /// The maximum number of waiting jobs.
+        max: u32,
     },
     ApiTokens {
         /// The maximum number of API tokens.

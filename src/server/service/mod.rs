@@ -19,6 +19,7 @@ mod names;
 pub mod policy;
 pub mod search;
 pub mod secrets;
+pub mod shares;
 pub mod system;
 pub mod unit_of_work;
 pub mod usage;
@@ -53,6 +54,7 @@ use self::logs::searches::LogSearchLimiter;
 pub use self::policy::ServerPolicy;
 use self::search::SearchService;
 use self::secrets::SecretService;
+use self::shares::ShareService;
 use self::system::SystemService;
 use self::usage::UsageService;
 use self::workers::WorkerService;
@@ -98,6 +100,7 @@ pub struct Services {
     pub logs: Arc<LogService>,
     pub search: SearchService,
     pub secrets: Arc<SecretService>,
+    pub shares: Arc<ShareService>,
     pub system: Arc<SystemService>,
     pub usage: UsageService,
     pub workers: Arc<WorkerService>,
@@ -213,6 +216,7 @@ impl Services {
             configs: Arc::new(ConfigService { context: Arc::clone(&context) }),
             search: SearchService { jobs: Arc::clone(&jobs), context: Arc::clone(&context) },
             secrets: Arc::new(SecretService { context: Arc::clone(&context) }),
+            shares: Arc::new(ShareService { context: Arc::clone(&context) }),
             usage: UsageService::new(Arc::clone(&context)),
             access,
             agents,

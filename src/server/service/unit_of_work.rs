@@ -252,6 +252,9 @@ impl<'t> UnitOfWork<'t> {
         if before == after {
             return Ok(());
         }
+        if before.active_lease().is_some() && after.active_lease().is_none() {
+            self.charge_share(before).await?;
+        }
         self.tx.update_job(before, after).await?;
         if before.state == after.state || waits_as_before(before, after) {
             // A late report has ended the fencing delay, or the attempt can no longer be recovered. What became of it is

@@ -15,6 +15,7 @@ pub mod jobs;
 pub mod postgres;
 pub mod read_only;
 pub mod secrets;
+pub mod shares;
 mod sql;
 pub mod sqlite;
 pub mod system;
@@ -98,6 +99,7 @@ pub trait Tx:
     + configs::ConfigQueries
     + access::AccessQueries
     + secrets::SecretQueries
+    + shares::ShareQueries
     + access::factors::FactorQueries
     + access::passkeys::PasskeyQueries
     + access::notices::NoticeQueries

@@ -19,4 +19,5 @@ mod workers;
 mod openapi;
 mod search;
 mod secrets;
+mod shares;
 mod usage;

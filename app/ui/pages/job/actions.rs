@@ -214,7 +214,7 @@ mod tests {
             "submitted_at": "2024-01-01T00:00:00Z", "submitted_by": "ada",
         });
         let plain: JobView = serde_json::from_value(plain).expect("a job");
-        assert_eq!(clone_url(&plain, "ada"), "/train?config=a+b&ran=a+b%401&target=auto&priority=10");
+        assert_eq!(clone_url(&plain, "ada"), "/train?config=a+b&ran=a+b%401&target=auto&priority=10&team=default");
         let all = clone_url(&JobView::example(), "ada");
         for field in SUBMIT_FIELDS.iter().filter(|field| field.name != "notes") {
             assert!(all.contains(&format!("&{}=", field.name)), "{}: {all}", field.name);

@@ -15,6 +15,7 @@ use crate::ui::components::blocker_text::{blocker_reasons, describe_blocker, sug
 use crate::ui::components::icon::Icon;
 use crate::ui::components::match_summary::summary_text;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::reached_limit::describe_limit;
 use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::worker_link::WorkerNameLink;
 use crate::ui::erase::Erase;
@@ -130,10 +131,7 @@ fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
         }
         VerdictCode::BackOff => words.back_off.of(remaining(explanation.until)),
         VerdictCode::Held => words.held.of(remaining(explanation.until)),
-        VerdictCode::Limited => match explanation.limit {
-            Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
-            limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
-        },
+        VerdictCode::Limited => describe_limit(words, explanation.limit.as_ref()),
         VerdictCode::Busy => words.busy.to_owned(),
         VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
         VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use app::domain::sandbox::SandboxLevel;
+use app::domain::shares::JobClass;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides;
@@ -39,6 +40,13 @@ pub struct SubmitFlags {
     /// Priority (0–50).
     #[arg(long, default_value_t = app::domain::priority::DEFAULT_PRIORITY, value_parser = clap::value_parser!(u8).range(0..=50))]
     priority: u8,
+    /// Team that the job counts for [default: the one that you joined first].
+    #[arg(long, value_name = "TEAM")]
+    team: Option<String>,
+    /// Class: urgent jobs start before all others (requires `job.urgent`), idle ones only on GPUs that no other job can
+    /// use.
+    #[arg(long, value_name = "CLASS", default_value = "normal", value_parser = one_of(JobClass::ALL.map(JobClass::as_str)))]
+    class: String,
     /// Max retries of lost attempts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     max_retries: u32,
@@ -92,6 +100,8 @@ impl SubmitFlags {
             min_vram_gb: self.min_vram,
             accelerator_type: self.accelerator.clone(),
             priority: self.priority,
+            team: self.team.clone(),
+            class: JobClass::parse(&self.class).unwrap_or_default(),
             max_retries: self.max_retries,
             retry_on_failure: self.retry_on_failure,
             max_runtime_seconds: self.max_runtime,
@@ -193,6 +203,8 @@ const FACTS: &[Fact] = &[
         Some(format!("{} of {}{failures}", job.attempt, job.max_attempts).into())
     }),
     ("priority", |job, _| Some(job.priority.to_string().into())),
+    ("team", |job, _| Some((&job.team).into())),
+    ("class", |job, _| Some(job.class.as_str().into())),
     ("submitted", |job, _| Some(time_cell(Some(job.submitted_at)))),
     ("started", |job, _| Some(time_cell(job.started_at))),
     ("ended", |job, _| Some(time_cell(job.ended_at))),
@@ -278,7 +290,9 @@ mod tests {
     ];
 
     /// `jobs show` or `jobs list --json` has them; a row has no space for them.
-    const NOT_LISTED: [&str; 33] = [
+    const NOT_LISTED: [&str; 35] = [
+        "team",
+        "class",
         "starred_by",
         "status_since",
         "config_revision",

@@ -170,6 +170,8 @@ const SUBMIT: OperationDoc = OperationDoc {
         "config_not_found",
         "config_changed",
         "secret_not_found",
+        "team_not_found",
+        "not_team_member",
         "disk_full",
         "limit_reached",
         "out_of_range",

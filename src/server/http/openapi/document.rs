@@ -25,6 +25,7 @@ const TAGS: &[(&str, &str)] = &[
     ("Workers", "GPU hosts, for admins."),
     ("Account", "The caller's own password, API tokens and sessions."),
     ("Secrets", "Values for the environment of jobs; write-only."),
+    ("Shares", "Teams, and who gets how much of the fleet."),
     ("Users", "Users and their roles, for admins."),
     ("Audit", "Who did what, and when."),
     ("Search", "Search in everything that the caller may see."),

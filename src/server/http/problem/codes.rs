@@ -52,6 +52,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("other_attempt", &[403], "The job token belongs to another job or attempt."),
     problem_code("factor_needed", &[403], "The second factor is required in addition to the password."),
     problem_code("password_needed", &[403], "A browser session must confirm the password again."),
+    problem_code("not_team_member", &[403], "The caller is not a member of the team."),
     problem_code("permission_denied", &[403], "The caller lacks the permission that `detail` names."),
     problem_code("artifact_not_found", &[404], "The job has no file with this path, or of this kind."),
     problem_code("attempt_not_found", &[404], "The job has no attempt with this number."),
@@ -68,6 +69,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("passkey_not_found", &[404], "The account has no such passkey."),
     problem_code("enrollment_not_started", &[404], "No authenticator app is being set up."),
     problem_code("worker_not_found", &[404], "Worker not found."),
+    problem_code("team_not_found", &[404], "Team not found."),
     problem_code("method_not_allowed", &[405], "The path does not support the method."),
     problem_code("concurrent_change", &[409], "Another change was faster. Load the current state, then try again."),
     problem_code(
@@ -98,6 +100,7 @@ pub const CODES: &[ProblemCode] = &[
         &[409],
         "Bytes of the log are missing before this chunk; `durable` says where to continue.",
     ),
+    problem_code("default_team", &[409], "The team `default` cannot be deleted."),
     problem_code("name_taken", &[409], "The name is already in use."),
     problem_code("no_accounts", &[409], "The server runs without accounts."),
     problem_code("user_required", &[409], "The operator on the server's host has no account."),

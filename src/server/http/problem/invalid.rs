@@ -147,6 +147,8 @@ fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
 fn too_large(items: LimitedItems, limit: String) -> Sentence {
     match items {
         LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
+        LimitedItems::Teams => Sentence::TooLargeTeams { limit },
+        LimitedItems::TeamMembers => Sentence::TooLargeTeamMembers { limit },
         LimitedItems::Stars => Sentence::TooLargeStars { limit },
         LimitedItems::Votes => Sentence::TooLargeVotes { limit },
         LimitedItems::SavedViews => Sentence::TooLargeSavedViews { limit },

@@ -56,6 +56,12 @@ pub fn limit_reached(limit: ResourceLimit) -> ApiError {
             return ApiError::new(StatusCode::TOO_MANY_REQUESTS, sentence);
         }
         ResourceLimit::WaitingJobs { max } => Sentence::LimitReachedWaitingJobs { max: max.to_string() },
+        ResourceLimit::WaitingJobsOfTeam { team, max } => {
+            Sentence::LimitReachedWaitingJobsOfTeam { team, max: max.to_string() }
+        }
+        ResourceLimit::WaitingJobsInTeam { team, max } => {
+            Sentence::LimitReachedWaitingJobsInTeam { team, max: max.to_string() }
+        }
         ResourceLimit::ApiTokens { max } => Sentence::LimitReachedApiTokens { max: max.to_string() },
         ResourceLimit::ConfigsOfUser { max } => Sentence::LimitReachedConfigsOfUser { mib: mib(max) },
         ResourceLimit::Configs { max } => Sentence::LimitReachedConfigs { mib: mib(max) },

@@ -148,6 +148,7 @@ pub fn form_routes(app: &AppState) -> Routes {
         .merge(forms::jobs::routes(app))
         .merge(forms::sample_votes::routes(app))
         .merge(forms::saved_views::routes(app))
+        .merge(forms::shares::routes(app))
         .layer(|router| router.route_layer(from_fn_with_state(app.clone(), forms::reauth::check_reauth)))
 }
 

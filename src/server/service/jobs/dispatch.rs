@@ -59,7 +59,7 @@ pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
 async fn plan(unit: &mut UnitOfWork<'_>) -> Result<(), ServiceError> {
     let (policy, now) = (unit.context.policy, unit.now);
     let plan_offers = |fleet_state: &FleetState| -> Vec<PlannedOffer> {
-        let assignments = fleet_state.assign_jobs(policy.planner_fleet(fleet_state), now);
+        let assignments = fleet_state.assign_jobs(policy.planner_fleet(fleet_state, now), now);
         assignments.into_iter().filter_map(|assignment| PlannedOffer::new(fleet_state, assignment)).collect()
     };
     for offer in unit.tx.with_state(plan_offers).await? {

@@ -8,11 +8,12 @@ use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::matching::Blocker;
 use app::domain::plan::ReachedLimit;
+use app::domain::shares::{ReachedShareLimit, ShareLevel, ShareLimit};
 use app::protocol::gpu;
 use app::protocol::jobs::SubmitJob;
 use app::protocol::jobs::explain::{
-    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, UnlistedWorkersView, VerdictCode,
-    WorkerExplanationView,
+    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, ReachedShareLimitView, ShareLimitKind,
+    UnavailableGpuView, UnlistedWorkersView, VerdictCode, WorkerExplanationView,
 };
 use app::protocol::jobs::submit::SubmitPreviewResponse;
 
@@ -37,28 +38,46 @@ impl JobService {
         submit: &SubmitJob,
     ) -> Result<SubmitPreviewResponse, ServiceError> {
         let job = self.draft_job(principal, submit).await?;
-        let mut tx = self.context.read().await?;
-        let explanation = tx.with_state(|fleet_state| self.explain_job(fleet_state, &job)).await?;
+        let explain = |fleet_state: &FleetState| {
+            let explanation = self.explain_job(fleet_state, &job);
+            let positions = || fleet_state.queue_positions(&[&job], self.context.now());
+            let queue_position = if explanation.worker_id.is_none() { positions().remove(&job.id) } else { None };
+            (explanation, queue_position)
+        };
+        let (explanation, queue_position) = self.context.read().await?.with_state(explain).await?;
         let allocated_worker_id = explanation.worker_id.clone();
-        let queue_position = if allocated_worker_id.is_none() { Some(tx.queue_position(&job).await?) } else { None };
         Ok(SubmitPreviewResponse { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
     }
 
     fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> ExplanationView {
-        let fleet = self.context.policy.planner_fleet(fleet_state);
-        explanation_view(explain::explain(job, fleet_state.queued_jobs(), fleet, self.context.now()))
+        let now = self.context.now();
+        let fleet = self.context.policy.planner_fleet(fleet_state, now);
+        explanation_view(job, explain::explain(job, fleet_state.queued_jobs(), fleet, now))
     }
 }
 
-fn explanation_view(explanation: Explanation<'_>) -> ExplanationView {
+fn limit_view(limit: ReachedLimit, team: &str) -> ReachedLimitView {
+    match limit {
+        ReachedLimit::Total(jobs) => ReachedLimitView { jobs, per_user: false, share: None },
+        ReachedLimit::PerUser(jobs) => ReachedLimitView { jobs, per_user: true, share: None },
+        ReachedLimit::Share(ReachedShareLimit { level, limit }) => {
+            let (kind, max) = match limit {
+                ShareLimit::Gpus(max) => (ShareLimitKind::Gpus, max),
+                ShareLimit::GpuHours(max) => (ShareLimitKind::GpuHours, max),
+                ShareLimit::RunningJobs(max) => (ShareLimitKind::RunningJobs, max),
+            };
+            let is_member = level == ShareLevel::Member;
+            let share = ReachedShareLimitView { team: team.to_owned(), is_member, kind, max };
+            let jobs = if kind == ShareLimitKind::RunningJobs { max } else { 0 };
+            ReachedLimitView { jobs, per_user: is_member, share: Some(share) }
+        }
+    }
+}
+
+fn explanation_view(job: &Job, explanation: Explanation<'_>) -> ExplanationView {
     let summary = explanation.summary.as_ref().map(match_summary::fit_summary_view);
     let limit = match &explanation.verdict {
-        ExplainVerdict::LimitReached(ReachedLimit::Total(jobs)) => {
-            Some(ReachedLimitView { jobs: *jobs, per_user: false })
-        }
-        ExplainVerdict::LimitReached(ReachedLimit::PerUser(jobs)) => {
-            Some(ReachedLimitView { jobs: *jobs, per_user: true })
-        }
+        ExplainVerdict::LimitReached(limit) => Some(limit_view(*limit, &job.spec.team)),
         _ => None,
     };
     let (verdict, worker_id, until) = match explanation.verdict {

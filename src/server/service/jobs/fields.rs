@@ -6,6 +6,7 @@ use std::sync::Arc;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::job::{CheckpointUploads, Demand, Job, JobDescription, JobSpec, JobTarget, StartPoint};
 use app::domain::secret::variable_name;
+use app::domain::shares::DEFAULT_TEAM;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides::OverrideDiff;
@@ -120,6 +121,9 @@ pub(super) fn build_spec(
         paths: named_paths(&config),
         overrides,
         start: StartPoint::NewestCheckpoint,
+        // `shares::resolve_team` sets it.
+        team: DEFAULT_TEAM.to_owned(),
+        class: submit.class,
     })
 }
 
@@ -163,6 +167,8 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         sandbox: demand.sandbox,
         checkpoints: checkpoint_policy(spec.checkpoints),
         priority: job.priority,
+        team: spec.team.clone(),
+        class: spec.class,
         retry_of: job.retry_of.clone(),
         resume_from: job.retry_of.as_ref().map(|_| match &spec.start {
             StartPoint::Checkpoint(saved) => saved.name.clone(),
@@ -219,12 +225,13 @@ pub fn invalid_values(field: &str) -> Vec<serde_json::Value> {
         "tags" => vec![json!(["a,b"]), json!([""]), json!((0..100).map(|n| n.to_string()).collect::<Vec<_>>())],
         "notes" => vec![json!("a".repeat(10_001)), json!("\u{1b}[31m")],
         "priority" => [outside(SubmitJob::PRIORITIES), vec![json!(256)]].concat(),
-        // `resolve_revision` and `overrides::apply` check these.
+        // `resolve_revision`, `resolve_team` and `overrides::apply` check these.
         "config_name" => vec![json!("nope"), json!("../etc")],
         "config_revision" => vec![json!(99)],
         "overrides" => vec![json!({"a b": 1})],
-        // The first three have unknown words, the others no invalid value of their type.
-        "target" | "sandbox" | "checkpoints" => vec![json!("some")],
+        // The first four have unknown words, the others no invalid value of their type.
+        "target" | "sandbox" | "checkpoints" | "class" => vec![json!("some")],
+        "team" => vec![json!("nope"), json!("a/b")],
         "retry_on_failure" | "exclusive" | "dry_run" => Vec::new(),
         _ => panic!("with which values of {field} is a submit rejected?"),
     }
@@ -239,7 +246,9 @@ mod tests {
     use super::*;
 
     /// Fields that are valid whatever their value is, or that are checked against configurations.
-    const NOT_CHECKED: [&str; 9] = [
+    const NOT_CHECKED: [&str; 11] = [
+        "team",
+        "class",
         "target",
         "retry_on_failure",
         "exclusive",

@@ -41,10 +41,12 @@ use self::index::JobIndexCache;
 use super::ServiceContext;
 use super::access::Principal;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, require_valid};
+use super::shares::{check_class, check_waiting_jobs, resolve_team};
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::files::artifacts::ArtifactStore;
 use crate::files::logs::LogStore;
 use crate::files::uploads::UploadStore;
+use crate::store::cache::state::FleetState;
 use crate::tokens;
 
 /// The maximum length of an `Idempotency-Key`, in bytes.
@@ -101,8 +103,10 @@ impl JobService {
         let config = config
             .map_err(|error| redact_config_error(error, principal.permissions.contains(Permission::ConfigView)))?;
         super::secrets::check_secret_names(&mut *tx, &by, submit.secrets.as_deref()).await?;
+        check_class(submit.class, |permission| principal.permissions.contains(permission))?;
+        let team = tx.with_state(|state| resolve_team(state.shares().teams(), &by, submit.team.as_deref())).await??;
         let id = self.context.next_job_id();
-        let spec = build_spec(submit, &config, self.context.policy.allow_code)?;
+        let spec = JobSpec { team, ..build_spec(submit, &config, self.context.policy.allow_code)? };
         new_job(id, spec, submit, self.context.now(), by)
     }
 
@@ -239,10 +243,14 @@ async fn submit_in(unit: &mut UnitOfWork<'_>, id: &JobId, submit: &SubmitJob) ->
     let config = super::configs::resolve_revision(unit.tx, &owner, &submit.config_name, submit.config_revision).await;
     let config = config.map_err(|error| redact_config_error(error, unit.has_permission(Permission::ConfigView)))?;
     super::secrets::check_secret_names(unit.tx, &owner, submit.secrets.as_deref()).await?;
-    let spec = build_spec(submit, &config, unit.context.policy.allow_code)?;
+    check_class(submit.class, |permission| unit.has_permission(permission))?;
+    let team =
+        unit.tx.with_state(|state| resolve_team(state.shares().teams(), &owner, submit.team.as_deref())).await??;
+    let spec = JobSpec { team, ..build_spec(submit, &config, unit.context.policy.allow_code)? };
     let job = new_job(id.clone(), spec, submit, unit.now, owner)?;
     let job = Job { trace: Some(unit.trace()), ..job };
-    let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
+    let JobSpec { team, class, .. } = &job.spec;
+    let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target, "team": team, "class": class});
     insert_job(unit, &job, detail).await
 }
 
@@ -294,9 +302,13 @@ pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail:
     unit.context.check_disk_space()?;
     let max = unit.context.policy.usage_limits.waiting_jobs_per_user;
     let owner = job.submitted_by.clone();
-    if unit.tx.with_state(|fleet_state| fleet_state.waiting_count(&owner)).await? >= max {
-        return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max }));
-    }
+    let check = |fleet_state: &FleetState| {
+        if fleet_state.waiting_count(&owner) >= max {
+            return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max }));
+        }
+        check_waiting_jobs(fleet_state, job)
+    };
+    unit.tx.with_state(check).await??;
     let number = unit.tx.last_job_number(&job.spec.config_name).await? + 1;
     let job = Job { number: Some(number), ..job.clone() };
     unit.tx.insert_job(&job).await?;

@@ -6,6 +6,7 @@ use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
 use app::domain::job::{CheckpointRef, DescriptionChange, Job, JobDescription, JobSpec, StartPoint};
 use app::domain::job_status::JobOutcome;
+use app::domain::shares::JobClass;
 use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
@@ -16,8 +17,10 @@ use crate::service::jobs::fields::{check_secret_count, secret_variables};
 use crate::service::jobs::overrides as job_overrides;
 use crate::service::jobs::resume_points::resumable_checkpoints;
 use crate::service::jobs::{check_key, find_by_key, highest_priority, insert_job, remember_key};
+use crate::service::shares::{check_class, resolve_team};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::{configs, secrets};
+use crate::store::cache::state::FleetState;
 
 /// The maximum number of checkpoints that are searched for a name.
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;
@@ -57,6 +60,7 @@ impl JobService {
                     let description = named(retried.description.clone(), retry.name.clone())?;
                     let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
                     let spec = with_changes(unit, JobSpec { start, ..spec }, retry).await?;
+                    let spec = with_share(unit, spec).await?;
                     let job = unit.inherit_fencing_delay(retried).await?;
                     let job = Job { trace: Some(unit.trace()), spec, description, ..job };
                     let start = job.spec.start.to_string();
@@ -95,6 +99,19 @@ async fn start_point(
     let points = resumable_checkpoints(unit.tx, ended, MAX_CHECKPOINTS_SEARCHED).await?;
     let point = points.into_iter().find(|point| point.name == name).ok_or_else(invalid)?;
     Ok(StartPoint::Checkpoint(CheckpointRef { job: point.job_id, attempt: point.attempt, name: point.name }))
+}
+
+/// Keeps the team and the class of the ended job, if this user may submit for them.
+async fn with_share(unit: &mut UnitOfWork<'_>, spec: JobSpec) -> Result<JobSpec, ServiceError> {
+    let owner = unit.owner().to_owned();
+    let resolve = |state: &FleetState| {
+        let teams = state.shares().teams();
+        resolve_team(teams, &owner, Some(&spec.team)).or_else(|_| resolve_team(teams, &owner, None))
+    };
+    let team = unit.tx.with_state(resolve).await??;
+    let is_allowed = check_class(spec.class, |permission| unit.has_permission(permission)).is_ok();
+    let class = if is_allowed { spec.class } else { JobClass::Normal };
+    Ok(JobSpec { team, class, ..spec })
 }
 
 /// Applies the requested revision and overrides.

@@ -57,7 +57,8 @@ impl JobService {
     pub(super) async fn view_jobs(&self, mut tx: Box<dyn Tx>, jobs: &[Job]) -> Result<Vec<JobView>, ServiceError> {
         let context = JobsContext::load(&mut *tx, jobs).await?;
         drop(tx);
-        let context = JobsContext { unmatched: self.unmatched_jobs(jobs).await?, ..context };
+        let (unmatched, queue_positions) = self.waiting_jobs(jobs).await?;
+        let context = JobsContext { unmatched, queue_positions, ..context };
         Ok(jobs.iter().map(|job| context.view(job)).collect())
     }
 
@@ -73,15 +74,17 @@ impl JobService {
         &self,
         id: &JobId,
     ) -> Result<(SubmitJobResponse, Option<SubmitWarning>), ServiceError> {
-        let mut tx = self.context.read_recent().await?;
-        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        let found = self.context.read_recent().await?.job(id).await?;
+        let job = found.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let is_waiting = job.is_queued();
-        let queue_position = if is_waiting { Some(tx.queue_position(&job).await?) } else { None };
-        drop(tx);
-        let warning = if is_waiting {
-            self.context.read_recent().await?.with_state(|fleet_state| self.warning(fleet_state, &job)).await?
+        let (warning, queue_position) = if is_waiting {
+            let now = self.context.now();
+            let waits = |fleet_state: &FleetState| {
+                (self.warning(fleet_state, &job), fleet_state.queue_positions(&[&job], now).remove(&job.id))
+            };
+            self.context.read_recent().await?.with_state(waits).await?
         } else {
-            None
+            (None, None)
         };
         let response = SubmitJobResponse {
             success: true,
@@ -145,7 +148,10 @@ impl JobService {
         &self,
         fleet_state: &'k FleetState,
     ) -> FeasibilityCache<'j, 'k> {
-        FeasibilityCache::with_budget(self.context.policy.planner_fleet(fleet_state), MAX_COMPARISONS)
+        FeasibilityCache::with_budget(
+            self.context.policy.planner_fleet(fleet_state, self.context.now()),
+            MAX_COMPARISONS,
+        )
     }
 
     /// Returns why a waiting job matches no worker; `None` if one does.
@@ -160,20 +166,23 @@ impl JobService {
         }
     }
 
-    /// Returns which of these jobs wait and match no worker. Call it while no other snapshot is open: it may need one.
-    async fn unmatched_jobs(&self, jobs: &[Job]) -> Result<HashSet<JobId>, ServiceError> {
+    /// Returns which of these jobs wait and match no worker, and the positions of those that wait. Call it while no other
+    /// snapshot is open: it may need one.
+    async fn waiting_jobs(&self, jobs: &[Job]) -> Result<(HashSet<JobId>, HashMap<JobId, u64>), ServiceError> {
         let waiting: Vec<&Job> = jobs.iter().filter(|job| job.is_queued()).collect();
         if waiting.is_empty() {
-            return Ok(HashSet::new());
+            return Ok((HashSet::new(), HashMap::new()));
         }
-        let find_unmatched = |fleet_state: &FleetState| {
+        let now = self.context.now();
+        let find = |fleet_state: &FleetState| {
+            let positions = fleet_state.queue_positions(&waiting, now);
             let mut feasibility_cache = self.feasibility_cache(fleet_state);
             let fits_none = |job| {
                 feasibility_cache.feasibility(job).is_some_and(Feasibility::is_unsatisfiable).then(|| job.id.clone())
             };
-            waiting.into_iter().filter_map(fits_none).collect()
+            (waiting.into_iter().filter_map(fits_none).collect(), positions)
         };
-        Ok(self.context.read_recent().await?.with_state(find_unmatched).await?)
+        Ok(self.context.read_recent().await?.with_state(find).await?)
     }
 }
 
@@ -192,12 +201,8 @@ impl JobsContext {
     async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, ServiceError> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let attempts = tx.newest_attempts(&ids).await?;
-        let mut queue_positions = HashMap::new();
-        for job in jobs.iter().filter(|job| job.is_queued()) {
-            queue_positions.insert(job.id.clone(), tx.queue_position(job).await?);
-        }
         Ok(Self {
-            queue_positions,
+            queue_positions: HashMap::new(),
             worker_names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
             unmatched: HashSet::new(),

@@ -6,7 +6,7 @@ pub mod rate_quotas;
 pub mod usage_limits;
 
 use app::domain::plan::{ConcurrencyLimits, PlannerFleet};
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
 
 use self::accounts::AccountPolicy;
@@ -76,8 +76,8 @@ impl Default for ServerPolicy {
 
 impl ServerPolicy {
     /// Returns the fleet for planning and explanations.
-    pub fn planner_fleet<'k>(&self, fleet_state: &'k FleetState) -> PlannerFleet<'k> {
-        let fleet = fleet_state.planner_fleet(self.limits);
+    pub fn planner_fleet<'k>(&self, fleet_state: &'k FleetState, now: Timestamp) -> PlannerFleet<'k> {
+        let fleet = fleet_state.planner_fleet(self.limits, now);
         if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
     }
 

@@ -6,6 +6,7 @@ use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use super::access::AccessChange;
+use super::shares::{ShareChange, usage_id};
 use super::state::StateChange;
 use crate::store::access::LastUsed;
 
@@ -26,6 +27,12 @@ pub struct ChangedRows {
     pub configs: BTreeSet<String>,
     /// Configurations of which jobs were created, and so numbered, by name.
     pub numbered_configs: BTreeSet<String>,
+    /// Teams, by name.
+    pub teams: BTreeSet<String>,
+    /// What members of teams have used.
+    pub share_usage: BTreeSet<String>,
+    /// Whether the rules of shares have changed.
+    pub share_rules: bool,
 }
 
 impl ChangedRows {
@@ -38,6 +45,16 @@ impl ChangedRows {
             StateChange::Job(job) => drop(self.jobs.insert(job.id.clone())),
             StateChange::JobRemoved(id) => drop(self.ended_jobs.insert(id.clone())),
             StateChange::Access(change) => self.record_access(change),
+            StateChange::Share(change) => self.record_share(change),
+        }
+    }
+
+    fn record_share(&mut self, change: &ShareChange) {
+        match change {
+            ShareChange::Team(team) => drop(self.teams.insert(team.name.clone())),
+            ShareChange::TeamRemoved(name) => drop(self.teams.insert(name.clone())),
+            ShareChange::Usage(key, _) => drop(self.share_usage.insert(usage_id(key))),
+            ShareChange::Rules(_) => self.share_rules = true,
         }
     }
 
@@ -58,7 +75,20 @@ impl ChangedRows {
 
     /// Adds the rows of another commit.
     pub fn merge(&mut self, other: Self) {
-        let Self { workers, contacts, jobs, ended_jobs, users, tokens, sessions, configs, numbered_configs } = other;
+        let Self {
+            workers,
+            contacts,
+            jobs,
+            ended_jobs,
+            users,
+            tokens,
+            sessions,
+            configs,
+            numbered_configs,
+            teams,
+            share_usage,
+            share_rules,
+        } = other;
         self.workers.extend(workers);
         self.contacts.extend(contacts);
         self.jobs.extend(jobs);
@@ -68,5 +98,8 @@ impl ChangedRows {
         self.sessions.extend(sessions);
         self.configs.extend(configs);
         self.numbered_configs.extend(numbered_configs);
+        self.teams.extend(teams);
+        self.share_usage.extend(share_usage);
+        self.share_rules |= share_rules;
     }
 }

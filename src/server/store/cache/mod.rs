@@ -7,6 +7,7 @@ mod planning_tests;
 mod queue;
 pub mod read;
 pub(super) mod revisions;
+pub mod shares;
 pub mod snapshot;
 pub mod state;
 pub mod writer;

@@ -12,6 +12,7 @@ use app::domain::worker::{Worker, WorkerKind};
 use proptest::prelude::*;
 
 use super::access::AccessState;
+use super::shares::ShareState;
 use super::state::{FleetState, StateChange};
 
 const NOW: Timestamp = Timestamp(1_000_000_000);
@@ -72,12 +73,12 @@ fn job(n: u8, gpus: u32, user: u8, has_starved: bool) -> Job {
 fn forgetful(state: &FleetState) -> FleetState {
     let workers = state.workers().map(|worker| (*worker.stored).clone());
     let jobs = state.jobs().map(|job| (**job).clone());
-    FleetState::new(workers, jobs, AccessState::default())
+    FleetState::new(workers, jobs, AccessState::default(), ShareState::default())
 }
 
 fn assign(state: &FleetState) -> Vec<Assignment> {
     let limits = ConcurrencyLimits { jobs: None, jobs_per_user: Some(3) };
-    state.assign_jobs(state.planner_fleet(limits), NOW)
+    state.assign_jobs(state.planner_fleet(limits, NOW), NOW)
 }
 
 fn apply(state: &mut FleetState, step: &Step) {

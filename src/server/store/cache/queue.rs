@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex};
 use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::plan::{self, JobQueue, QueuedJob, UnmatchedKinds, job_kind};
+use app::domain::shares::JobClass;
 use app::domain::time::Timestamp;
 use slab::Slab;
 
-/// The queue order of planning; see [`plan::job_sort_key`].
+/// The order of the queue of a share; see [`plan::job_sort_key`].
 type QueueKey = (Reverse<i64>, Timestamp, JobId);
 
 fn queue_key(job: &Job) -> QueueKey {
@@ -19,10 +20,18 @@ fn queue_key(job: &Job) -> QueueKey {
     (urgency, submitted_at, id.clone())
 }
 
-/// The queued jobs, with the numbers of their kinds.
+/// Whose queue it is; see [`plan::queue_of`].
+type QueueOf = (JobClass, String, String);
+
+fn queue_of(job: &Job) -> QueueOf {
+    let (class, team, user) = plan::queue_of(job);
+    (class, team.to_owned(), user.to_owned())
+}
+
+/// The queued jobs by share, with the numbers of their kinds.
 #[derive(Debug, Clone, Default)]
 pub struct QueueIndex {
-    jobs: BTreeMap<QueueKey, (usize, Arc<Job>)>,
+    shares: BTreeMap<QueueOf, BTreeMap<QueueKey, (usize, Arc<Job>)>>,
     /// The number of queued jobs of each kind.
     kinds: Slab<usize>,
     numbers: HashMap<KindOf, usize>,
@@ -33,12 +42,17 @@ impl QueueIndex {
         let kinds = &mut self.kinds;
         let number = *self.numbers.entry(KindOf(Arc::clone(job))).or_insert_with(|| kinds.insert(0));
         kinds[number] += 1;
-        self.jobs.insert(queue_key(job), (number, Arc::clone(job)));
+        self.shares.entry(queue_of(job)).or_default().insert(queue_key(job), (number, Arc::clone(job)));
     }
 
     /// Removes a job; returns the number of its kind if it was the last one of it.
     pub fn remove(&mut self, job: &Job) -> Option<usize> {
-        let (number, queued) = self.jobs.remove(&queue_key(job))?;
+        let of = queue_of(job);
+        let share = self.shares.get_mut(&of)?;
+        let (number, queued) = share.remove(&queue_key(job))?;
+        if share.is_empty() {
+            self.shares.remove(&of);
+        }
         self.kinds[number] -= 1;
         (self.kinds[number] == 0).then(|| {
             self.kinds.remove(number);
@@ -47,18 +61,28 @@ impl QueueIndex {
         })
     }
 
-    /// The position of a job, from 1.
-    pub fn position(&self, job: &Job) -> u64 {
-        self.jobs.range(..queue_key(job)).count() as u64 + 1
+    /// The position of a job if all jobs are of one share, from 1.
+    pub fn position_in_only_share(&self, job: &Job) -> Option<u64> {
+        let is_only = self.shares.keys().all(|of| *of == queue_of(job));
+        let before = || self.shares.values().flat_map(|jobs| jobs.range(..queue_key(job))).count() as u64;
+        is_only.then(|| before() + 1)
     }
 
+    pub fn contains(&self, job: &Job) -> bool {
+        self.shares.get(&queue_of(job)).is_some_and(|jobs| jobs.contains_key(&queue_key(job)))
+    }
+
+    /// The jobs, by share.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.values().map(|(_, job)| &**job)
+        self.shares.values().flat_map(BTreeMap::values).map(|(_, job)| &**job)
     }
 
     pub fn for_planning(&self) -> JobQueue<'_> {
-        let jobs = self.jobs.values().map(|(kind, job)| QueuedJob { job, kind: *kind });
-        JobQueue::from_sorted(jobs, self.kinds.len())
+        let shares = self.shares.iter().map(|((class, team, user), jobs)| {
+            let jobs = jobs.values().map(|(kind, job)| QueuedJob { job, kind: *kind });
+            plan::share_queue((*class, team, user), jobs)
+        });
+        JobQueue::from_sorted(shares.collect(), self.kinds.len())
     }
 }
 

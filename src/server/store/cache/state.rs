@@ -4,7 +4,7 @@
 //! last commit.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use app::domain::alerts;
@@ -12,7 +12,8 @@ use app::domain::gpu::GpuTally;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Lease};
 use app::domain::matching::{Candidate, has_capacity};
-use app::domain::plan::{self, Assignment, ConcurrencyLimits, PlannerFleet};
+use app::domain::plan::{self, Assignment, ConcurrencyLimits, JobQueue, PlannerFleet, fleet_size};
+use app::domain::shares::FleetSize;
 use app::domain::time::Timestamp;
 use app::domain::worker::credential::WorkerCredential;
 use app::domain::worker::{Worker, WorkerState};
@@ -21,6 +22,7 @@ use slab::Slab;
 
 use crate::store::cache::access::{AccessChange, AccessState};
 use crate::store::cache::queue::{LastRound, QueueIndex};
+use crate::store::cache::shares::{ShareChange, ShareState};
 use crate::store::workers::{LastContact, StoredWorker};
 
 #[derive(Debug, Clone, Default)]
@@ -44,6 +46,9 @@ pub struct FleetState {
     workers_by_token: HashMap<String, WorkerId>,
     /// Users and their credentials.
     access: AccessState,
+    /// What the connected workers have.
+    size: FleetSize,
+    shares: ShareState,
 }
 
 /// A worker with its leases, and what lists and metrics need of all workers: without access to the worker itself,
@@ -116,6 +121,7 @@ pub enum StateChange {
     /// A job was deleted.
     JobRemoved(JobId),
     Access(AccessChange),
+    Share(ShareChange),
 }
 
 impl FleetState {
@@ -124,13 +130,15 @@ impl FleetState {
         workers: impl IntoIterator<Item = StoredWorker>,
         jobs: impl IntoIterator<Item = Job>,
         access: AccessState,
+        shares: ShareState,
     ) -> Self {
-        let mut fleet_state = Self { access, ..Self::default() };
+        let mut fleet_state = Self { access, shares, ..Self::default() };
         for stored in workers {
             fleet_state.index_tokens(&stored);
             fleet_state.put_worker(stored);
         }
-        for job in jobs {
+        // Usage is counted in the order in which leases began.
+        for job in jobs.into_iter().sorted_by_key(|job| job.active_lease().map(|lease| lease.since)) {
             fleet_state.put_job(Arc::new(job));
         }
         fleet_state
@@ -164,6 +172,7 @@ impl FleetState {
             StateChange::Job(job) => self.put_job(job),
             StateChange::JobRemoved(id) => self.remove_job(&id),
             StateChange::Access(change) => self.access.apply(change),
+            StateChange::Share(change) => self.shares.apply(change),
         }
     }
 
@@ -196,6 +205,7 @@ impl FleetState {
         self.worker_slots.insert(id, slot);
         self.worker_order.insert(key, slot);
         self.workers_with_capacity += usize::from(has_capacity);
+        self.size.add(fleet_size(self.workers[slot].worker()));
         self.last_round.worker_changed(slot);
     }
 
@@ -209,6 +219,8 @@ impl FleetState {
         }
         self.workers_with_capacity += usize::from(worker.has_capacity());
         self.workers_with_capacity -= usize::from(before.has_capacity());
+        self.size.remove(fleet_size(before.worker()));
+        self.size.add(fleet_size(worker.worker()));
         self.last_round.worker_changed(slot);
     }
 
@@ -217,11 +229,13 @@ impl FleetState {
         let removed = self.workers.remove(slot);
         self.worker_order.remove(&removed.order_key());
         self.workers_with_capacity -= usize::from(removed.has_capacity());
+        self.size.remove(fleet_size(removed.worker()));
         self.unindex_tokens(&removed.stored.credential);
     }
 
     fn remove_job(&mut self, id: &JobId) {
         let Some(removed) = self.jobs.remove(id) else { return };
+        self.shares.job_changed(Some(&removed), None);
         self.unindex_job(&removed);
         self.update_holder(&removed);
     }
@@ -231,6 +245,7 @@ impl FleetState {
         if let Some(before) = &before {
             self.unindex_job(before);
         }
+        self.shares.job_changed(before.as_deref(), Some(&job));
         self.index_job(&job);
         if let Some(before) = before.filter(|before| holder(before) != holder(&job)) {
             self.update_holder(&before);
@@ -314,9 +329,33 @@ impl FleetState {
         leased
     }
 
-    /// The position of a job in the queue, from 1.
-    pub fn queue_position(&self, job: &Job) -> u64 {
-        self.queue.position(job)
+    /// The positions of queued jobs, from 1: in the order in which they would start on a free fleet.
+    pub fn queue_positions(&self, jobs: &[&Job], now: Timestamp) -> HashMap<JobId, u64> {
+        if let [job] = jobs
+            && let Some(position) = self.queue.position_in_only_share(job)
+        {
+            return HashMap::from([(job.id.clone(), position)]);
+        }
+        let queue = if jobs.iter().all(|job| self.queue.contains(job)) {
+            self.queue.for_planning()
+        } else {
+            let others = self.queue.jobs().filter(|queued| !jobs.iter().any(|job| job.id == queued.id));
+            JobQueue::new(others.chain(jobs.iter().copied()))
+        };
+        let wanted: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
+        let positions = (1..).zip(queue.in_order(self.shares.tree(self.size, now)));
+        let positions = positions.filter(|(_, job)| wanted.contains(&job.id)).take(wanted.len());
+        positions.map(|(position, job)| (job.id.clone(), position)).collect()
+    }
+
+    /// Teams, and what they use.
+    pub const fn shares(&self) -> &ShareState {
+        &self.shares
+    }
+
+    /// What the connected workers have.
+    pub const fn size(&self) -> FleetSize {
+        self.size
     }
 
     /// All workers, by id.
@@ -325,10 +364,11 @@ impl FleetState {
     }
 
     /// The fleet for planning.
-    pub fn planner_fleet(&self, limits: ConcurrencyLimits) -> PlannerFleet<'_> {
+    pub fn planner_fleet(&self, limits: ConcurrencyLimits, now: Timestamp) -> PlannerFleet<'_> {
         let candidates = self.worker_order.values().map(|slot| self.workers[*slot].candidate());
         let running_by_user = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
-        PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits)
+        let fleet = PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits);
+        fleet.with_shares(self.shares.tree(self.size, now))
     }
 
     /// Assigns queued jobs to workers of this fleet, and remembers the result for the next time.
@@ -346,7 +386,7 @@ impl FleetState {
         self.waiting_by_user.get(user).copied().unwrap_or_default()
     }
 
-    /// The jobs in the queue, in its order. Other jobs may wait too.
+    /// The jobs in the queue, by share. Other jobs may wait too.
     pub fn queued_jobs(&self) -> impl Iterator<Item = &Job> {
         self.queue.jobs()
     }
@@ -366,13 +406,14 @@ impl FleetState {
 impl PartialEq for FleetState {
     fn eq(&self, other: &Self) -> bool {
         let Self { workers: _, worker_slots: _, worker_order, workers_with_capacity, jobs, queue, .. } = self;
-        let Self { running_by_user, waiting_by_user, leases_by_worker, workers_by_token, access, .. } = self;
+        let Self { running_by_user, waiting_by_user, leases_by_worker, workers_by_token, access, size, shares, .. } =
+            self;
         self.workers().eq(other.workers())
             && worker_order.keys().eq(other.worker_order.keys())
             && (workers_with_capacity, jobs, queue) == (&other.workers_with_capacity, &other.jobs, &other.queue)
             && (running_by_user, waiting_by_user) == (&other.running_by_user, &other.waiting_by_user)
             && (leases_by_worker, workers_by_token) == (&other.leases_by_worker, &other.workers_by_token)
-            && *access == other.access
+            && (access, size, shares) == (&other.access, &other.size, &other.shares)
     }
 }
 

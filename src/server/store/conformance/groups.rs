@@ -6,13 +6,14 @@ use app::domain::audit::{AuditAction, AuditEvent};
 use app::domain::capability::Capability;
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job};
-use app::domain::time::Timestamp;
+use app::domain::shares::ShareRules;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::WorkerCredential;
 use app::domain::worker::{Worker, WorkerKind};
 
 use super::access::{session, token, user};
 use super::history::{attempt, attempt_end};
-use super::{NOW, TestStore, job, on_every_engine, worker};
+use super::{NOW, TestStore, job, on_every_engine, shares, worker};
 use crate::store::access::{LastUsed, StoredUser};
 use crate::store::cache::state::FleetState;
 use crate::store::jobs::attempts::StoredAttempt;
@@ -171,7 +172,7 @@ async fn read_both(tx: &mut dyn Tx) -> (String, FleetState) {
         found.push(format!("{:?}", tx.worker(&worker(n).id).await));
         found.push(format!("{:?}", tx.leased_jobs(Some(&worker(n).id)).await));
         found.push(format!("{:?}", tx.job(&job(n).id).await));
-        found.push(format!("{:?}", tx.queue_position(&job(n)).await));
+        found.push(format!("{:?}", tx.with_state(|state| state.queue_positions(&[&job(n)], NOW)).await));
     }
     for digest in ["one", "two", "three", "four", "none"] {
         found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.resolve_token(digest).await));
@@ -254,6 +255,11 @@ pub(super) async fn change_every_cached_row(store: &TestStore) {
             tx.delete_api_token(&token(3, 1).id).await?;
             tx.delete_session(&session(3, 1, None).id).await?;
             tx.sweep_sessions(Timestamp(1_000), Timestamp(0)).await?;
+            tx.save_team(&shares::team("vision")).await?;
+            tx.save_team(&shares::team("speech")).await?;
+            tx.delete_team("speech").await?;
+            tx.put_share_usage(&shares::key("ada"), &shares::usage(0)).await?;
+            tx.put_share_rules(ShareRules { half_life: Millis(77) }).await?;
             tx.update_user(&StoredUser { disabled_at: Some(Timestamp(5)), ..user(1) }).await?;
             tx.record_last_used(&[LastUsed::Token(token(1, 1).id, NOW), LastUsed::Session(session(4, 1, None).id, NOW)])
                 .await

@@ -17,6 +17,7 @@ mod retention;
 mod sample_votes;
 mod saved_views;
 mod secrets;
+mod shares;
 mod state_round_trip;
 mod usage;
 

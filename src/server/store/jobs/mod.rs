@@ -48,8 +48,6 @@ pub trait JobQueries {
     async fn index_rows(&mut self, ids: &BTreeSet<JobId>) -> Result<Vec<IndexRow>>;
     /// The first jobs after an ID, for the index.
     async fn index_rows_after(&mut self, id: &str, limit: u32) -> Result<IndexRows>;
-    /// The position of a waiting job in the queue, from 1.
-    async fn queue_position(&mut self, job: &Job) -> Result<u64>;
     /// Jobs with an active lease, of one worker or of all.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
     async fn insert_job(&mut self, job: &Job) -> Result<()>;

@@ -66,7 +66,8 @@ impl<'c> SqlSession<'c> {
         let select = sql(concat!("SELECT * FROM jobs WHERE state IN ", live_states!()));
         let jobs = self.fetch_valid(select, job_from).await?;
         let access = self.load_access().await?;
-        Ok(FleetState::new(workers, jobs, access))
+        let shares = self.load_shares().await?;
+        Ok(FleetState::new(workers, jobs, access, shares))
     }
 }
 

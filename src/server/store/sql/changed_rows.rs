@@ -36,8 +36,13 @@ impl SqlSession<'_> {
             sessions,
             configs: _,
             numbered_configs: _,
+            teams,
+            share_usage,
+            share_rules,
         } = keys;
-        let mut changes = self.changed_workers(workers).await?;
+        // Usage first: the leases in it are counted from its time on.
+        let mut changes = self.changed_shares(teams, share_usage, *share_rules).await?;
+        changes.extend(self.changed_workers(workers).await?);
         changes.extend(self.changed_contacts(&(contacts - workers)).await?);
         changes.extend(ended_jobs.iter().cloned().map(StateChange::JobRemoved));
         changes.extend(self.changed_jobs(&(jobs - ended_jobs)).await?);
@@ -98,7 +103,7 @@ impl SqlSession<'_> {
         Ok(changes)
     }
 
-    async fn rows_by_id<K: serde::Serialize, T: Send>(
+    pub(super) async fn rows_by_id<K: serde::Serialize, T: Send>(
         &mut self,
         select: &'static str,
         ids: &BTreeSet<K>,

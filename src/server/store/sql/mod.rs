@@ -14,6 +14,7 @@ mod jobs;
 mod lazy_reader;
 pub mod rows;
 mod secrets;
+mod shares;
 pub(super) mod statement;
 pub mod system;
 mod usage;

@@ -45,6 +45,20 @@ pub fn insert(
     statement(format!("INSERT INTO {table} ({}) {source}", columns.join(", ")), values)
 }
 
+/// `INSERT` of several rows, which replace those with the same value of the first column.
+pub fn upsert(
+    placeholders: PlaceholderStyle,
+    table: &'static str,
+    columns: &[&'static str],
+    rows: Vec<Vec<SqlValue>>,
+) -> Statement {
+    let (source, values) = placeholders.rows(rows);
+    let (key, names) = (columns.first().copied().unwrap_or_default(), columns.join(", "));
+    let set: Vec<String> = columns.iter().skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
+    let update = format!("ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", "));
+    statement(format!("INSERT INTO {table} ({names}) {source} {update}"), values)
+}
+
 /// `UPDATE` of several rows, each with its own values: those of `v`, which has these `columns`.
 pub fn update(
     placeholders: PlaceholderStyle,

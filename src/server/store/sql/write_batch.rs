@@ -16,7 +16,8 @@ use app::domain::time::Timestamp;
 
 use super::SqlSession;
 use super::rows::job::{Column, description_columns, immutable_columns, mutable_columns};
-use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update};
+use super::shares::USAGE_COLUMNS;
+use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update, upsert};
 use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
 
@@ -39,6 +40,8 @@ pub struct WriteBatch {
     new_attempts: Vec<Vec<SqlValue>>,
     attempts: BTreeMap<(JobId, AttemptNumber), AttemptPatch>,
     audit: Vec<Vec<SqlValue>>,
+    /// Rows of [`USAGE_COLUMNS`], by ID.
+    share_usage: BTreeMap<String, Vec<SqlValue>>,
 }
 
 struct PendingJob {
@@ -115,12 +118,18 @@ impl WriteBatch {
         self.audit.push(row.into());
     }
 
+    /// What a member of a team has used; the last value in a group is written.
+    pub fn put_share_usage(&mut self, id: String, row: [SqlValue; USAGE_COLUMNS.len()]) {
+        self.share_usage.insert(id, row.into());
+    }
+
     fn patch(&mut self, job: &JobId, attempt: AttemptNumber) -> &mut AttemptPatch {
         self.attempts.entry((job.clone(), attempt)).or_default()
     }
 
     fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty() && self.audit.is_empty()
+        let no_jobs = self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty();
+        no_jobs && self.audit.is_empty() && self.share_usage.is_empty()
     }
 
     /// The statements for all writes, each with the number of rows that it must write. An attempt needs its job.
@@ -136,6 +145,9 @@ impl WriteBatch {
         }));
         statements
             .extend(batched(placeholders, self.audit, |rows| insert(placeholders, "audit", &AUDIT_COLUMNS, rows)));
+        statements.extend(batched(placeholders, self.share_usage.into_values().collect(), |rows| {
+            upsert(placeholders, "share_usage", &USAGE_COLUMNS, rows)
+        }));
         statements
     }
 }

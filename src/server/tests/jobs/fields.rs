@@ -14,6 +14,10 @@ async fn submit_example(server: &TestServer) -> (Value, Value) {
         let secret = json!({"value": "hf_0123456789"}).to_string();
         server.call(&Actor::Admin, "PUT", &format!("/api/secrets/{name}"), secret).await.expect_status(200);
     }
+    let team = SubmitJob::example().team.expect("a team");
+    server.post(&Actor::Admin, "/api/teams", json!({"name": team})).await.expect_status(201);
+    let member = format!("/api/teams/{team}/members/admin");
+    server.call(&Actor::Admin, "PUT", &member, "{}").await.expect_status(200);
     let submit = json!(SubmitJob { config_revision: Some(1), dry_run: false, ..SubmitJob::example() });
     let submitted = server.post(&Actor::Admin, "/api/queue/submit", submit.clone()).await.expect_status(201);
     (submit, server.job(submitted["job_id"].as_str().expect("an ID")).await)

@@ -14,6 +14,7 @@ use app::protocol::jobs::log_search::{JobLogsPage, JobLogsQuery};
 use app::protocol::jobs::votes::SampleVotes;
 use app::protocol::jobs::{JobColumns, JobView, SubmitJob};
 use app::protocol::secrets::SecretsPage;
+use app::protocol::shares::{SharesView, TeamView};
 use app::protocol::system::SystemView;
 use app::protocol::usage::{UsageQuery, UsageReport};
 use app::protocol::workers::history::{PageQuery, WorkerAttempts, WorkerEvents};
@@ -35,6 +36,8 @@ use crate::service::error::ServiceError;
 const ACCOUNT: Requirement = Requirement::Permission(Permission::AccountManage);
 const CONFIGS: Requirement = Requirement::Permission(Permission::ConfigView);
 const EDIT_CONFIGS: Requirement = Requirement::Permission(Permission::ConfigEdit);
+const FLEET: Requirement = Requirement::Permission(Permission::FleetView);
+const TEAMS: Requirement = Requirement::Permission(Permission::AdminTeams);
 const USERS: Requirement = Requirement::Permission(Permission::AdminUsers);
 const SYSTEM: Requirement = Requirement::Permission(Permission::AdminSystem);
 const SUBMIT_JOBS: Requirement = Requirement::Permission(Permission::JobSubmit);
@@ -195,6 +198,14 @@ impl ServerPageBackend for InProcessBackend {
             None,
             |services, principal| async move { services.jobs.columns(&principal).await },
         )
+    }
+
+    fn shares(&self) -> BackendFuture<SharesView> {
+        self.query(FLEET, None, |services, _| async move { services.shares.shares().await })
+    }
+
+    fn team(&self, name: String) -> BackendFuture<TeamView> {
+        self.query(TEAMS, None, move |services, _| async move { services.shares.team(&name).await })
     }
 
     fn users(&self, query: UsersQuery) -> BackendFuture<UsersPage> {

@@ -12,6 +12,7 @@ pub mod saved_views;
 pub mod script_response;
 pub mod second_step;
 pub mod secrets;
+pub mod shares;
 pub mod users;
 pub mod workers;
 

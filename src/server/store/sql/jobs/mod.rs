@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
-use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
@@ -67,16 +66,6 @@ impl JobQueries for SqlSession<'_> {
 
     async fn index_rows_after(&mut self, id: &str, limit: u32) -> Result<IndexRows> {
         self.first_index_rows(id, limit).await
-    }
-
-    async fn queue_position(&mut self, job: &Job) -> Result<u64> {
-        if let Some(position) = self.try_read_state(|fleet_state| fleet_state.queue_position(job)) {
-            return Ok(position);
-        }
-        let before = sql("SELECT count(*) AS number FROM jobs
-             WHERE state = 'queued' AND (urgency > $1 OR (urgency = $1 AND (submitted_at, id) < ($2, $3)))");
-        let row = self.fetch_first(before.bind(urgency(job)).bind(job.submitted_at.0).bind(job.id.as_str())).await?;
-        Ok(row.map_or(Ok(0), |row| row.get::<i64>("number"))?.unsigned_abs() + 1)
     }
 
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {

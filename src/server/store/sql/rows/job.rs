@@ -11,6 +11,7 @@ use app::domain::job::{
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
 use app::domain::sandbox::SandboxLevel;
+use app::domain::shares::{DEFAULT_TEAM, JobClass};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace_context::TraceContext;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,8 @@ pub fn immutable_columns(job: &Job) -> Vec<Column> {
         paths,
         overrides,
         start,
+        team,
+        class,
     } = &job.spec;
     vec![
         ("config_name", config_name.into()),
@@ -107,6 +110,8 @@ pub fn immutable_columns(job: &Job) -> Vec<Column> {
         ("paths", to_json(paths).into()),
         ("overrides", overrides_text(overrides).into()),
         ("start", (*start != StartPoint::NewestCheckpoint).then(|| start.to_string()).into()),
+        ("team", team.into()),
+        ("class", class.as_str().into()),
         ("submitted_at", job.submitted_at.0.into()),
         ("submitted_by", (&job.submitted_by).into()),
         ("retry_of", job.retry_of.as_ref().map(JobId::as_str).into()),
@@ -159,6 +164,7 @@ pub fn mutable_columns(job: &Job) -> Vec<Column> {
         ("state_since", state.since.into()),
         ("worker_id", state.worker_id.into()),
         ("gpus", state.gpus.into()),
+        ("leased_at", state.leased_at.into()),
         ("offer_until", state.offer_until.into()),
         ("not_before", state.not_before.into()),
         ("hold_until", job.hold_until.map(|until| until.0).into()),
@@ -171,6 +177,7 @@ struct StateColumns {
     since: i64,
     worker_id: Option<String>,
     gpus: Option<String>,
+    leased_at: Option<i64>,
     offer_until: Option<i64>,
     not_before: Option<i64>,
     failure: Option<String>,
@@ -196,6 +203,7 @@ fn state_columns(job: &Job) -> StateColumns {
         since: job.state_since().0,
         worker_id: lease.map(|lease| lease.worker.to_string()),
         gpus: lease.map(|lease| to_json(&lease.gpus)),
+        leased_at: lease.map(|lease| lease.since.0),
         offer_until,
         not_before,
         failure,
@@ -270,6 +278,10 @@ fn spec_from(row: &NamedRow<'_>) -> Result<JobSpec> {
         start: row.get::<Option<String>>("start")?.map_or(Ok(StartPoint::NewestCheckpoint), |text| {
             StartPoint::parse(&text).ok_or_else(|| row.corrupt(format!("start is {text:?}")))
         })?,
+        team: row.get::<Option<String>>("team")?.unwrap_or_else(|| DEFAULT_TEAM.to_owned()),
+        class: row.get::<Option<String>>("class")?.map_or(Ok(JobClass::Normal), |word| {
+            JobClass::parse(&word).ok_or_else(|| row.corrupt(format!("class is {word:?}")))
+        })?,
     })
 }
 
@@ -305,7 +317,9 @@ fn lease_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<Option<Lease
     if worker.is_none() {
         return Ok(None);
     }
-    Ok(Some(Lease { worker: row.worker_id("worker_id")?, attempt, gpus: row.json("gpus")? }))
+    // A version without it knew only since when the job had its state.
+    let since = row.optional_timestamp("leased_at")?.map_or_else(|| row.timestamp("state_since"), Ok)?;
+    Ok(Some(Lease { worker: row.worker_id("worker_id")?, attempt, gpus: row.json("gpus")?, since }))
 }
 
 fn loss_from(row: &NamedRow<'_>) -> Result<Option<AttemptLoss>> {

@@ -244,6 +244,29 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             server.call(&Actor::Admin, "PUT", "/api/queue/views/Failed", view).await.expect_status(200);
             call_as_admin(server, "DELETE", "/api/queue/views/Failed").await;
         }
+        AuditAction::TeamCreated
+        | AuditAction::TeamEdited
+        | AuditAction::TeamDeleted
+        | AuditAction::TeamMemberAdded
+        | AuditAction::TeamMemberEdited
+        | AuditAction::TeamMemberRemoved => {
+            server.add_user("ada", "researcher").await;
+            server.post(&Actor::Admin, "/api/teams", json!({"name": "vision"})).await.expect_status(201);
+            let heavy = json!({"settings": {"weight": 2}}).to_string();
+            for (path, body) in [
+                ("/api/teams/vision", heavy.as_str()),
+                ("/api/teams/vision/members/ada", "{}"),
+                ("/api/teams/vision/members/ada", heavy.as_str()),
+            ] {
+                server.call(&Actor::Admin, "PUT", path, body.to_owned()).await.expect_status(200);
+            }
+            call_as_admin(server, "DELETE", "/api/teams/vision/members/ada").await;
+            call_as_admin(server, "DELETE", "/api/teams/vision").await;
+        }
+        AuditAction::ShareRulesEdited => {
+            let rules = json!({"half_life_hours": 24}).to_string();
+            server.call(&Actor::Admin, "PUT", "/api/shares/rules", rules).await.expect_status(200);
+        }
         AuditAction::SecretSet | AuditAction::SecretRemoved | AuditAction::SecretsDelivered => {
             let put = json!({"value": "hf_0123456789"}).to_string();
             server.call(&Actor::Admin, "PUT", "/api/secrets/HF_TOKEN", put).await.expect_status(200);
