@@ -11,7 +11,9 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, JobSpec, JobTarget};
 use app::domain::labels::Labels;
 use app::domain::matching::Candidate;
-use app::domain::plan::{ConcurrencyLimits, JobQueue, PlannerFleet, QueuedJob, UnmatchedKinds, plan};
+use app::domain::plan::{
+    ConcurrencyLimits, JobQueue, PlannerFleet, QueuedJob, UnmatchedKinds, plan, queue_of, share_queue,
+};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Worker, WorkerKind};
 
@@ -64,7 +66,10 @@ fn job(n: u32) -> Job {
     };
     let spec = JobSpec { target: JobTarget::Worker, demand, ..JobSpec::new("digits", 1) };
     let at = Timestamp(NOW.0 - 100_000 + i64::from(n));
-    Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
+    Job {
+        priority: (n % 7) as u8,
+        ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 200))
+    }
 }
 
 /// A job that no worker has enough GPUs for.
@@ -103,17 +108,18 @@ fn plan_all(jobs: &[Job], workers: &[Worker]) -> usize {
 fn plan_after_change(jobs: &[Job], workers: &[Worker], unmatched: &UnmatchedKinds, changed: &Worker) -> usize {
     // The jobs are sorted already, and kinds come in turns.
     let queued = jobs.iter().zip((0..KINDS).cycle()).map(|(job, kind)| QueuedJob { job, kind });
+    let share = share_queue(queue_of(&jobs[0]), queued);
     let candidates = workers.iter().map(|worker| Candidate::new(worker, Vec::new()));
     let fleet = PlannerFleet::from_sorted(workers.len(), candidates, HashMap::new(), ConcurrencyLimits::default());
     let fleet = fleet.since_last_round(unmatched.clone(), [Candidate::new(changed, Vec::new())]);
-    plan(JobQueue::from_sorted(queued, KINDS), fleet, NOW).assignments.len()
+    plan(JobQueue::from_sorted(vec![share], KINDS), fleet, NOW).assignments.len()
 }
 
 fn main() {
     for (count, target) in [(10_000, 20), (100_000, 400)] {
         let workers: Vec<Worker> = (0..count).map(worker).collect();
         let jobs: Vec<Job> = (0..count).map(job).collect();
-        let what = format!("{count} jobs (20 demands) onto {count} workers (50 label sets)");
+        let what = format!("{count} jobs (20 demands, 200 users) onto {count} workers (50 label sets)");
         print(&what, target, measure(10, || plan_all(&jobs, &workers)));
     }
     let workers: Vec<Worker> = (0..100_000).map(worker).collect();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::wire_words;
+
 /// What a user or an API token is permitted to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -183,39 +185,21 @@ impl From<Permissions> for Vec<Permission> {
     }
 }
 
-/// The role of a user, from the least to the most permissions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Can only view.
-    Viewer,
-    /// Can train.
-    Researcher,
-    /// Can train, and manage the jobs of all users.
-    Lead,
-    /// Has all permissions.
-    Admin,
-}
+wire_words!(
+    /// The role of a user, from the least to the most permissions.
+    Role {
+        /// Can only view.
+        Viewer = "viewer",
+        /// Can train.
+        Researcher = "researcher",
+        /// Can train, and manage the jobs of all users.
+        Lead = "lead",
+        /// Has all permissions.
+        Admin = "admin",
+    }
+);
 
 impl Role {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Researcher, Self::Lead, Self::Admin];
-
-    /// Returns the role's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Researcher => "researcher",
-            Self::Lead => "lead",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Parses a role's name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name)
-    }
-
     /// Returns the role's permissions, which include those of the lower roles.
     pub fn permissions(self) -> Permissions {
         Self::ALL.into_iter().filter(|role| *role <= self).flat_map(Self::own_permissions).copied().collect()

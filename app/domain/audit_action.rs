@@ -68,6 +68,8 @@ actions! {
     JobOfferExpired => "job.offer_expired",
     /// A worker accepted an offer.
     JobStarting => "job.starting",
+    /// A running job is to be stopped so that another one can start; the detail says which, why and when.
+    JobPreempting => "job.preempting",
     /// The trainer is running.
     JobRunning => "job.running",
     /// The fencing delay of an exclusive job was extended, because its lost attempt sent a request and may still train.

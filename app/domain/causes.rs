@@ -36,6 +36,8 @@ wire_words!(
         UnknownToAgent = "unknown_to_agent",
         /// The deadline of its worker's drain passed.
         Evicted = "evicted",
+        /// It was stopped so that another job could start.
+        Preempted = "preempted",
         /// The agent stopped it, and the server had not requested that.
         StoppedByAgent = "stopped_by_agent",
         /// An older agent accepted it and never started the trainer.

@@ -41,6 +41,7 @@ pub mod passkey;
 pub mod password;
 pub mod path_placeholders;
 pub mod plan;
+pub mod preemption;
 pub mod priority;
 pub mod rate_limit;
 pub mod reconcile;

@@ -2,41 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The sandbox level. A higher level includes the lower ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxLevel {
-    /// No sandbox: the trainer has the rights of the agent's user.
-    #[default]
-    None,
-    /// Access to given files only (Landlock), no privileges, and no dangerous system calls.
-    Files,
-    /// Also separate files, processes, shared memory and devices (namespaces).
-    Full,
-}
+use crate::words::wire_words;
+
+wire_words!(
+    /// The sandbox level. A higher level includes the lower ones.
+    #[derive(Default)]
+    SandboxLevel {
+        /// No sandbox: the trainer has the rights of the agent's user.
+        #[default]
+        None = "none",
+        /// Access to given files only (Landlock), no privileges, and no dangerous system calls.
+        Files = "files",
+        /// Also separate files, processes, shared memory and devices (namespaces).
+        Full = "full",
+    }
+);
 
 impl SandboxLevel {
-    /// All levels, weakest first.
-    pub const ALL: [Self; 3] = [Self::None, Self::Files, Self::Full];
-
-    /// Returns its name in the API, the database and the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Files => "files",
-            Self::Full => "full",
-        }
-    }
-
     /// Returns whether there is no sandbox.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
-    }
-
-    /// Parses the name of a level.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 }
 

@@ -28,6 +28,7 @@ impl OlderAgentClaim {
             | AttemptReport::Cancelled
             | AttemptReport::Requeue { .. }
             | AttemptReport::Evicted
+            | AttemptReport::Preempted { .. }
             | AttemptReport::HostUnhealthy { .. } => Self::Idle,
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::domain::access::{Permission, Permissions, Role};
+use crate::domain::access::{Permission, Permissions};
 use crate::domain::ids::{AttemptNumber, JobId, PasskeyId, SessionId, TokenId, UserId, WorkerId};
 use crate::domain::labels::{Labels, MAX_LABELS};
 use crate::domain::time::Timestamp;
@@ -49,9 +49,6 @@ schemas! {
         "propertyNames": {"pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{1,256}$"},
         "additionalProperties": {"type": "string", "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{0,256}$"},
         "description": "Labels: values by key. If a job requires them, the values are globs (`*`, `?`, `[…]`).",
-    }),
-    Role: json_schema!({
-        "type": "string", "enum": Role::ALL.map(Role::as_str), "description": "The role of a user.",
     }),
     Permission: json_schema!({
         "type": "string", "enum": Permission::ALL.map(Permission::as_str),

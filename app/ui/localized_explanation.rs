@@ -6,7 +6,9 @@ use super::components::match_summary::summary_text;
 use super::components::reached_limit::describe_limit;
 use super::locales::Language;
 use super::prefs::Locale;
-use crate::protocol::jobs::explain::{BlockerCode, BlockerView, ExplanationView, FitSummaryView, VerdictCode};
+use crate::protocol::jobs::explain::{
+    BlockerCode, BlockerView, ExplanationView, FitSummaryView, VerdictCode, WorkerExplanationView,
+};
 
 /// The maximum number of GPUs whose reasons are in a sentence; the explanation lists them all.
 const MAX_REASONS: usize = 4;
@@ -64,13 +66,10 @@ fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> S
     let until = || explanation.until.map(|until| until.to_string()).unwrap_or_default();
     match explanation.verdict {
         VerdictCode::NotWaiting => blockers.not_waiting.to_owned(),
-        VerdictCode::Fits => {
-            let worker =
-                explanation.workers.iter().find(|worker| Some(&worker.worker_id) == explanation.worker_id.as_ref());
-            blockers.fits.of(worker.map_or("", |worker| worker.name.as_str()))
-        }
+        VerdictCode::Fits => blockers.fits.of(worker_name(explanation)),
         VerdictCode::BackOff => explain.back_off.of(until()),
         VerdictCode::Held => explain.held.of(until()),
+        VerdictCode::Preempting => explain.preempting.with(&[&worker_name(explanation), &until()]),
         VerdictCode::Limited => describe_limit(blockers, explanation.limit.as_ref()),
         VerdictCode::Busy => with_closest(explain.busy),
         VerdictCode::WorkerUnavailable => with_closest(explain.worker_unavailable),
@@ -83,4 +82,10 @@ fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> S
         VerdictCode::NoLocalWorker => blockers.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => explain.no_workers.to_owned(),
     }
+}
+
+/// The name of the worker that the verdict is about.
+fn worker_name(explanation: &ExplanationView) -> &str {
+    let is_named = |worker: &&WorkerExplanationView| Some(&worker.worker_id) == explanation.worker_id.as_ref();
+    explanation.workers.iter().find(is_named).map_or("", |worker| worker.name.as_str())
 }

@@ -18,7 +18,8 @@ fn code_sentence(code: LossCode) -> Option<Text> {
         LossCode::StoppedByAgent => Some(words.stopped_by_agent),
         LossCode::NeverStarted => Some(words.never_started),
         LossCode::Returned => Some(words.returned),
-        LossCode::ReturnedWithReason | LossCode::TrainerFailed => None,
+        // The server names the other job, and what was lost.
+        LossCode::Preempted | LossCode::ReturnedWithReason | LossCode::TrainerFailed => None,
     }
 }
 

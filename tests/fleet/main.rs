@@ -28,6 +28,7 @@ mod offline_agents;
 mod older_agents;
 mod operator;
 mod poolers;
+mod preemption;
 mod proxies;
 mod queue;
 mod restart;

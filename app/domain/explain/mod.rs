@@ -76,6 +76,13 @@ pub enum ExplainVerdict {
         /// Until when.
         until: Timestamp,
     },
+    /// Other jobs are stopped so that it can start.
+    Preempting {
+        /// On this worker.
+        worker: WorkerId,
+        /// When the last of them stops.
+        until: Timestamp,
+    },
     /// The limit on running jobs is reached.
     LimitReached(ReachedLimit),
     /// Matching workers are busy.
@@ -139,7 +146,12 @@ pub fn explain<'w>(
         (Some(assignment), _) => ExplainVerdict::Fits { worker: assignment.worker.clone() },
         (None, Some(until)) if until > now && job.hold_until == Some(until) => ExplainVerdict::Held { until },
         (None, Some(until)) if until > now => ExplainVerdict::BackOff { until },
-        (None, _) => waiting_verdict(job, &plan, &workers),
+        (None, _) => match job.preemption().filter(|preemption| preemption.holds(now)) {
+            Some(preemption) => {
+                ExplainVerdict::Preempting { worker: preemption.worker.clone(), until: preemption.last_stop() }
+            }
+            None => waiting_verdict(job, &plan, &workers),
+        },
     };
     Explanation { verdict, summary: fit_counts.summary(), workers, unlisted: unlisted.into_list() }
 }

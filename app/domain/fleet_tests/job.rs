@@ -216,10 +216,11 @@ impl ModelJob {
                 ModelJobState::Ended(JobEnd::RuntimeExceeded)
             }
             (_, AttemptReport::Failed { .. }) if !self.request.retry_on_failure => ModelJobState::Ended(JobEnd::Failed),
-            (ModelJobState::Waiting { due }, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => {
-                ModelJobState::Waiting { due }
-            }
-            (_, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => {
+            (
+                ModelJobState::Waiting { due },
+                AttemptReport::Evicted | AttemptReport::Preempted { .. } | AttemptReport::HostUnhealthy { .. },
+            ) => ModelJobState::Waiting { due },
+            (_, AttemptReport::Evicted | AttemptReport::Preempted { .. } | AttemptReport::HostUnhealthy { .. }) => {
                 ModelJobState::Waiting { due: Timestamp(0) }
             }
             (_, AttemptReport::Failed { .. } | AttemptReport::Cancelled | AttemptReport::Requeue { .. }) => {

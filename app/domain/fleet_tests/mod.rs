@@ -149,7 +149,8 @@ fn check_feasibility(server: &SimulatedServer) -> Result<(), TestCaseError> {
             ExplainVerdict::NotWaiting
             | ExplainVerdict::Fits { .. }
             | ExplainVerdict::BackOff { .. }
-            | ExplainVerdict::Held { .. } => continue,
+            | ExplainVerdict::Held { .. }
+            | ExplainVerdict::Preempting { .. } => continue,
         };
         prop_assert_eq!(feasibility_cache.feasibility(job), Some(feasibility));
     }

@@ -1,6 +1,7 @@
 //! Why attempts and jobs fail.
 
 use crate::domain::causes::{LossCode, OfflineCause};
+use crate::domain::ids::JobId;
 use crate::domain::time::Millis;
 
 /// Why an attempt or a job failed.
@@ -33,6 +34,15 @@ pub enum AttemptLoss {
     Requeued(String),
     /// The deadline of its worker's drain passed.
     Evicted,
+    /// It was stopped so that another job could start.
+    Preempted {
+        /// The other job.
+        by: JobId,
+        /// The work since its last checkpoint.
+        lost: Millis,
+        /// The step of that checkpoint, if there is one.
+        step: Option<u64>,
+    },
     /// The agent stopped it, and the server had not requested that.
     StoppedByAgent,
     /// An older agent accepted it and never started the trainer.
@@ -50,7 +60,11 @@ impl AttemptLoss {
     /// Returns whether the agent has reported that no process of the attempt is left.
     pub const fn is_reported_by_agent(&self) -> bool {
         match self {
-            Self::Requeued(_) | Self::Evicted | Self::StoppedByAgent | Self::TrainerFailed { .. } => true,
+            Self::Requeued(_)
+            | Self::Evicted
+            | Self::Preempted { .. }
+            | Self::StoppedByAgent
+            | Self::TrainerFailed { .. } => true,
             Self::UnknownToAgent | Self::WorkerOffline(_) | Self::NeverStarted => false,
         }
     }
@@ -63,6 +77,7 @@ impl AttemptLoss {
             Self::Requeued(reason) if reason.is_empty() => LossCode::Returned,
             Self::Requeued(_) => LossCode::ReturnedWithReason,
             Self::Evicted => LossCode::Evicted,
+            Self::Preempted { .. } => LossCode::Preempted,
             Self::StoppedByAgent => LossCode::StoppedByAgent,
             Self::NeverStarted => LossCode::NeverStarted,
             Self::TrainerFailed { .. } => LossCode::TrainerFailed,

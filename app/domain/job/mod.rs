@@ -21,6 +21,8 @@ pub use state::{AttemptOrder, JobState, Lease, LeaseState, PreviousAttempt, Stop
 
 use super::ids::{AttemptNumber, JobId};
 use super::labels::Labels;
+#[cfg(doc)]
+use super::preemption::MAX_PER_DAY;
 use super::sandbox::SandboxLevel;
 use super::shares::{DEFAULT_TEAM, JobClass};
 use super::time::{Millis, Timestamp};
@@ -56,6 +58,8 @@ pub struct Job {
     /// For an exclusive job whose attempt was lost without a report of its agent: a trainer may run until this time, so
     /// no other attempt starts before.
     pub hold_until: Option<Timestamp>,
+    /// When it was last stopped for another job, the oldest first; at most [`MAX_PER_DAY`].
+    pub preempted_at: Vec<Timestamp>,
     /// The job's state.
     pub state: JobState,
 }
@@ -248,6 +252,15 @@ pub enum AttemptReport {
     },
     /// The attempt was stopped because the deadline of its worker's drain passed. It does not count as a loss.
     Evicted,
+    /// The attempt was stopped for another job. It does not count as a loss.
+    Preempted {
+        /// The other job.
+        by: JobId,
+        /// The work since its last checkpoint.
+        lost: Millis,
+        /// The step of that checkpoint, if there is one.
+        step: Option<u64>,
+    },
     /// The host cannot run jobs. The attempt does not count as a loss.
     HostUnhealthy {
         /// The error text of the attempt.

@@ -6,8 +6,13 @@
 
 #[cfg(any(test, feature = "native"))]
 use super::super::causes::OfflineCause;
+#[cfg(any(test, feature = "native"))]
+use super::super::ids::JobId;
 use super::super::ids::{AttemptNumber, WorkerId};
 use super::super::job_status::JobStatus;
+use super::super::preemption::Preemption;
+#[cfg(any(test, feature = "native"))]
+use super::super::preemption::{PreemptedAttempt, PreemptionReason};
 use super::super::time::{Millis, Timestamp};
 use super::{AttemptLoss, Job, JobFailure};
 
@@ -49,6 +54,8 @@ pub struct Waiting {
     pub not_before: Option<Timestamp>,
     /// The previous attempt: it can be recovered until a newer one is offered (I1).
     pub previous: Option<PreviousAttempt>,
+    /// The attempts that are stopped so that the job can start.
+    pub preemption: Option<Box<Preemption>>,
 }
 
 impl Waiting {
@@ -185,7 +192,15 @@ impl JobState {
         match status {
             JobStatus::Queued => {
                 let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-                Self::Queued(Waiting { since, not_before: Some(since + Millis::from_secs(10)), previous })
+                let attempt = PreemptedAttempt { job: example_job(), attempt: AttemptNumber(3), stop_at: since };
+                let preemption = Preemption {
+                    worker: example_worker(),
+                    reason: PreemptionReason::Guaranteed,
+                    decided_at: since,
+                    attempts: vec![attempt],
+                };
+                let not_before = Some(since + Millis::from_secs(10));
+                Self::Queued(Waiting { since, not_before, previous, preemption: Some(Box::new(preemption)) })
             }
             JobStatus::Offered => Self::Offered { lease, since, until: since + Millis::from_secs(30) },
             JobStatus::Starting => Self::Starting { lease, since },
@@ -217,6 +232,16 @@ impl JobState {
     }
 }
 
+#[cfg(any(test, feature = "native"))]
+fn example_job() -> JobId {
+    JobId::new(Timestamp(1_705_314_600_000), [8; 10])
+}
+
+#[cfg(any(test, feature = "native"))]
+fn example_worker() -> WorkerId {
+    WorkerId::new(Timestamp(1_705_314_600_000), [8; 10])
+}
+
 /// What a worker's agent should do with an attempt that has a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOrder {
@@ -237,6 +262,8 @@ pub enum StopCause {
     RuntimeExceeded,
     /// The deadline of its worker's drain has passed.
     Drained,
+    /// Another job starts on its GPUs.
+    Preempted,
 }
 
 impl Job {
@@ -290,8 +317,8 @@ impl Job {
     }
 
     /// Returns what the agent of a worker with an active lease should do; `evicts` if the deadline of its drain has
-    /// passed.
-    pub fn order(&self, now: Timestamp, evicts: bool) -> Option<(&Lease, AttemptOrder)> {
+    /// passed, `is_preempted` if another job is to start on its GPUs now.
+    pub fn order(&self, now: Timestamp, evicts: bool, is_preempted: bool) -> Option<(&Lease, AttemptOrder)> {
         let lease = self.active_lease()?;
         let order = match self.state {
             JobState::Offered { .. } => AttemptOrder::Accept,
@@ -300,6 +327,9 @@ impl Job {
                 AttemptOrder::Stop(StopCause::RuntimeExceeded)
             }
             JobState::Starting { .. } | JobState::Running { .. } if evicts => AttemptOrder::Stop(StopCause::Drained),
+            JobState::Starting { .. } | JobState::Running { .. } if is_preempted => {
+                AttemptOrder::Stop(StopCause::Preempted)
+            }
             JobState::Starting { .. } | JobState::Running { .. } => AttemptOrder::Run,
             JobState::Queued(_) | JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
                 return None;

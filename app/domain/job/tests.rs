@@ -104,7 +104,12 @@ fn every_report() -> Vec<AttemptReport> {
         AttemptReport::Failed { .. } => Some(AttemptReport::Cancelled),
         AttemptReport::Cancelled => Some(requeue()),
         AttemptReport::Requeue { .. } => Some(AttemptReport::Evicted),
-        AttemptReport::Evicted => Some(AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() }),
+        AttemptReport::Evicted => Some(AttemptReport::Preempted {
+            by: crate::domain::fixtures::job_id(2),
+            lost: Millis::from_secs(60),
+            step: Some(500),
+        }),
+        AttemptReport::Preempted { .. } => Some(AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() }),
         AttemptReport::HostUnhealthy { .. } => None,
     };
     std::iter::successors(Some(AttemptReport::Starting), next).collect()
@@ -112,19 +117,19 @@ fn every_report() -> Vec<AttemptReport> {
 
 /// The status after a report on the newest attempt; `=` if nothing changes; an error if it is rejected.
 const REPORT_TABLE: &str = "
-            Starting  Running  Completed  Failed     Cancelled  Requeue    Evicted    HostUnhealthy
-submitted   !worker   !worker  !worker    !worker    !worker    !worker    !worker    !worker
-expired     starting  running  completed  failed     queued     queued     queued     queued
-lost        starting  running  completed  failed     queued     queued     queued     queued
-evicted     =         =        completed  failed     queued     queued     =          queued
-offered     starting  running  completed  failed     queued     queued     queued     queued
-starting    =         running  completed  failed     queued     queued     queued     queued
-running     =         =        completed  failed     queued     queued     queued     queued
-cancelling  =         =        cancelled  cancelled  cancelled  cancelled  cancelled  cancelled
-completed   !ended    !ended   =          !ended     !ended     !ended     !ended     !ended
-failed      !ended    !ended   !ended     =          !ended     !ended     !ended     !ended
-overdue     !ended    !ended   !ended     =          =          =          !ended     !ended
-cancelled   !ended    !ended   !ended     !ended     =          !ended     !ended     !ended
+            Starting  Running  Completed  Failed     Cancelled  Requeue    Evicted    Preempted  HostUnhealthy
+submitted   !worker   !worker  !worker    !worker    !worker    !worker    !worker    !worker    !worker
+expired     starting  running  completed  failed     queued     queued     queued     queued     queued
+lost        starting  running  completed  failed     queued     queued     queued     queued     queued
+evicted     =         =        completed  failed     queued     queued     =          queued     queued
+offered     starting  running  completed  failed     queued     queued     queued     queued     queued
+starting    =         running  completed  failed     queued     queued     queued     queued     queued
+running     =         =        completed  failed     queued     queued     queued     queued     queued
+cancelling  =         =        cancelled  cancelled  cancelled  cancelled  cancelled  cancelled  cancelled
+completed   !ended    !ended   =          !ended     !ended     !ended     !ended     !ended     !ended
+failed      !ended    !ended   !ended     =          !ended     !ended     !ended     !ended     !ended
+overdue     !ended    !ended   !ended     =          =          =          !ended     !ended     !ended
+cancelled   !ended    !ended   !ended     !ended     =          !ended     !ended     !ended     !ended
 ";
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::ids::WorkerId;
+use super::super::preemption::{MAX_PER_DAY, Preemption};
 use super::super::priority::DEFAULT_PRIORITY;
 use super::super::retry::{self, RetryDecision};
 use super::super::time::{Millis, Timestamp};
@@ -43,6 +44,7 @@ impl JobState {
                 | AttemptReport::Cancelled
                 | AttemptReport::Requeue { .. }
                 | AttemptReport::Evicted
+                | AttemptReport::Preempted { .. }
                 | AttemptReport::HostUnhealthy { .. } => ReportEffect::Advances,
             },
             Self::Offered { .. } => ReportEffect::Advances,
@@ -108,7 +110,8 @@ impl Job {
             retry_of: None,
             trace: None,
             hold_until: None,
-            state: JobState::Queued(Waiting { since: now, not_before: None, previous: None }),
+            preempted_at: Vec::new(),
+            state: JobState::Queued(Waiting { since: now, not_before: None, previous: None, preemption: None }),
         }
     }
 
@@ -168,7 +171,8 @@ impl Job {
         match self.state {
             JobState::Offered { lease, .. } => {
                 let previous = Some(PreviousAttempt { lease, loss: None });
-                Self { state: JobState::Queued(Waiting { since: now, not_before: None, previous }), ..self }
+                let waiting = Waiting { since: now, not_before: None, previous, preemption: None };
+                Self { state: JobState::Queued(waiting), ..self }
             }
             _ => self,
         }
@@ -281,6 +285,14 @@ impl Job {
             AttemptReport::Cancelled => self.requeued(now, lease, AttemptLoss::StoppedByAgent),
             AttemptReport::Requeue { error } => self.requeued(now, lease, AttemptLoss::Requeued(error)),
             AttemptReport::Evicted => self.requeued_without_loss(now, lease, AttemptLoss::Evicted),
+            AttemptReport::Preempted { by, lost, step } => {
+                let mut preempted_at = self.preempted_at.clone();
+                preempted_at.push(now);
+                let oldest = preempted_at.len().saturating_sub(MAX_PER_DAY);
+                preempted_at.drain(..oldest);
+                let loss = AttemptLoss::Preempted { by, lost, step };
+                Self { preempted_at, ..self.requeued_without_loss(now, lease, loss) }
+            }
             AttemptReport::HostUnhealthy { error } => {
                 self.requeued_without_loss(now, lease, AttemptLoss::Requeued(error))
             }
@@ -355,7 +367,9 @@ impl Job {
         match retry::after_loss(now, losses, self.spec.max_retries) {
             RetryDecision::RetryAt(retry_at) => {
                 let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-                let state = self.state.requeued(Waiting { since: now, not_before: Some(retry_at), previous });
+                let preemption = self.kept_preemption();
+                let waiting = Waiting { since: now, not_before: Some(retry_at), previous, preemption };
+                let state = self.state.requeued(waiting);
                 Self { losses, state, ..self }
             }
             RetryDecision::Exhausted => {
@@ -370,8 +384,14 @@ impl Job {
         let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
         let (since, not_before) =
             self.state.waiting().map_or((now, None), |waiting| (waiting.since, waiting.not_before));
-        let state = self.state.requeued(Waiting { since, not_before, previous });
+        let preemption = self.kept_preemption();
+        let state = self.state.requeued(Waiting { since, not_before, previous, preemption });
         self.into_state(state)
+    }
+
+    /// What is stopped for a job that still waits after a late report of its previous attempt.
+    fn kept_preemption(&self) -> Option<Box<Preemption>> {
+        self.state.waiting()?.preemption.clone()
     }
 
     fn into_state(self, state: JobState) -> Self {

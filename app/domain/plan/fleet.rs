@@ -91,6 +91,8 @@ pub struct PlannerFleet<'w> {
     limits: ConcurrencyLimits,
     /// The shares of teams and their members.
     pub shares: ShareTree<'w>,
+    /// Workers on which attempts are stopped, and the job that starts there.
+    pub(super) reservations: Vec<(&'w WorkerId, &'w Job)>,
 }
 
 /// Returns what a worker adds to the size of the fleet: nothing while its agent has no stream.
@@ -164,7 +166,14 @@ impl<'w> PlannerFleet<'w> {
             running_by_user,
             limits,
             shares: ShareTree::default(),
+            reservations: Vec::new(),
         }
+    }
+
+    /// Reserves workers for jobs.
+    #[must_use]
+    pub fn with_reservations(self, reservations: Vec<(&'w WorkerId, &'w Job)>) -> Self {
+        Self { reservations, ..self }
     }
 
     /// Uses these shares.

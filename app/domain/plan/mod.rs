@@ -55,12 +55,15 @@ pub struct AssignmentPlan<'w> {
 /// for a few workers. Jobs that are not yet eligible are skipped.
 pub fn plan<'w>(waiting: JobQueue<'w>, fleet: PlannerFleet<'w>, now: Timestamp) -> AssignmentPlan<'w> {
     let mut round = PlanningRound::new(fleet, waiting.kinds);
+    let reserved_first = round.assign_reserved(now);
     let mut rotation = ShareRotation::new(waiting.shares, &mut round.plan.fleet.shares);
     while round.open_workers > 0
         && round.open_kinds > 0
         && let Some(queued) = rotation.next(&round.plan.fleet.shares)
     {
-        round.assign(&queued, now);
+        if !reserved_first.contains(&&queued.job.id) {
+            round.assign(&queued, now);
+        }
     }
     round.finish()
 }
@@ -116,7 +119,7 @@ impl<'w> PlanningRound<'w> {
             open_workers: fleet.with_capacity,
             plan: AssignmentPlan {
                 assignments: Vec::new(),
-                reserved: BTreeMap::new(),
+                reserved: fleet.reservations.iter().map(|(worker, job)| (*worker, &job.id)).collect(),
                 fleet,
                 unmatched: UnmatchedKinds::default(),
             },
@@ -127,6 +130,25 @@ impl<'w> PlanningRound<'w> {
             label_values: LabelValues::default(),
             full: Vec::new(),
         }
+    }
+
+    /// Assigns jobs to the workers that are reserved for them, where they fit now; returns these jobs.
+    fn assign_reserved(&mut self, now: Timestamp) -> Vec<&'w JobId> {
+        let mut assigned = Vec::new();
+        for (worker, job) in std::mem::take(&mut self.plan.fleet.reservations) {
+            if !is_due(job, now) || self.plan.fleet.reached_limit(job).is_some() {
+                continue;
+            }
+            let with_capacity = self.plan.fleet.with_capacity;
+            let index = (0..with_capacity).map_while(|position| self.plan.fleet.nth_index(position));
+            let indexes: Vec<usize> = index.collect();
+            let found = indexes.into_iter().find(|index| self.plan.fleet.candidates[*index].worker.id == *worker);
+            if found.is_some_and(|index| self.offer_to(job, index)) {
+                self.plan.reserved.remove(worker);
+                assigned.push(&job.id);
+            }
+        }
+        assigned
     }
 
     fn assign(&mut self, queued: &QueuedJob<'w>, now: Timestamp) {
@@ -178,10 +200,10 @@ impl<'w> PlanningRound<'w> {
     }
 
     /// Offers a job to the next worker that matches; returns whether there is one.
-    fn offer(&mut self, job: &'w Job, search: usize) -> bool {
-        let search = &mut self.searches[search];
-        let AssignmentPlan { assignments, reserved, fleet, .. } = &mut self.plan;
+    fn offer(&mut self, job: &'w Job, search_index: usize) -> bool {
         loop {
+            let search = &mut self.searches[search_index];
+            let AssignmentPlan { reserved, fleet, .. } = &mut self.plan;
             let index = if search.only_changed {
                 fleet.nth_changed_index(search.next)
             } else if search.next < fleet.with_capacity {
@@ -190,31 +212,39 @@ impl<'w> PlanningRound<'w> {
                 None
             };
             let Some(index) = index else { break };
-            let candidate = &mut fleet.candidates[index];
+            let candidate = &fleet.candidates[index];
             let is_full = self.full.get(index) == Some(&true);
             let may_match = !is_full && !self.label_values.differ(&mut search.labels, index, candidate);
             if may_match && reserved.contains_key(&candidate.worker.id) {
                 search.passed_reserved = true;
-            } else if may_match
-                && fits(&job.spec, candidate)
-                && let Some(gpus) = grant_gpus(&job.spec.demand, candidate)
-            {
-                let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
-                let number = gpus.len();
-                candidate.held_gpus.push(gpus);
-                if !candidate.has_capacity() {
-                    self.open_workers -= 1;
-                    self.full.resize(self.full.len().max(index + 1), false);
-                    self.full[index] = true;
-                }
-                assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
-                fleet.add_running(job, number);
+            } else if may_match && self.offer_to(job, index) {
                 return true;
             }
-            search.next += 1;
+            self.searches[search_index].next += 1;
         }
-        search.has_ended = true;
+        self.searches[search_index].has_ended = true;
         false
+    }
+
+    /// Offers a job to a worker if it fits; returns whether it does.
+    fn offer_to(&mut self, job: &'w Job, index: usize) -> bool {
+        let AssignmentPlan { assignments, fleet, .. } = &mut self.plan;
+        let candidate = &mut fleet.candidates[index];
+        if !fits(&job.spec, candidate) {
+            return false;
+        }
+        let Some(gpus) = grant_gpus(&job.spec.demand, candidate) else { return false };
+        let uuids = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
+        let number = gpus.len();
+        candidate.held_gpus.push(gpus);
+        if !candidate.has_capacity() {
+            self.open_workers -= 1;
+            self.full.resize(self.full.len().max(index + 1), false);
+            self.full[index] = true;
+        }
+        assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus: uuids });
+        fleet.add_running(job, number);
+        true
     }
 
     /// Reserves the next worker that a job could use later; returns whether there is one.

@@ -1,7 +1,7 @@
 //! The queued jobs by share, and what they have in common.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::AGING_PER_POINT;
 use crate::domain::ids::JobId;
@@ -91,7 +91,7 @@ impl<'w> JobQueue<'w> {
 
     /// Sorts jobs with this number of kinds.
     pub fn of_kinds(jobs: Vec<QueuedJob<'w>>, kinds: usize) -> Self {
-        let mut shares: BTreeMap<QueueOf<'w>, Vec<QueuedJob<'w>>> = BTreeMap::new();
+        let mut shares: HashMap<QueueOf<'w>, Vec<QueuedJob<'w>>> = HashMap::new();
         for queued in jobs {
             shares.entry(queue_of(queued.job)).or_default().push(queued);
         }

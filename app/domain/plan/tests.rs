@@ -188,6 +188,32 @@ fn reservation_is_of_its_round_only() {
 }
 
 #[test]
+fn worker_that_is_freed_for_a_job_is_not_given_to_another() {
+    let workers = [worker(1, &[80, 80], 2), worker(2, &[80], 1)];
+    let (large, small, other) = (job(5, gpu_demand(2)), any_gpu_job(1), any_gpu_job(2));
+    let jobs = [small, other, large];
+    let round = |leased: &[Job]| -> Vec<(JobId, WorkerId)> {
+        let fleet = PlannerFleet::new(&workers, leased, ConcurrencyLimits::default());
+        let fleet = fleet.with_reservations(vec![(&workers[0].id, &jobs[2])]);
+        let plan = plan(JobQueue::new(&jobs), fleet, NOW);
+        plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
+    };
+    // One of its GPUs is in use: it waits for the other one, and no younger job takes the free one.
+    assert_eq!(round(&[running(9, 1, &["GPU-1-0"])]), [assignment(1, 2)]);
+    assert_eq!(round(&[]), [assignment(5, 1), assignment(1, 2)]);
+}
+
+#[test]
+fn job_with_the_requirements_of_a_reservation_finds_its_worker() {
+    let workers = [worker(1, &[80], 1)];
+    let jobs = [any_gpu_job(1), any_gpu_job(2)];
+    let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
+    let plan = plan(JobQueue::new(&jobs), fleet.with_reservations(vec![(&workers[0].id, &jobs[1])]), NOW);
+    let assigned: Vec<_> = plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect();
+    assert_eq!(assigned, [assignment(2, 1)], "although the other one comes first");
+}
+
+#[test]
 fn unsuitable_worker_is_not_reserved() {
     let workers = [worker(1, &[80], 2).drained(NOW, None, None), worker(2, &[80], 2)];
     let old = |n, demand| Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0 - i64::from(n)), ..job(n, demand) };

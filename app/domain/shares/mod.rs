@@ -7,6 +7,8 @@ mod tree;
 mod usage;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

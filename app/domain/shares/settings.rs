@@ -3,42 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::allowed_values::AllowedValues;
+use crate::words::wire_words;
 
-/// The class of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum JobClass {
-    /// Before all others.
-    Urgent,
-    /// By share.
-    #[default]
-    Normal,
-    /// Only on what no other job can use; it is not counted, and no limit of a share applies.
-    Idle,
-}
+wire_words!(
+    /// The class of a job.
+    #[derive(Default)]
+    JobClass {
+        /// Before all others.
+        Urgent = "urgent",
+        /// By share.
+        #[default]
+        Normal = "normal",
+        /// Only on what no other job can use; it is not counted, and no limit of a share applies.
+        Idle = "idle",
+    }
+);
 
 impl JobClass {
-    /// All classes, in the order of planning.
-    pub const ALL: [Self; 3] = [Self::Urgent, Self::Normal, Self::Idle];
-
-    /// Returns its name in the database, the API and on pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Urgent => "urgent",
-            Self::Normal => "normal",
-            Self::Idle => "idle",
-        }
-    }
-
     /// Returns whether it is the default.
     pub const fn is_normal(&self) -> bool {
         matches!(self, Self::Normal)
-    }
-
-    /// Parses a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
 
     /// Returns whether its jobs count for shares and their limits.

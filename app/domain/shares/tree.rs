@@ -297,16 +297,36 @@ impl<'t> ShareTree<'t> {
             return None;
         }
         let gpus = counted_gpus(&job.spec.demand);
+        let [team, member] = self.standings(job);
+        let reached = |level, share: &ShareStanding<'_>| {
+            share.reached_limit(gpus).map(|limit| ReachedShareLimit { level, limit })
+        };
+        reached(ShareLevel::Team, &team).or_else(|| reached(ShareLevel::Member, &member))
+    }
+
+    /// Removes the lease of a job.
+    pub fn remove_job(&mut self, job: &'t Job, gpus: usize) {
+        let member = self.member(&job.spec.team, &job.submitted_by);
+        let (team, member) = &mut self.members[member];
+        for share in [member, &mut self.teams[*team]] {
+            share.load.remove(ShareLoad::of(job, gpus));
+        }
+    }
+
+    /// Returns whether a share comes before another one of its level.
+    pub fn comes_before(&self, share: &ShareStanding<'_>, other: &ShareStanding<'_>) -> bool {
+        share.score(JobClass::Normal, self.size) < other.score(JobClass::Normal, self.size)
+    }
+
+    /// Returns the shares of a job: of its team, and of its member.
+    pub fn standings<'s>(&'s self, job: &'s Job) -> [ShareStanding<'s>; 2] {
         let name = self.resolve(&job.spec.team);
         let index = self.team_by_name.get(name);
         let team = index.map_or_else(|| self.unused_team(name), |index| self.teams[*index]);
         let member = index.and_then(|team| self.member_by_name.get(&(*team, job.submitted_by.as_str())));
         let member =
             member.map_or_else(|| self.unused_member(name, &job.submitted_by), |member| self.members[*member].1);
-        let reached = |level, share: &ShareStanding<'_>| {
-            share.reached_limit(gpus).map(|limit| ReachedShareLimit { level, limit })
-        };
-        reached(ShareLevel::Team, &team).or_else(|| reached(ShareLevel::Member, &member))
+        [team, member]
     }
 
     /// The teams with their members, each level in the order in which they get the next GPU.

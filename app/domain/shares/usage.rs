@@ -6,6 +6,8 @@ use crate::domain::time::{Millis, Timestamp};
 /// The half-life of usage if none is set.
 pub const DEFAULT_HALF_LIFE: Millis = Millis::from_secs(7 * 86_400);
 
+const DAY_MILLIS: i64 = 86_400_000;
+
 /// What a member of a team has used until a time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ShareUsage {
@@ -42,6 +44,21 @@ impl ShareUsage {
     }
 }
 
+impl ShareUsage {
+    /// Returns the usage without this much time of a load, which has just passed.
+    #[must_use]
+    pub fn without(self, time: Millis, load: &ShareLoad) -> Self {
+        let time = millis(time);
+        let less = |used: f64, number: u32| (used - time * f64::from(number)).max(0.0);
+        Self {
+            gpu_time: less(self.gpu_time, load.gpus),
+            slot_time: less(self.slot_time, load.jobs),
+            month_gpu_time: less(self.month_gpu_time, load.gpus),
+            ..self
+        }
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "exact up to 285,000 years")]
 const fn millis(span: Millis) -> f64 {
     span.0 as f64
@@ -50,8 +67,7 @@ const fn millis(span: Millis) -> f64 {
 /// Returns the start of the calendar month, in UTC.
 fn start_of_month(at: Timestamp) -> Timestamp {
     let ([_, _, day], _) = at.to_civil();
-    const DAY: i64 = 86_400_000;
-    Timestamp((at.0.div_euclid(DAY) - (day - 1)) * DAY)
+    Timestamp((at.0.div_euclid(DAY_MILLIS) - (day - 1)) * DAY_MILLIS)
 }
 
 #[cfg(test)]
@@ -61,7 +77,7 @@ mod tests {
     use super::*;
 
     fn load(gpus: u32, jobs: u32) -> ShareLoad {
-        ShareLoad { gpus, jobs, ..ShareLoad::default() }
+        ShareLoad { jobs, gpus, ..ShareLoad::default() }
     }
 
     fn time(text: &str) -> Timestamp {
@@ -86,11 +102,12 @@ mod tests {
     fn a_month_begins_at_zero() {
         let used = ShareUsage { at: time("2026-01-31T23:00:00Z"), month_gpu_time: 5.0, ..ShareUsage::default() };
         let in_month = used.at(time("2026-01-31T23:30:00Z"), &load(2, 1), DEFAULT_HALF_LIFE);
-        assert_eq!(in_month.month_gpu_time, 5.0 + 3_600_000.0);
+        let hours = |usage: ShareUsage| usage.month_gpu_time / 3_600_000.0;
+        assert!((hours(in_month) - hours(used) - 1.0).abs() < 1e-9);
         let next = in_month.at(time("2026-02-01T01:00:00Z"), &load(2, 1), DEFAULT_HALF_LIFE);
-        assert_eq!(next.month_gpu_time, 2.0 * 3_600_000.0);
+        assert!((hours(next) - 2.0).abs() < 1e-9);
         let idle = next.at(time("2026-03-05T00:00:00Z"), &load(0, 0), DEFAULT_HALF_LIFE);
-        assert_eq!(idle.month_gpu_time, 0.0);
+        assert!(hours(idle).abs() < 1e-9);
         assert_eq!(start_of_month(time("2024-02-29T12:00:00Z")), time("2024-02-01T00:00:00Z"));
         assert_eq!(start_of_month(time("2026-03-01T00:00:00Z")), time("2026-03-01T00:00:00Z"));
     }

@@ -15,9 +15,9 @@ pub struct ExplanationView {
     pub verdict: VerdictCode,
     /// The result, as a sentence.
     pub text: String,
-    /// The worker that would run it now (`fits`).
+    /// The worker that would run it now (`fits`), or where others are stopped for it (`preempting`).
     pub worker_id: Option<WorkerId>,
-    /// When it becomes eligible again (`back_off`, `held`).
+    /// When it becomes eligible again (`back_off`, `held`), or when the last job is stopped for it (`preempting`).
     pub until: Option<Timestamp>,
     /// The limit that is reached (`limited`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +162,8 @@ pub enum VerdictCode {
     BackOff,
     /// Exclusive job: a trainer of an earlier attempt may still run until `until`.
     Held,
+    /// Running jobs on the worker `worker_id` are stopped so that it can start, the last of them at `until`.
+    Preempting,
     /// The limit on running jobs is reached.
     Limited,
     /// Matching workers are busy.

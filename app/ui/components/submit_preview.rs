@@ -91,7 +91,9 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
         VerdictCode::NoLocalWorker => t().blockers.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
         // Not possible for a job that is not submitted yet.
-        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::Held => explanation.text.clone(),
+        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::Held | VerdictCode::Preempting => {
+            explanation.text.clone()
+        }
     }
 }
 

@@ -247,7 +247,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.class_hint),
             section: Section::Limits,
             control: Control::Select(&[
-                ("normal", |words| words.work.class_normal),
+                ("normal", |words| words.server_pages().train.class_normal),
                 ("urgent", |words| words.work.class_urgent),
                 ("idle", |words| words.work.class_idle),
             ]),

@@ -98,7 +98,7 @@ impl LeaseRow {
     fn to_lease(self) -> Lease {
         let worker = usize::from(self.worker);
         let gpus = (0..8).filter(|gpu| self.gpus >> gpu & 1 == 1).map(|gpu| gpu_uuid(worker, gpu)).collect();
-        Lease { worker: worker_id(worker), attempt: AttemptNumber(self.attempt.into()), gpus }
+        Lease { worker: worker_id(worker), attempt: AttemptNumber(self.attempt.into()), gpus, since: NOW }
     }
 }
 
@@ -142,6 +142,7 @@ impl JobRow {
                 not_before: not_before.map(timestamp),
                 previous: previous
                     .map(|lease| PreviousAttempt { lease: lease.to_lease(), loss: loss.map(LossRow::to_loss) }),
+                preemption: None,
             }),
             JobRowState::Offered { lease, until } => {
                 JobState::Offered { lease: lease.to_lease(), since, until: timestamp(until) }
@@ -229,6 +230,7 @@ impl LossRow {
             AttemptLoss::UnknownToAgent | AttemptLoss::WorkerOffline(_) | AttemptLoss::NeverStarted => Self::Silent,
             AttemptLoss::Requeued(_)
             | AttemptLoss::Evicted
+            | AttemptLoss::Preempted { .. }
             | AttemptLoss::StoppedByAgent
             | AttemptLoss::TrainerFailed { .. } => Self::Reported,
         }

@@ -232,7 +232,7 @@ impl Service<'_> {
         let Some(worker) = self.protocol.worker(database, n) else { return Desired::default() };
         let mut desired = Desired { drain: worker.drain.is_some(), ..Desired::default() };
         for (job, held) in self.protocol.held_indexes(database, n) {
-            let Some((lease, order)) = held.order(NOW, worker.should_evict(NOW)) else { continue };
+            let Some((lease, order)) = held.order(NOW, worker.should_evict(NOW), false) else { continue };
             let key = (u8::try_from(job).expect("few jobs"), u8::try_from(lease.attempt.0).expect("few attempts"));
             match order {
                 AttemptOrder::Accept => {
@@ -240,7 +240,7 @@ impl Service<'_> {
                     desired.offers.push(Offer { key, gpus, exclusive: held.spec.exclusive });
                 }
                 AttemptOrder::Run => desired.run.push(key),
-                AttemptOrder::Stop(OrderedStop::Drained) => desired.stop.push((key, StopReason::Drained)),
+                AttemptOrder::Stop(OrderedStop::Drained | OrderedStop::Preempted) => desired.stop.push((key, StopReason::Drained)),
                 AttemptOrder::Stop(OrderedStop::Cancelled | OrderedStop::RuntimeExceeded) => {
                     desired.stop.push((key, StopReason::Cancelled));
                 }

@@ -78,6 +78,10 @@ impl Loops<'_> {
             if expired > 0 {
                 tracing::info!(offers = expired, "offers: withdrew unanswered offers");
             }
+            let stopped = services.jobs.preempt().await?;
+            if stopped > 0 {
+                tracing::info!(attempts = stopped, "preemption: running jobs make room for waiting ones");
+            }
             Ok(())
         });
         self.while_leading("health", HEALTH_INTERVAL, |services| async move {

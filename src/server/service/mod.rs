@@ -49,6 +49,7 @@ use self::gpus::history::GpuHistoryStore;
 use self::jobs::JobService;
 use self::jobs::dispatch::store_hooks;
 use self::jobs::index::JobIndexCache;
+use self::jobs::preemption::FruitlessPass;
 use self::logs::LogService;
 use self::logs::searches::LogSearchLimiter;
 pub use self::policy::ServerPolicy;
@@ -162,6 +163,7 @@ impl Services {
             artifacts: Arc::clone(&artifacts),
             uploads: Arc::clone(&uploads),
             index: JobIndexCache::default(),
+            fruitless_pass: FruitlessPass::default(),
             context: Arc::clone(&context),
         });
         let gpus = Arc::new(GpuService {

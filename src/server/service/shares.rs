@@ -6,9 +6,10 @@ use std::sync::Arc;
 use app::domain::access::{Permission, is_valid_name};
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
-use app::domain::job::Job;
+use app::domain::job::{AttemptLoss, Job};
 use app::domain::shares::{
-    DEFAULT_TEAM, JobClass, ShareRules, ShareSettings, ShareStanding, ShareTree, Team, TeamMember, Teams, home_team,
+    DEFAULT_TEAM, JobClass, ShareLoad, ShareRules, ShareSettings, ShareStanding, ShareTree, Team, TeamMember, Teams,
+    home_team,
 };
 use app::domain::text::is_plain;
 use app::domain::time::Millis;
@@ -374,13 +375,19 @@ pub fn check_waiting_jobs(fleet_state: &FleetState, job: &Job) -> Result<(), Ser
 }
 
 impl UnitOfWork<'_> {
-    /// Records what the share of a job has used, before the job loses its lease.
-    pub(super) async fn charge_share(&mut self, job: &Job) -> Result<(), ServiceError> {
+    /// Records what the share of a job has used, before the job loses its lease. Work that is lost because the job was
+    /// stopped for another one is not counted.
+    pub(super) async fn charge_share(&mut self, job: &Job, loss: Option<&AttemptLoss>) -> Result<(), ServiceError> {
         if !job.spec.class.is_counted() {
             return Ok(());
         }
         let (key, now) = (share_key(job), self.now);
         let usage = self.tx.with_state(|fleet_state| fleet_state.shares().usage_at(&key, now)).await?;
+        let gpus = job.active_lease().map_or(0, |lease| lease.gpus.len());
+        let usage = match loss {
+            Some(AttemptLoss::Preempted { lost, .. }) => usage.without(*lost, &ShareLoad::of(job, gpus)),
+            _ => usage,
+        };
         Ok(self.tx.put_share_usage(&key, &usage).await?)
     }
 }

@@ -253,7 +253,7 @@ impl<'t> UnitOfWork<'t> {
             return Ok(());
         }
         if before.active_lease().is_some() && after.active_lease().is_none() {
-            self.charge_share(before).await?;
+            self.charge_share(before, after.state.loss()).await?;
         }
         self.tx.update_job(before, after).await?;
         if before.state == after.state || waits_as_before(before, after) {
@@ -408,6 +408,12 @@ pub fn describe_loss(loss: &AttemptLoss) -> String {
             "The older agent accepted the job and never started the trainer; see the agent's log.".to_owned()
         }
         AttemptLoss::Evicted => "The worker's drain deadline passed.".to_owned(),
+        AttemptLoss::Preempted { by, lost, step } => {
+            let continues =
+                step.map_or_else(|| "It starts again".to_owned(), |step| format!("It continues from step {step}"));
+            let minutes = (lost.0.max(0).unsigned_abs() + 30_000) / 60_000;
+            format!("Stopped so that job {by} could start. {continues}; lost work: {minutes} min.")
+        }
         AttemptLoss::Requeued(reason) if reason.is_empty() => "The agent returned the job.".to_owned(),
         AttemptLoss::Requeued(reason) => reason.clone(),
         AttemptLoss::TrainerFailed { exit_code, error } => describe_trainer_failure(*exit_code, error),
@@ -436,6 +442,7 @@ fn loss_exit_code(loss: &AttemptLoss) -> Option<i32> {
         AttemptLoss::UnknownToAgent
         | AttemptLoss::WorkerOffline(_)
         | AttemptLoss::Evicted
+        | AttemptLoss::Preempted { .. }
         | AttemptLoss::StoppedByAgent
         | AttemptLoss::NeverStarted
         | AttemptLoss::Requeued(_) => None,

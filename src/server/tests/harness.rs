@@ -324,6 +324,7 @@ impl TestServer {
         self.clock.advance(duration);
         self.app.services.agents.check_health().await.expect("a database");
         self.app.services.jobs.sweep_offers().await.expect("a database");
+        self.app.services.jobs.preempt().await.expect("a database");
         self.app.services.access.sweep_sessions().await.expect("a database");
         self.app.services.jobs.sweep_idempotency_keys().await.expect("a database");
     }

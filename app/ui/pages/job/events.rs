@@ -98,7 +98,9 @@ fn event_style(action: AuditAction) -> Option<(&'static str, Glyph)> {
     Some(match action {
         AuditAction::JobCompleted => ("status status-good", Glyph::CheckCircle),
         AuditAction::JobFailed => ("status status-bad", Glyph::CrossCircle),
-        AuditAction::JobRequeued | AuditAction::JobHeld => ("status status-warn", Glyph::Warning),
+        AuditAction::JobRequeued | AuditAction::JobHeld | AuditAction::JobPreempting => {
+            ("status status-warn", Glyph::Warning)
+        }
         AuditAction::JobCancelling | AuditAction::JobCancelled => ("status status-off", Glyph::StopCircle),
         AuditAction::JobRunning | AuditAction::JobStarting => ("status status-active", Glyph::Play),
         AuditAction::JobOffered | AuditAction::JobOfferExpired => ("status status-wait", Glyph::HalfCircle),
@@ -137,6 +139,7 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
             words.held.of(until.unwrap_or_else(|| detail("until")))
         }
+        AuditAction::JobPreempting => words.preempting.with(&[&attempt, &detail("for")]),
         AuditAction::JobRequeued => words.requeued.with(&[&attempt, &loss_sentence(loss, &reason())]),
         AuditAction::JobCancelling => words.cancelling.of(worker),
         AuditAction::JobCancelled => words.cancelled.to_owned(),

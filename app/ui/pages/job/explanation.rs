@@ -119,16 +119,19 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
     .into_erased()
 }
 
+/// The name of the worker that the verdict is about.
+fn worker_name(explanation: &ExplanationView) -> &str {
+    let is_named = |worker: &&WorkerExplanationView| Some(&worker.worker_id) == explanation.worker_id.as_ref();
+    explanation.workers.iter().find(is_named).map_or("", |worker| worker.name.as_str())
+}
+
 fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
     let words = &t().blockers;
     let remaining = |until: Option<Timestamp>| t().format_duration(until.unwrap_or(now) - now);
     match explanation.verdict {
         VerdictCode::NotWaiting => words.not_waiting.to_owned(),
-        VerdictCode::Fits => {
-            let name =
-                explanation.workers.iter().find(|worker| Some(&worker.worker_id) == explanation.worker_id.as_ref());
-            words.fits.of(name.map_or("", |worker| worker.name.as_str()))
-        }
+        VerdictCode::Fits => words.fits.of(worker_name(explanation)),
+        VerdictCode::Preempting => words.preempting.with(&[&worker_name(explanation), &remaining(explanation.until)]),
         VerdictCode::BackOff => words.back_off.of(remaining(explanation.until)),
         VerdictCode::Held => words.held.of(remaining(explanation.until)),
         VerdictCode::Limited => describe_limit(words, explanation.limit.as_ref()),

@@ -166,14 +166,15 @@ pub(crate) fn TeamMemberPage() -> impl IntoView {
     let shown = move || {
         let user = user.clone();
         Suspend::new(async move {
-            let missing = || Problem::new(404, "Not Found", "user_not_found", String::new());
-            let found = team.await.and_then(|team| {
-                let member = team.members.iter().find(|member| member.user == user).cloned();
-                Ok((team.name, member.ok_or_else(missing)?))
-            });
-            match found {
-                Ok((team, member)) => view! { <MemberForm team=team member=member/> }.into_erased(),
-                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
+            let (team, member) = match team.await {
+                Ok(team) => (team.name, team.members.into_iter().find(|member| member.user == user)),
+                Err(problem) => return view! { <ProblemPanel problem=problem/> }.into_erased(),
+            };
+            if let Some(member) = member {
+                view! { <MemberForm team=team member=member/> }.into_erased()
+            } else {
+                let problem = Problem::new(404, "Not Found", "user_not_found", String::new());
+                view! { <ProblemPanel problem=problem/> }.into_erased()
             }
         })
     };

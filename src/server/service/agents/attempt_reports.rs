@@ -282,8 +282,8 @@ async fn check_resources_free(
 
 /// Interprets a report, given its worker's state.
 ///
-/// An attempt that a worker stops at its drain deadline is requeued without using up a retry, whatever status is
-/// reported. One that has reached its maximum run time is stopped for that (see `desired`), also on a draining worker.
+/// An attempt that a worker stops at its drain deadline, or for another job, is requeued without using up a retry, whatever
+/// status is reported. One that has reached its maximum run time is stopped for that (see `desired`), also on a draining worker.
 /// An older agent reports `failed` for a trainer that was killed.
 async fn classify_report(
     unit: &mut UnitOfWork<'_>,
@@ -297,7 +297,11 @@ async fn classify_report(
     let report = if worker.has_older_agent() { normalize_older_report(report) } else { report };
     let stopped = matches!(report, AttemptReport::Cancelled | AttemptReport::Requeue { .. })
         && job.exceeded_runtime(unit.now).is_none();
-    Ok(if stopped && worker.should_evict(unit.now) { AttemptReport::Evicted } else { report })
+    if stopped && worker.should_evict(unit.now) {
+        return Ok(AttemptReport::Evicted);
+    }
+    let preempted = if stopped { unit.preempted_report(job).await? } else { None };
+    Ok(preempted.unwrap_or(report))
 }
 
 /// Updates a worker after one of its leases has ended.

@@ -13,6 +13,7 @@ use crate::service::error::ServiceError;
 use crate::service::jobs::fields::checkpoint_policy;
 use crate::service::jobs::overrides as job_overrides;
 use crate::store::Tx;
+use crate::store::cache::state::FleetState;
 use crate::store::configs::StoredConfig;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
@@ -27,8 +28,17 @@ pub async fn load_desired(
     let (drain, retired) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
     let mut desired = DesiredState { drain, retired, ..DesiredState::default() };
     let held = tx.leased_jobs(Some(id)).await?;
-    for job in &held {
-        match job.order(context.now(), worker.worker.should_evict(context.now())) {
+    let now = context.now();
+    let is_preempted = |state: &FleetState, job: &Job| {
+        state.preempted_by(&job.id).is_some_and(|(_, stop)| stop.attempt == job.attempt && stop.stop_at <= now)
+    };
+    let preempted: Vec<bool> = if held.is_empty() {
+        Vec::new()
+    } else {
+        tx.with_state(|state| held.iter().map(|job| is_preempted(state, job)).collect()).await?
+    };
+    for (job, is_preempted) in held.iter().zip(preempted) {
+        match job.order(now, worker.worker.should_evict(now), is_preempted) {
             None => {}
             Some((lease, AttemptOrder::Accept)) => {
                 desired.offers.push(job_offer(context, tx, worker, job, lease).await?);
@@ -55,7 +65,8 @@ const fn stop_reason(cause: StopCause) -> StopReason {
     match cause {
         StopCause::Cancelled => StopReason::Cancelled,
         StopCause::RuntimeExceeded => StopReason::OverTime,
-        StopCause::Drained => StopReason::Drained,
+        // Agents return the attempt in both cases.
+        StopCause::Drained | StopCause::Preempted => StopReason::Drained,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::JobState;
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
 use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::topic::Topic;
@@ -54,14 +55,20 @@ impl ArtifactService {
                 if let Some(missing) = first_missing_file(unit.tx, &job.id, attempt, &completed.files).await? {
                     return Err(ServiceError::CheckpointIncomplete { path: missing });
                 }
+                let newest = unit.tx.newest_checkpoints(std::slice::from_ref(&job.id)).await?.into_iter().next();
+                let previous = newest.filter(|newest| newest.attempt == attempt && newest.step < *step);
+                let started = if let JobState::Running { since, .. } = &job.state { Some(*since) } else { None };
+                let previous = previous.map(|newest| newest.created_at).or(started);
                 let checkpoint = StoredCheckpoint {
                     attempt,
                     name: completed.name.clone(),
                     step: *step,
                     files: serde_json::to_string(&completed.files).expect("fields that can be serialized"),
                     created_at: unit.now,
+                    interval: previous.map(|previous| unit.now - previous),
                 };
                 unit.tx.put_checkpoint(&job.id, &checkpoint).await?;
+                unit.stop_after_checkpoint(&job).await?;
                 let has_removals = prune_superseded(unit, &job, (*step, attempt)).await?;
                 unit.notify(Topic::Job(job.id));
                 Ok(has_removals)

@@ -85,6 +85,7 @@ fn explanation_view(job: &Job, explanation: Explanation<'_>) -> ExplanationView 
         ExplainVerdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
         ExplainVerdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
         ExplainVerdict::Held { until } => (VerdictCode::Held, None, Some(until)),
+        ExplainVerdict::Preempting { worker, until } => (VerdictCode::Preempting, Some(worker), Some(until)),
         ExplainVerdict::LimitReached(_) => (VerdictCode::Limited, None, None),
         ExplainVerdict::Busy => (VerdictCode::Busy, None, None),
         ExplainVerdict::WorkerUnavailable => (VerdictCode::WorkerUnavailable, None, None),

@@ -15,6 +15,7 @@ mod live;
 pub(super) mod match_summary;
 mod metrics;
 pub mod overrides;
+pub(super) mod preemption;
 pub(super) mod resume_points;
 pub mod retention;
 pub(super) mod retries;
@@ -38,6 +39,7 @@ use serde_json::{Value, json};
 
 use self::fields::{build_spec, check_priority, description, invalid_fields};
 use self::index::JobIndexCache;
+use self::preemption::FruitlessPass;
 use super::ServiceContext;
 use super::access::Principal;
 use super::error::{InvalidInput, ResourceLimit, ServiceError, require_valid};
@@ -62,6 +64,7 @@ pub struct JobService {
     pub(super) artifacts: Arc<ArtifactStore>,
     pub(super) uploads: Arc<UploadStore>,
     pub(super) index: JobIndexCache,
+    pub(super) fruitless_pass: FruitlessPass,
     pub(super) context: Arc<ServiceContext>,
 }
 

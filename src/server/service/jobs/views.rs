@@ -58,7 +58,7 @@ impl JobService {
         let context = JobsContext::load(&mut *tx, jobs).await?;
         drop(tx);
         let (unmatched, queue_positions) = self.waiting_jobs(jobs).await?;
-        let context = JobsContext { unmatched, queue_positions, ..context };
+        let context = JobsContext { queue_positions, unmatched, ..context };
         Ok(jobs.iter().map(|job| context.view(job)).collect())
     }
 

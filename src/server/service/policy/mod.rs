@@ -5,6 +5,7 @@ pub mod job_retention;
 pub mod rate_quotas;
 pub mod usage_limits;
 
+use app::domain::matching::Candidate;
 use app::domain::plan::{ConcurrencyLimits, PlannerFleet};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
@@ -79,6 +80,12 @@ impl ServerPolicy {
     pub fn planner_fleet<'k>(&self, fleet_state: &'k FleetState, now: Timestamp) -> PlannerFleet<'k> {
         let fleet = fleet_state.planner_fleet(self.limits, now);
         if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
+    }
+
+    /// Returns the workers that have jobs, for preemption.
+    pub fn workers_with_jobs<'k>(&self, fleet_state: &'k FleetState) -> Vec<Candidate<'k>> {
+        let use_reported_labels = !self.ignore_reported_labels;
+        fleet_state.workers_with_jobs().map(|candidate| candidate.restricted(use_reported_labels)).collect()
     }
 
     /// The heartbeat interval that agents are told: the smaller of 30 s and a quarter of the timeout.

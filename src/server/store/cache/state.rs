@@ -13,6 +13,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Lease};
 use app::domain::matching::{Candidate, has_capacity};
 use app::domain::plan::{self, Assignment, ConcurrencyLimits, JobQueue, PlannerFleet, fleet_size};
+use app::domain::preemption::PreemptedAttempt;
 use app::domain::shares::FleetSize;
 use app::domain::time::Timestamp;
 use app::domain::worker::credential::WorkerCredential;
@@ -44,6 +45,8 @@ pub struct FleetState {
     leases_by_worker: BTreeMap<WorkerId, Vec<Arc<Job>>>,
     /// Workers by the digest of their token.
     workers_by_token: HashMap<String, WorkerId>,
+    /// The waiting jobs for which others are stopped.
+    preempting: BTreeMap<JobId, Arc<Job>>,
     /// Users and their credentials.
     access: AccessState,
     /// What the connected workers have.
@@ -260,6 +263,9 @@ impl FleetState {
         if job.is_queued() {
             self.queue.insert(job);
         }
+        if job.preemption().is_some() {
+            self.preempting.insert(job.id.clone(), Arc::clone(job));
+        }
         if job.state.waiting().is_some() {
             *self.waiting_by_user.entry(job.submitted_by.clone()).or_default() += 1;
         }
@@ -275,6 +281,7 @@ impl FleetState {
         if let Some(kind) = self.queue.remove(job) {
             self.last_round.kind_removed(kind);
         }
+        self.preempting.remove(&job.id);
         if job.state.waiting().is_some() {
             decrement(&mut self.waiting_by_user, &job.submitted_by);
         }
@@ -348,6 +355,24 @@ impl FleetState {
         positions.map(|(position, job)| (job.id.clone(), position)).collect()
     }
 
+    /// The queued jobs in the order in which they would start on a free fleet.
+    pub fn queue_in_order(&self, now: Timestamp) -> impl Iterator<Item = &Job> {
+        self.queue.for_planning().in_order(self.shares.tree(self.size, now))
+    }
+
+    /// The waiting jobs for which others are stopped.
+    pub fn preempting_jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.preempting.values()
+    }
+
+    /// The job for which a job is stopped, and what is stopped.
+    pub fn preempted_by(&self, id: &JobId) -> Option<(&Arc<Job>, &PreemptedAttempt)> {
+        self.preempting.values().find_map(|job| {
+            let attempt = job.preemption()?.attempts.iter().find(|attempt| attempt.job == *id)?;
+            Some((job, attempt))
+        })
+    }
+
     /// Teams, and what they use.
     pub const fn shares(&self) -> &ShareState {
         &self.shares
@@ -363,12 +388,20 @@ impl FleetState {
         self.worker_slots.values().map(|slot| &self.workers[*slot])
     }
 
+    /// The workers that have jobs, as planning sees them.
+    pub fn workers_with_jobs(&self) -> impl Iterator<Item = Candidate<'_>> {
+        self.leases_by_worker.keys().filter_map(|id| self.fleet_worker(id)).map(FleetWorker::candidate)
+    }
+
     /// The fleet for planning.
     pub fn planner_fleet(&self, limits: ConcurrencyLimits, now: Timestamp) -> PlannerFleet<'_> {
         let candidates = self.worker_order.values().map(|slot| self.workers[*slot].candidate());
         let running_by_user = self.running_by_user.iter().map(|(user, number)| (user.as_str(), *number)).collect();
         let fleet = PlannerFleet::from_sorted(self.workers_with_capacity, candidates, running_by_user, limits);
-        fleet.with_shares(self.shares.tree(self.size, now))
+        let reserved = self.preempting.values().filter_map(|job| Some((job.preemption()?, &**job)));
+        let reserved = reserved.filter(|(preemption, _)| preemption.holds(now));
+        let reserved = reserved.map(|(preemption, job)| (&preemption.worker, job)).collect();
+        fleet.with_shares(self.shares.tree(self.size, now)).with_reservations(reserved)
     }
 
     /// Assigns queued jobs to workers of this fleet, and remembers the result for the next time.

@@ -333,6 +333,7 @@ async fn checkpoints_are_ordered_by_step(store: &TestStore) {
         step,
         files: files.to_owned(),
         created_at: NOW,
+        interval: Some(Millis(step)),
     };
     let all =
         [checkpoint(1, 900, "[]"), checkpoint(1, 1_000, "[1]"), checkpoint(2, 900, "[]"), checkpoint(1, 1_000, "[2]")];

@@ -168,7 +168,14 @@ async fn all_files_of_a_replaced_checkpoint_are_marked(store: &TestStore) {
         Box::pin(async move {
             for (attempt, name) in [(1, "checkpoint-5"), (2, "checkpoint-5")] {
                 let (attempt, name) = (AttemptNumber(attempt), name.to_owned());
-                let checkpoint = StoredCheckpoint { attempt, name, step: 5, files: "[]".to_owned(), created_at: NOW };
+                let checkpoint = StoredCheckpoint {
+                    attempt,
+                    name,
+                    step: 5,
+                    files: "[]".to_owned(),
+                    created_at: NOW,
+                    interval: None,
+                };
                 tx.put_checkpoint(&id, &checkpoint).await?;
             }
             tx.remove_checkpoint(&id, AttemptNumber(1), "checkpoint-5").await?;

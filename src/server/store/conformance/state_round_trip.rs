@@ -10,7 +10,7 @@ use app::domain::job_status::JobStatus;
 use app::domain::labels::Labels;
 use app::domain::plan::urgency;
 use app::domain::sandbox::{JobLimits, Sandbox, SandboxLevel};
-use app::domain::time::Timestamp;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::{PreviousSecret, WorkerCredential};
 use app::domain::worker::{OfflineCause, Worker, WorkerEdit, WorkerKind};
 
@@ -290,6 +290,12 @@ fn job_lifecycles() -> Vec<Vec<Job>> {
         ],
         vec![queued.clone(), queued.clone().prioritized(50).expect("waits")],
         vec![queued.clone(), offered.clone(), running.clone(), report(&running, AttemptReport::Evicted)],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            report(&running, AttemptReport::Preempted { by: job(7).id, lost: Millis(5), step: Some(500) }),
+        ],
         vec![final_failure.clone(), report(&final_failure, failed_report())],
         vec![exhausted.clone(), report(&exhausted, failed_report())],
         vec![running.clone(), running.clone().lost(now, AttemptLoss::StoppedByAgent, LEASE)],

@@ -2,6 +2,7 @@
 
 mod forks;
 mod keep_last;
+mod preemption;
 mod retries;
 
 use app::domain::time::Millis;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use app::domain::causes::OfflineCause;
-use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::job::{
     AttemptLoss, CheckpointUploads, Demand, Job, JobDescription, JobFailure, JobOverrides, JobSpec, JobState,
     JobTarget, Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
 };
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
+use app::domain::preemption::{PreemptedAttempt, Preemption, PreemptionReason};
 use app::domain::sandbox::SandboxLevel;
 use app::domain::shares::{DEFAULT_TEAM, JobClass};
 use app::domain::time::{Millis, Timestamp};
@@ -55,10 +56,38 @@ enum FailureJson {
     WorkerOffline { cause: Option<OfflineCause> },
     Requeued { error: String },
     Evicted,
+    Preempted { by: JobId, lost_ms: i64, step: Option<u64> },
     StoppedByAgent,
     NeverStarted,
     RetriesUsed { exit_code: Option<i32>, error: String },
     OverTime { allowed_ms: i64 },
+}
+
+/// A preemption as stored.
+#[derive(Serialize, Deserialize)]
+struct PreemptionJson {
+    worker: WorkerId,
+    reason: String,
+    decided_at: i64,
+    attempts: Vec<(JobId, AttemptNumber, i64)>,
+}
+
+impl From<&Preemption> for PreemptionJson {
+    fn from(preemption: &Preemption) -> Self {
+        let attempt = |stop: &PreemptedAttempt| (stop.job.clone(), stop.attempt, stop.stop_at.0);
+        Self {
+            worker: preemption.worker.clone(),
+            reason: preemption.reason.as_str().to_owned(),
+            decided_at: preemption.decided_at.0,
+            attempts: preemption.attempts.iter().map(attempt).collect(),
+        }
+    }
+}
+
+/// When a job was stopped for others, as JSON; none if it never was.
+fn preempted_text(job: &Job) -> Option<String> {
+    let times: Vec<i64> = job.preempted_at.iter().map(|at| at.0).collect();
+    (!times.is_empty()).then(|| to_json(&times))
 }
 
 /// The cause of earlier rows, which have none: an attempt is lost only after its worker was silent for the timeout.
@@ -169,6 +198,8 @@ pub fn mutable_columns(job: &Job) -> Vec<Column> {
         ("not_before", state.not_before.into()),
         ("hold_until", job.hold_until.map(|until| until.0).into()),
         ("failure", state.failure.into()),
+        ("preemption", job.preemption().map(|preemption| to_json(&PreemptionJson::from(preemption))).into()),
+        ("preempted_at", preempted_text(job).into()),
     ]
 }
 
@@ -232,6 +263,12 @@ pub fn job_from(row: &SqlRow) -> Result<Job> {
         // A trace that cannot be parsed is not needed to run the job.
         trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(TraceContext::parse),
         hold_until: row.optional_timestamp("hold_until")?,
+        preempted_at: row
+            .optional_json::<Vec<i64>>("preempted_at")?
+            .unwrap_or_default()
+            .into_iter()
+            .map(Timestamp)
+            .collect(),
         state: state_from(&row, attempt)?,
     })
 }
@@ -309,7 +346,20 @@ fn state_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<JobState> {
 fn waiting_from(row: &NamedRow<'_>, since: Timestamp, last_lease: Option<Lease>) -> Result<Waiting> {
     let loss = loss_from(row)?;
     let previous = last_lease.map(|lease| PreviousAttempt { lease, loss });
-    Ok(Waiting { since, not_before: row.optional_timestamp("not_before")?, previous })
+    let preemption = preemption_from(row)?.map(Box::new);
+    Ok(Waiting { since, not_before: row.optional_timestamp("not_before")?, previous, preemption })
+}
+
+fn preemption_from(row: &NamedRow<'_>) -> Result<Option<Preemption>> {
+    let Some(stored) = row.optional_json::<PreemptionJson>("preemption")? else { return Ok(None) };
+    let reason = PreemptionReason::parse(&stored.reason);
+    let attempt = |(job, attempt, stop_at)| PreemptedAttempt { job, attempt, stop_at: Timestamp(stop_at) };
+    Ok(Some(Preemption {
+        worker: stored.worker,
+        reason: reason.ok_or_else(|| row.corrupt(format!("preemption has the reason {:?}", stored.reason)))?,
+        decided_at: Timestamp(stored.decided_at),
+        attempts: stored.attempts.into_iter().map(attempt).collect(),
+    }))
 }
 
 fn lease_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<Option<Lease>> {
@@ -342,6 +392,9 @@ fn failure_from(row: &NamedRow<'_>) -> Result<JobFailure> {
         }
         FailureJson::Requeued { error } => JobFailure::Lost(AttemptLoss::Requeued(error)),
         FailureJson::Evicted => JobFailure::Lost(AttemptLoss::Evicted),
+        FailureJson::Preempted { by, lost_ms, step } => {
+            JobFailure::Lost(AttemptLoss::Preempted { by, lost: Millis(lost_ms), step })
+        }
         FailureJson::StoppedByAgent => JobFailure::Lost(AttemptLoss::StoppedByAgent),
         FailureJson::NeverStarted => JobFailure::Lost(AttemptLoss::NeverStarted),
         FailureJson::RetriesUsed { exit_code, error } => {
@@ -358,6 +411,9 @@ fn failure_text(failure: &JobFailure) -> String {
         JobFailure::Lost(AttemptLoss::WorkerOffline(cause)) => FailureJson::WorkerOffline { cause: Some(cause) },
         JobFailure::Lost(AttemptLoss::Requeued(error)) => FailureJson::Requeued { error },
         JobFailure::Lost(AttemptLoss::Evicted) => FailureJson::Evicted,
+        JobFailure::Lost(AttemptLoss::Preempted { by, lost, step }) => {
+            FailureJson::Preempted { by, lost_ms: lost.0, step }
+        }
         JobFailure::Lost(AttemptLoss::StoppedByAgent) => FailureJson::StoppedByAgent,
         JobFailure::Lost(AttemptLoss::NeverStarted) => FailureJson::NeverStarted,
         JobFailure::Lost(AttemptLoss::TrainerFailed { exit_code, error }) => {

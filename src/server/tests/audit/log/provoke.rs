@@ -148,6 +148,16 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
         }
         AuditAction::JobStarting => drop(start_job_and_report(server, &["starting"]).await),
         AuditAction::JobRunning => drop(start_job_and_report(server, &["starting", "running"]).await),
+        AuditAction::JobPreempting => {
+            let (_, key, _events) = server.connect_worker("gpu-1").await;
+            server.put_config("digits").await;
+            let idle = json!({"config_name": "digits", "target": "worker", "class": "idle"});
+            let idle = server.post(&Actor::Admin, "/api/queue/submit", idle).await.expect_status(201);
+            let id = idle["job_id"].as_str().expect("text");
+            server.report_status(&key, id, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+            submit_job(server).await;
+            server.advance(Millis::from_secs(2)).await;
+        }
         AuditAction::JobHeld => {
             let (_, key, _events) = server.connect_worker("gpu-1").await;
             server.put_config("digits").await;

@@ -1,0 +1,41 @@
+//! A running job is stopped for another one, and continues from its checkpoint with the same result.
+
+use serde_json::{Value, json};
+
+use crate::harness::{TestFleet, wait_until};
+
+async fn weights(fleet: &TestFleet, job: &str) -> Value {
+    let page = fleet.api.get(&format!("/api/queue/{job}/artifacts")).await;
+    let artifacts = page["artifacts"].as_array().expect("artifacts");
+    let last = artifacts.iter().rfind(|artifact| artifact["kind"] == "final").expect("weights");
+    last["sha256"].clone()
+}
+
+#[tokio::test]
+async fn idle_job_stops_for_another_and_continues_with_the_same_result() {
+    let fleet = TestFleet::start().await;
+    fleet.put_config("unhurried", &json!({"--checkpointing_steps": 20, "example_step_delay_ms": 100})).await;
+    fleet.put_config("straight", &json!({"--checkpointing_steps": 20})).await;
+    let host = fleet.add_host("shared").await;
+    let agent = host.start();
+    let idle = fleet.api.submit_with(&json!({"config_name": "unhurried", "target": "worker", "class": "idle"})).await;
+    wait_until("a checkpoint to be on the server", async || {
+        agent.output().contains("is stored at the orchestrator").then_some(())
+    })
+    .await;
+    let normal = fleet.api.submit("straight").await;
+    let stopped = wait_until("the idle job to be stopped", async || {
+        let job = fleet.api.job(&idle).await;
+        (job["loss_code"] == "preempted").then_some(job)
+    })
+    .await;
+    let error = stopped["error"].as_str().expect("text");
+    assert!(error.contains(&normal) && error.contains("It continues from step"), "{error}");
+    fleet.api.wait_for_job(&normal, "completed").await;
+
+    let done = fleet.api.wait_for_job(&idle, "completed").await;
+    assert_eq!((&done["attempt"], &done["attempts"][0]["loss_code"]), (&json!(2), &json!("preempted")), "{done:#}");
+    let step = done["attempts"][1]["resumed_from_step"].as_u64().unwrap_or_else(|| panic!("{done:#}"));
+    assert!(step >= 20 && step % 20 == 0 && step < 150, "{step}");
+    assert_eq!(weights(&fleet, &idle).await, weights(&fleet, &normal).await, "as without the interruption");
+}
