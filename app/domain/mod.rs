@@ -29,6 +29,7 @@ pub mod ids;
 pub mod job;
 pub mod job_comparison;
 pub mod job_search;
+pub mod job_share;
 pub mod job_status;
 pub mod labels;
 pub mod liveness;

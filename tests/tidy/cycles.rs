@@ -76,7 +76,7 @@ fn imports(files: &[(String, String)], part: &str) -> Imports {
     let mut imports = Imports::new();
     for (file, text) in code {
         let path = module_path(file);
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for (_, line) in paths(text) {
             let names = imported_names(&line, part, path.len());
             let names = names.into_iter().map(|name| reexports.get(name).map_or(name, String::as_str));

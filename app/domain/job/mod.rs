@@ -4,6 +4,7 @@ mod description;
 mod failure;
 pub mod family;
 mod overrides;
+mod preemption;
 mod start_point;
 mod state;
 mod transitions;
@@ -16,15 +17,14 @@ use std::collections::BTreeSet;
 pub use description::{DescriptionChange, JobDescription};
 pub use failure::{AttemptLoss, JobFailure};
 pub use overrides::{JobOverrides, OverriddenValue};
+pub use preemption::{MAX_PREEMPTIONS_PER_DAY, PreemptedAttempt, Preemption, PreemptionReason};
 pub use start_point::{CheckpointRef, StartPoint};
 pub use state::{AttemptOrder, JobState, Lease, LeaseState, PreviousAttempt, StopCause, Waiting};
 
 use super::ids::{AttemptNumber, JobId};
+use super::job_share::{DEFAULT_TEAM, JobClass};
 use super::labels::Labels;
-#[cfg(doc)]
-use super::preemption::MAX_PER_DAY;
 use super::sandbox::SandboxLevel;
-use super::shares::{DEFAULT_TEAM, JobClass};
 use super::time::{Millis, Timestamp};
 use super::trace_context::TraceContext;
 
@@ -58,7 +58,7 @@ pub struct Job {
     /// For an exclusive job whose attempt was lost without a report of its agent: a trainer may run until this time, so
     /// no other attempt starts before.
     pub hold_until: Option<Timestamp>,
-    /// When it was last stopped for another job, the oldest first; at most [`MAX_PER_DAY`].
+    /// When it was last stopped for another job, the oldest first; at most [`MAX_PREEMPTIONS_PER_DAY`].
     pub preempted_at: Vec<Timestamp>,
     /// The job's state.
     pub state: JobState,

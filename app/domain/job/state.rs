@@ -10,11 +10,10 @@ use super::super::causes::OfflineCause;
 use super::super::ids::JobId;
 use super::super::ids::{AttemptNumber, WorkerId};
 use super::super::job_status::JobStatus;
-use super::super::preemption::Preemption;
-#[cfg(any(test, feature = "native"))]
-use super::super::preemption::{PreemptedAttempt, PreemptionReason};
 use super::super::time::{Millis, Timestamp};
-use super::{AttemptLoss, Job, JobFailure};
+#[cfg(any(test, feature = "native"))]
+use super::preemption::{PreemptedAttempt, PreemptionReason};
+use super::{AttemptLoss, Job, JobFailure, Preemption};
 
 /// The right of an attempt to run: a worker and its GPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]

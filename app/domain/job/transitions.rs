@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::super::ids::WorkerId;
-use super::super::preemption::{MAX_PER_DAY, Preemption};
 use super::super::priority::DEFAULT_PRIORITY;
 use super::super::retry::{self, RetryDecision};
 use super::super::time::{Millis, Timestamp};
 use super::{
     AttemptLoss, AttemptNumber, AttemptReport, Job, JobDescription, JobFailure, JobId, JobSpec, JobState,
-    JobTransitionError, Lease, PreviousAttempt, Waiting,
+    JobTransitionError, Lease, MAX_PREEMPTIONS_PER_DAY, Preemption, PreviousAttempt, Waiting,
 };
 
 /// Extra fencing delay of an exclusive job whose lost attempt still sends requests.
@@ -288,7 +287,7 @@ impl Job {
             AttemptReport::Preempted { by, lost, step } => {
                 let mut preempted_at = self.preempted_at.clone();
                 preempted_at.push(now);
-                let oldest = preempted_at.len().saturating_sub(MAX_PER_DAY);
+                let oldest = preempted_at.len().saturating_sub(MAX_PREEMPTIONS_PER_DAY);
                 preempted_at.drain(..oldest);
                 let loss = AttemptLoss::Preempted { by, lost, step };
                 Self { preempted_at, ..self.requeued_without_loss(now, lease, loss) }

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use super::AGING_PER_POINT;
 use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobSpec, JobTarget};
+use crate::domain::job_share::JobClass;
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::SandboxLevel;
-use crate::domain::shares::{JobClass, ShareQueue, ShareRotation, ShareTree, counted_gpus};
+use crate::domain::shares::{ShareQueue, ShareRotation, ShareTree, counted_gpus};
 use crate::domain::time::Timestamp;
 
 /// The sort key of a job among those of its share; smaller keys come first.

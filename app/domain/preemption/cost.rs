@@ -1,8 +1,8 @@
 //! What is lost when running attempts are stopped, and the choice that loses the least.
 
-use super::{PATIENCE, PreemptedAttempt, Preemption, PreemptionReason, fits_with};
+use super::{PATIENCE, fits_with};
 use crate::domain::ids::WorkerId;
-use crate::domain::job::{Job, Lease};
+use crate::domain::job::{Job, Lease, PreemptedAttempt, Preemption, PreemptionReason};
 use crate::domain::matching::Candidate;
 use crate::domain::time::{Millis, Timestamp};
 

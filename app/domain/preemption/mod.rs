@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 pub use self::cost::RunningAttempt;
 use self::right::PreemptionRight;
 pub use self::right::{MIN_RUNTIME, TURN};
-use super::ids::{AttemptNumber, JobId, WorkerId};
-use super::job::{Job, JobState};
+use super::ids::{JobId, WorkerId};
+use super::job::{Job, Preemption};
 use super::matching::{Candidate, fits, grant_gpus};
 use super::plan::{DemandKey, QueueOf, demand_key, queue_of};
 use super::shares::ShareTree;
@@ -20,94 +20,6 @@ use super::time::{Millis, Timestamp};
 
 /// A job is stopped after its next checkpoint if that comes within this time.
 pub const PATIENCE: Millis = Millis::from_secs(600);
-/// Freed GPUs are reserved until this time after the last stop.
-const RESERVED_FOR: Millis = Millis::from_secs(300);
-/// A job that was stopped this often within a day is stopped for no other one.
-pub const MAX_PER_DAY: usize = 3;
-const DAY: Millis = Millis::from_secs(86_400);
-
-/// Why a job may stop others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreemptionReason {
-    /// The others are idle jobs.
-    Idle,
-    /// Its team is guaranteed the GPUs, which another one has borrowed.
-    Guaranteed,
-    /// It is urgent.
-    Urgent,
-    /// The others have had their turn.
-    Turn,
-}
-
-impl PreemptionReason {
-    /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Guaranteed, Self::Urgent, Self::Turn];
-
-    /// Returns its name in the database and in the audit log.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Guaranteed => "guaranteed",
-            Self::Urgent => "urgent",
-            Self::Turn => "turn",
-        }
-    }
-
-    /// Parses a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
-    }
-}
-
-/// An attempt that is stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PreemptedAttempt {
-    /// The job.
-    pub job: JobId,
-    /// The attempt.
-    pub attempt: AttemptNumber,
-    /// When it stops; earlier, once it has a new checkpoint.
-    pub stop_at: Timestamp,
-}
-
-/// Which attempts are stopped for a job that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Preemption {
-    /// Their worker, which is reserved for the job.
-    pub worker: WorkerId,
-    /// Why.
-    pub reason: PreemptionReason,
-    /// When it was decided.
-    pub decided_at: Timestamp,
-    /// The attempts.
-    pub attempts: Vec<PreemptedAttempt>,
-}
-
-impl Preemption {
-    /// Returns when the last attempt stops.
-    pub fn last_stop(&self) -> Timestamp {
-        self.attempts.iter().map(|attempt| attempt.stop_at).max().unwrap_or(self.decided_at)
-    }
-
-    /// Returns whether the worker is still reserved: otherwise an attempt has not stopped, or its GPUs are gone.
-    pub fn holds(&self, now: Timestamp) -> bool {
-        now <= self.last_stop() + RESERVED_FOR
-    }
-
-    /// Stops an attempt immediately, because it has a checkpoint.
-    #[must_use]
-    pub fn with_checkpoint(mut self, job: &JobId, now: Timestamp) -> Self {
-        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.job == *job) {
-            attempt.stop_at = attempt.stop_at.min(now);
-        }
-        self
-    }
-}
-
-/// Returns whether a job has been stopped so often within a day that it now stays.
-pub fn is_protected(job: &Job, now: Timestamp) -> bool {
-    job.preempted_at.iter().filter(|at| now - **at < DAY).count() >= MAX_PER_DAY
-}
 
 /// What the decision needs of the fleet.
 pub struct PreemptionInput<'w> {
@@ -131,7 +43,7 @@ pub fn plan_preemptions<'w>(mut input: PreemptionInput<'w>, now: Timestamp) -> V
     let mut reserved: HashSet<&WorkerId> = HashSet::new();
     let mut stopped: HashSet<&JobId> = HashSet::new();
     for job in &input.waiting {
-        if let Some(preemption) = pending_of(job).filter(|preemption| preemption.holds(now)) {
+        if let Some(preemption) = job.preemption().filter(|preemption| preemption.holds(now)) {
             reserved.insert(&preemption.worker);
             stopped.extend(preemption.attempts.iter().map(|attempt| &attempt.job));
         }
@@ -142,7 +54,7 @@ pub fn plan_preemptions<'w>(mut input: PreemptionInput<'w>, now: Timestamp) -> V
     for job in input.waiting {
         let kind = (queue_of(job), job.priority, demand_key(&job.spec));
         let is_due = job.earliest_offer().is_none_or(|earliest| earliest <= now);
-        let waits_for_stop = pending_of(job).is_some_and(|preemption| preemption.holds(now));
+        let waits_for_stop = job.preemption().is_some_and(|preemption| preemption.holds(now));
         if compared >= MAX_COMPARED || !is_due || waits_for_stop || failed.contains(&kind) {
             continue;
         }
@@ -176,10 +88,6 @@ pub fn plan_preemptions<'w>(mut input: PreemptionInput<'w>, now: Timestamp) -> V
     decided
 }
 
-fn pending_of(job: &Job) -> Option<&Preemption> {
-    job.state.waiting()?.preemption.as_deref()
-}
-
 fn fits_with<'w>(job: &'w Job, candidate: &Candidate<'w>) -> bool {
     candidate.has_capacity() && fits(&job.spec, candidate) && grant_gpus(&job.spec.demand, candidate).is_some()
 }
@@ -193,23 +101,4 @@ fn running_by_worker<'w>(input: &PreemptionInput<'w>) -> HashMap<&'w WorkerId, V
         running.sort_by_key(|running| &running.job.id);
     }
     by_worker
-}
-
-impl Job {
-    /// Returns the attempts that are stopped for this job, while it waits.
-    pub fn preemption(&self) -> Option<&Preemption> {
-        pending_of(self)
-    }
-
-    /// Lets a waiting job stop others.
-    #[must_use]
-    pub fn preempting(self, preemption: Option<Preemption>) -> Self {
-        match self.state {
-            JobState::Queued(waiting) => {
-                let waiting = super::job::Waiting { preemption: preemption.map(Box::new), ..waiting };
-                Self { state: JobState::Queued(waiting), ..self }
-            }
-            _ => self,
-        }
-    }
 }

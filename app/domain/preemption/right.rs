@@ -1,9 +1,9 @@
 //! Which running jobs a waiting job may stop.
 
 use super::cost::RunningAttempt;
-use super::{PreemptionReason, is_protected};
-use crate::domain::job::Job;
-use crate::domain::shares::{JobClass, ShareStanding, ShareTree, counted_gpus};
+use crate::domain::job::{Job, PreemptionReason};
+use crate::domain::job_share::JobClass;
+use crate::domain::shares::{ShareStanding, ShareTree, counted_gpus};
 use crate::domain::time::{Millis, Timestamp};
 
 /// A job runs at least this long before an urgent one may stop it.
@@ -22,7 +22,7 @@ impl<'w> PreemptionRight<'_, 'w> {
     /// Returns why the job may stop a running one, if it may.
     pub fn over(&self, running: &RunningAttempt<'w>) -> Option<PreemptionReason> {
         let (mine, theirs) = (self.job.spec.class, running.job.spec.class);
-        if is_protected(running.job, self.now) || mine == JobClass::Idle {
+        if running.job.is_protected_from_preemption(self.now) || mine == JobClass::Idle {
             return None;
         }
         if theirs == JobClass::Idle {

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::fixtures::{NOW, gpu_demand, job, job_id, worker, worker_id};
 use crate::domain::ids::AttemptNumber;
-use crate::domain::job::{AttemptReport, JobSpec};
+use crate::domain::job::{AttemptReport, JobSpec, JobState, PreemptionReason};
+use crate::domain::job_share::JobClass;
 use crate::domain::plan::{ConcurrencyLimits, PlannerFleet};
-use crate::domain::shares::{JobClass, ShareSettings, Team, Teams};
+use crate::domain::shares::{ShareSettings, Team, Teams};
 use crate::domain::worker::Worker;
 
 const HOUR: Millis = Millis::from_secs(3_600);
@@ -201,7 +202,7 @@ type GeneratedJob = (u32, usize, usize, usize, bool);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-    /// I12: whoever is stopped may be stopped, and without them the job fits.
+    /// I12: a job is stopped only if it may be, and without those the waiting job fits.
     #[test]
     fn nothing_is_stopped_in_vain(
         hosts in prop::collection::vec((1_u32..5, 1_u32..5), 1..4),

@@ -7,22 +7,18 @@ mod tree;
 mod usage;
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 pub use self::rotation::{ShareQueue, ShareRotation};
-pub use self::settings::{JobClass, ShareSettings};
+pub use self::settings::ShareSettings;
 pub use self::tree::{
     FleetSize, ReachedShareLimit, ShareLevel, ShareLimit, ShareLoad, ShareStanding, ShareTree, counted_gpus,
 };
 pub use self::usage::{DEFAULT_HALF_LIFE, ShareUsage};
+use super::job_share::DEFAULT_TEAM;
 use super::time::{Millis, Timestamp};
-
-/// The team of the users who are in no other one. It always exists.
-pub const DEFAULT_TEAM: &str = "default";
 
 /// A member of a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

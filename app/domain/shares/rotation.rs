@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 
-use super::JobClass;
 use super::tree::{ShareRank, ShareTree};
+use crate::domain::job_share::JobClass;
 
 /// The waiting jobs of one class of a member of a team.
 pub struct ShareQueue<'q, J> {

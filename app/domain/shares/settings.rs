@@ -1,38 +1,8 @@
-//! What users and admins choose: the class of a job, and what a team or a member may use.
+//! What a team or a member may use.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::allowed_values::AllowedValues;
-use crate::words::wire_words;
-
-wire_words!(
-    /// The class of a job.
-    #[derive(Default)]
-    JobClass {
-        /// Before all others.
-        Urgent = "urgent",
-        /// By share.
-        #[default]
-        Normal = "normal",
-        /// Only on what no other job can use; it is not counted, and no limit of a share applies.
-        Idle = "idle",
-    }
-);
-
-impl JobClass {
-    /// Returns whether it is the default.
-    pub const fn is_normal(&self) -> bool {
-        matches!(self, Self::Normal)
-    }
-
-    /// Returns whether its jobs count for shares and their limits.
-    pub const fn is_counted(self) -> bool {
-        match self {
-            Self::Urgent | Self::Normal => true,
-            Self::Idle => false,
-        }
-    }
-}
 
 /// What a team or one of its members may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Who comes first, and what limits say.
 
+mod simulation;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -7,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::fixtures::{NOW, gpu_demand, job, worker};
 use crate::domain::job::{Demand, Job, JobSpec};
+use crate::domain::job_share::JobClass;
 use crate::domain::plan::{ConcurrencyLimits, JobQueue, PlannerFleet, ReachedLimit, plan};
 use crate::domain::worker::Worker;
 

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::{DEFAULT_TEAM, JobClass, ShareKey, ShareSettings, ShareUsage, Teams};
+use super::{ShareKey, ShareSettings, ShareUsage, Teams};
 use crate::domain::job::{Demand, Job};
+use crate::domain::job_share::{DEFAULT_TEAM, JobClass};
 
 /// A GPU that a share has now counts as if it had had it for this long already, in milliseconds. So a burst of jobs that
 /// start in the same moment is divided too.

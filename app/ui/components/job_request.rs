@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::labels::{LabelChips, MAX_IN_ROW, label_chips};
 use super::status::target_label;
+use crate::domain::job_share::{DEFAULT_TEAM, JobClass};
 use crate::domain::sandbox::SandboxLevel;
-use crate::domain::shares::{DEFAULT_TEAM, JobClass};
 use crate::domain::time::Millis;
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::jobs::JobView;

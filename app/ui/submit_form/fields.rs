@@ -11,11 +11,11 @@ use crate::command_line::duration::parse_duration;
 #[cfg(feature = "ssr")]
 use crate::domain::allowed_values::AllowedValues;
 #[cfg(feature = "ssr")]
+use crate::domain::job_share::JobClass;
+#[cfg(feature = "ssr")]
 use crate::domain::labels::Labels;
 #[cfg(feature = "ssr")]
 use crate::domain::sandbox::SandboxLevel;
-#[cfg(feature = "ssr")]
-use crate::domain::shares::JobClass;
 #[cfg(feature = "ssr")]
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 #[cfg(feature = "ssr")]

@@ -20,7 +20,8 @@ use super::jobs::JobService;
 use super::jobs::list::JobListQuery;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 use crate::store::{Tx, configs::StoredConfig};
 
 /// Default number of results.

@@ -7,9 +7,9 @@ use app::domain::access::{Permission, is_valid_name};
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::job::{AttemptLoss, Job};
+use app::domain::job_share::{DEFAULT_TEAM, JobClass};
 use app::domain::shares::{
-    DEFAULT_TEAM, JobClass, ShareLoad, ShareRules, ShareSettings, ShareStanding, ShareTree, Team, TeamMember, Teams,
-    home_team,
+    ShareLoad, ShareRules, ShareSettings, ShareStanding, ShareTree, Team, TeamMember, Teams, home_team,
 };
 use app::domain::text::is_plain;
 use app::domain::time::Millis;

@@ -169,6 +169,8 @@ mod tests {
         "error_line",
         "loss_code",
         "attempts",
+        "class",
+        "team",
     ];
 
     #[test]

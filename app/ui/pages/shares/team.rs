@@ -5,7 +5,8 @@ use leptos_router::hooks::use_params_map;
 
 use super::SHARES_URL;
 use super::settings::{ShareFields, TEAM_FIELDS};
-use crate::domain::shares::{DEFAULT_TEAM, ShareSettings};
+use crate::domain::job_share::DEFAULT_TEAM;
+use crate::domain::shares::ShareSettings;
 use crate::protocol::problem::Problem;
 use crate::protocol::shares::{TeamMemberView, TeamView};
 use crate::ui::backend::use_page_backend;

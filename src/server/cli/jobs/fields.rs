@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use app::domain::job_share::JobClass;
 use app::domain::sandbox::SandboxLevel;
-use app::domain::shares::JobClass;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides;

@@ -17,7 +17,8 @@ use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::liveness::{liveness_verdict, log_offline};
 use crate::service::workers::{lose_leases, remove_worker};
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 
 /// The result of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

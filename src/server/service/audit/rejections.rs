@@ -23,7 +23,8 @@ use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
 use crate::store::audit::{ActionFilter, AuditFilter, AuditOrder, StoredAuditEntry};
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
 
 /// The maximum length of the recorded target, in characters: enough for every path of the API.

@@ -16,7 +16,8 @@ use crate::service::gpus::GpuService;
 use crate::service::workers::gpu_views::{gpu_counts, gpu_views};
 use crate::service::workers::list::ListPage;
 use crate::service::workers::views::{HeldJobs, load_jobs_of_workers};
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 
 /// Default number of workers per page.
 const DEFAULT_WORKERS: u32 = 50;

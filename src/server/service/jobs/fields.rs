@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::job::{CheckpointUploads, Demand, Job, JobDescription, JobSpec, JobTarget, StartPoint};
+use app::domain::job_share::DEFAULT_TEAM;
 use app::domain::secret::variable_name;
-use app::domain::shares::DEFAULT_TEAM;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides::OverrideDiff;

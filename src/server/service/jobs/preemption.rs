@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
-use app::domain::job::{AttemptReport, Job, JobState};
-use app::domain::preemption::{Preemption, PreemptionInput, RunningAttempt, plan_preemptions};
+use app::domain::job::{AttemptReport, Job, JobState, Preemption};
+use app::domain::preemption::{PreemptionInput, RunningAttempt, plan_preemptions};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 use serde_json::json;

@@ -14,7 +14,8 @@ use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
 use crate::service::workers::gpu_views::gpu_counts;
 use crate::service::workers::views::worker_status;
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 use crate::store::commit_group::GroupResult;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

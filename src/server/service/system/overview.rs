@@ -21,7 +21,8 @@ use crate::service::system::SystemService;
 use crate::service::workers::gpu_views::gpu_counts;
 use crate::service::workers::history::{DAY, failure_streak};
 use crate::service::workers::views::{load_jobs_of_workers, worker_status};
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 use crate::store::usage::FailingWorker;
 
 /// The maximum number of listed workers.

@@ -15,7 +15,8 @@ use serde::de::IgnoredAny;
 
 use crate::service::error::ServiceError;
 use crate::store::Tx;
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 use crate::store::usage::PresenceEvent;
 
 /// The audit actions that show whether workers are online.

@@ -18,7 +18,8 @@ use crate::service::context::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_jobs_of_workers, worker_status};
-use crate::store::cache::state::{FleetState, FleetWorker};
+use crate::store::cache::fleet_worker::FleetWorker;
+use crate::store::cache::state::FleetState;
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.
 const MAX_FACET_CHOICES: usize = 12;

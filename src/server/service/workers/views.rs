@@ -24,7 +24,7 @@ use crate::service::workers::history::DAY;
 use crate::service::workers::liveness::offline_at;
 use crate::service::workers::revision;
 use crate::store::Tx;
-use crate::store::cache::state::FleetWorker;
+use crate::store::cache::fleet_worker::FleetWorker;
 use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 

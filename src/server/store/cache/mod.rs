@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod changed_rows;
+pub mod fleet_worker;
 #[cfg(test)]
 mod planning_tests;
 mod queue;

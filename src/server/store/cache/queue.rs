@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use app::domain::ids::JobId;
 use app::domain::job::Job;
+use app::domain::job_share::JobClass;
 use app::domain::plan::{self, JobQueue, QueuedJob, UnmatchedKinds, job_kind};
-use app::domain::shares::JobClass;
 use app::domain::time::Timestamp;
 use slab::Slab;
 

@@ -3,25 +3,22 @@
 //! The writer has one for its decisions; another one, the [committed snapshot](super::snapshot), is the state of the
 //! last commit.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use app::domain::alerts;
-use app::domain::gpu::GpuTally;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, Lease};
-use app::domain::matching::{Candidate, has_capacity};
+use app::domain::job::{Job, PreemptedAttempt};
+use app::domain::matching::Candidate;
 use app::domain::plan::{self, Assignment, ConcurrencyLimits, JobQueue, PlannerFleet, fleet_size};
-use app::domain::preemption::PreemptedAttempt;
 use app::domain::shares::FleetSize;
 use app::domain::time::Timestamp;
+use app::domain::worker::Worker;
 use app::domain::worker::credential::WorkerCredential;
-use app::domain::worker::{Worker, WorkerState};
 use itertools::Itertools;
 use slab::Slab;
 
 use crate::store::cache::access::{AccessChange, AccessState};
+use crate::store::cache::fleet_worker::{FleetWorker, WorkerOrderKey, no_alert_before};
 use crate::store::cache::queue::{LastRound, QueueIndex};
 use crate::store::cache::shares::{ShareChange, ShareState};
 use crate::store::workers::{LastContact, StoredWorker};
@@ -53,55 +50,6 @@ pub struct FleetState {
     size: FleetSize,
     shares: ShareState,
 }
-
-/// A worker with its leases, and what lists and metrics need of all workers: without access to the worker itself,
-/// because a large fleet exceeds the processor's caches.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FleetWorker {
-    pub stored: Arc<StoredWorker>,
-    /// The jobs with a lease on it, ordered by submit.
-    pub jobs: Vec<Arc<Job>>,
-    pub state: WorkerState,
-    pub gpus: GpuTally,
-    /// See [`alerts::no_alert_before`].
-    pub no_alert_before: Timestamp,
-}
-
-impl FleetWorker {
-    fn new(stored: Arc<StoredWorker>, jobs: Vec<Arc<Job>>) -> Self {
-        let worker = &stored.worker;
-        let is_leased = |uuid: &str| jobs.iter().any(|job| job.holds_gpu(uuid));
-        let (state, gpus) =
-            (worker.state(jobs.len()), worker.gpu_availability(is_leased).map(|(_, gpu)| gpu).collect());
-        Self { no_alert_before: no_alert_before(&stored), stored, jobs, state, gpus }
-    }
-
-    pub fn worker(&self) -> &Worker {
-        &self.stored.worker
-    }
-
-    fn has_capacity(&self) -> bool {
-        has_capacity(self.worker(), self.jobs.len())
-    }
-
-    /// The worker in planning.
-    fn candidate(&self) -> Candidate<'_> {
-        let leases = self.jobs.iter().filter_map(|job| job.active_lease());
-        Candidate::new(self.worker(), leases.map(Lease::gpu_uuids).collect())
-    }
-
-    fn order_key(&self) -> WorkerOrderKey {
-        let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(self.worker(), self.jobs.len());
-        ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), self.worker().id.clone())
-    }
-}
-
-fn no_alert_before(stored: &StoredWorker) -> Timestamp {
-    alerts::no_alert_before(&stored.worker, &stored.credential, env!("CARGO_PKG_VERSION"))
-}
-
-/// The order in which planning tries workers; see [`plan::worker_sort_key`].
-type WorkerOrderKey = ((Reverse<bool>, bool, Reverse<bool>, usize, Timestamp, String), WorkerId);
 
 /// The digests by which a credential is found.
 fn credential_digests(credential: &WorkerCredential) -> impl Iterator<Item = &String> {

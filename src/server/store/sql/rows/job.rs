@@ -6,13 +6,13 @@ use app::domain::causes::OfflineCause;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::job::{
     AttemptLoss, CheckpointUploads, Demand, Job, JobDescription, JobFailure, JobOverrides, JobSpec, JobState,
-    JobTarget, Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
+    JobTarget, Lease, OverriddenValue, PreemptedAttempt, Preemption, PreemptionReason, PreviousAttempt, StartPoint,
+    Waiting,
 };
+use app::domain::job_share::{DEFAULT_TEAM, JobClass};
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
-use app::domain::preemption::{PreemptedAttempt, Preemption, PreemptionReason};
 use app::domain::sandbox::SandboxLevel;
-use app::domain::shares::{DEFAULT_TEAM, JobClass};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace_context::TraceContext;
 use serde::{Deserialize, Serialize};

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
 use crate::domain::fixtures::{gpu_demand, job, worker, worker_id};
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::domain::job::{AttemptReport, Job, JobSpec, JobState};
+use crate::domain::job_share::JobClass;
 use crate::domain::plan::{ConcurrencyLimits, JobQueue, PlannerFleet, plan};
 use crate::domain::preemption::{PreemptionInput, RunningAttempt, plan_preemptions};
+use crate::domain::shares::*;
 use crate::domain::worker::Worker;
 
 const HOUR: i64 = 3_600_000;
