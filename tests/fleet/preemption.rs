@@ -36,6 +36,7 @@ async fn idle_job_stops_for_another_and_continues_with_the_same_result() {
     let done = fleet.api.wait_for_job(&idle, "completed").await;
     assert_eq!((&done["attempt"], &done["attempts"][0]["loss_code"]), (&json!(2), &json!("preempted")), "{done:#}");
     let step = done["attempts"][1]["resumed_from_step"].as_u64().unwrap_or_else(|| panic!("{done:#}"));
-    assert!(step >= 20 && step % 20 == 0 && step < 150, "{step}");
+    // The trainer also saves when it is asked to stop.
+    assert!((20..150).contains(&step), "{step}");
     assert_eq!(weights(&fleet, &idle).await, weights(&fleet, &normal).await, "as without the interruption");
 }

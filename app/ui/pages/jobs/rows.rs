@@ -144,7 +144,7 @@ mod tests {
     use crate::protocol::shown_fields::fields_not_shown;
 
     /// There is no column for them. The loss code is shown as the sentence of a lost attempt.
-    const NOT_IN_ROW: [&str; 23] = [
+    const NOT_IN_ROW: [&str; 25] = [
         "status_since",
         // Of the users who have starred it, only the reader.
         "starred_by",
