@@ -20,7 +20,7 @@ test('an admin creates a team, adds a member with a limit, and deletes it', asyn
   await expect(page.locator('#content').getByText('Team saved.').first()).toBeVisible();
   await expect(page.getByLabel('Guaranteed GPUs')).toHaveValue('8');
 
-  await page.getByLabel('User', { exact: true }).fill('nobody');
+  await page.getByLabel('User', { exact: true }).fill('unknown');
   await page.getByRole('button', { name: 'Add member' }).click();
   await expect(page.getByLabel('User', { exact: true })).toHaveAttribute('aria-invalid', 'true');
   await page.getByLabel('User', { exact: true }).fill('admin');

@@ -1,15 +1,8 @@
 //! A running job is stopped for another one, and continues from its checkpoint with the same result.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{TestFleet, wait_until};
-
-async fn weights(fleet: &TestFleet, job: &str) -> Value {
-    let page = fleet.api.get(&format!("/api/queue/{job}/artifacts")).await;
-    let artifacts = page["artifacts"].as_array().expect("artifacts");
-    let last = artifacts.iter().rfind(|artifact| artifact["kind"] == "final").expect("weights");
-    last["sha256"].clone()
-}
 
 #[tokio::test]
 async fn idle_job_stops_for_another_and_continues_with_the_same_result() {
@@ -38,5 +31,5 @@ async fn idle_job_stops_for_another_and_continues_with_the_same_result() {
     let step = done["attempts"][1]["resumed_from_step"].as_u64().unwrap_or_else(|| panic!("{done:#}"));
     // The trainer also saves when it is asked to stop.
     assert!((20..150).contains(&step), "{step}");
-    assert_eq!(weights(&fleet, &idle).await, weights(&fleet, &normal).await, "as without the interruption");
+    assert_eq!(fleet.api.weights(&idle).await, fleet.api.weights(&normal).await, "as without the interruption");
 }

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{SHORT_HEARTBEAT_TIMEOUT, TestFleet, WorkerHost, processes_that_mention, wait_until};
 
@@ -18,13 +18,6 @@ fn kill_host(host: &WorkerHost) {
             let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
         }
     }
-}
-
-async fn weights(fleet: &TestFleet, job: &str) -> Value {
-    let page = fleet.api.get(&format!("/api/queue/{job}/artifacts")).await;
-    let artifacts = page["artifacts"].as_array().expect("artifacts");
-    let last = artifacts.iter().rfind(|artifact| artifact["kind"] == "final").expect("weights");
-    last["sha256"].clone()
 }
 
 #[tokio::test]
@@ -54,5 +47,5 @@ async fn job_resumes_elsewhere_from_its_newest_checkpoint() {
     // The result is the same as without the interruption.
     let straight = fleet.api.submit("straight").await;
     fleet.api.wait_for_job(&straight, "completed").await;
-    assert_eq!(weights(&fleet, &job).await, weights(&fleet, &straight).await);
+    assert_eq!(fleet.api.weights(&job).await, fleet.api.weights(&straight).await);
 }

@@ -3,7 +3,7 @@
 use super::cost::RunningAttempt;
 use crate::domain::job::{Job, PreemptionReason};
 use crate::domain::job_share::JobClass;
-use crate::domain::shares::{ShareStanding, ShareTree, counted_gpus};
+use crate::domain::shares::{ShareLoad, ShareStanding, ShareTree, counted_gpus};
 use crate::domain::time::{Millis, Timestamp};
 
 /// A job runs at least this long before an urgent one may stop it.
@@ -59,7 +59,8 @@ impl<'w> PreemptionRight<'_, 'w> {
         running: &RunningAttempt<'_>,
     ) -> bool {
         let wanted = mine.load.required_gpus.saturating_add(counted_gpus(&self.job.spec.demand));
-        let left = theirs.load.required_gpus.saturating_sub(required_gpus(running));
+        let freed = ShareLoad::of(running.job, running.lease.gpus.len());
+        let left = theirs.load.required_gpus.saturating_sub(freed.required_gpus);
         wanted <= mine.settings.guaranteed_gpus && left >= theirs.settings.guaranteed_gpus
     }
 
@@ -71,10 +72,4 @@ impl<'w> PreemptionRight<'_, 'w> {
         let has_no_more = gpus <= by_weight(theirs.load.required_gpus, theirs);
         has_no_more && self.shares.comes_before(mine, theirs)
     }
-}
-
-/// The GPUs of an attempt that count for guarantees.
-fn required_gpus(running: &RunningAttempt<'_>) -> u32 {
-    let allocated = u32::try_from(running.lease.gpus.len()).unwrap_or(u32::MAX);
-    counted_gpus(&running.job.spec.demand).min(allocated)
 }

@@ -264,6 +264,11 @@ impl<'t> ShareTree<'t> {
         self.members.len() - 1
     }
 
+    /// The team for which a job counts.
+    pub fn team_of(&self, job: &Job) -> &'t str {
+        self.resolve(&job.spec.team)
+    }
+
     /// Jobs of a team that was deleted count for the default team.
     fn resolve(&self, team: &str) -> &'t str {
         self.known.and_then(|known| known.get(team)).map_or(DEFAULT_TEAM, |team| team.name.as_str())

@@ -24,7 +24,7 @@ use serde_json::json;
 use super::ServiceContext;
 use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use super::unit_of_work::{Caller, UnitOfWork};
-use crate::store::cache::shares::{ShareState, share_key};
+use crate::store::cache::shares::share_key;
 use crate::store::cache::state::FleetState;
 
 /// The maximum number of teams, and of members of one.
@@ -187,8 +187,7 @@ impl ShareService {
         let view = move |fleet_state: &FleetState| {
             let shares = fleet_state.shares();
             let tree = shares.tree(fleet_state.size(), now).with_all_teams();
-            let waiting =
-                fleet_state.queued_jobs().map(|job| (tree_team(shares, job), job.submitted_by.as_str())).counts();
+            let waiting = fleet_state.queued_jobs().map(|job| (tree.team_of(job), job.submitted_by.as_str())).counts();
             shares_view(shares.rules(), &tree, &waiting)
         };
         Ok(self.context.read_recent().await?.with_state(view).await?)
@@ -279,11 +278,6 @@ fn team_view(team: Team) -> TeamView {
         settings: team.settings,
         members: team.members.into_iter().map(member).collect(),
     }
-}
-
-/// The team for which a job counts: that of a deleted team counts for the default one.
-fn tree_team<'s>(shares: &'s ShareState, job: &'s Job) -> &'s str {
-    if shares.teams().contains_key(&job.spec.team) { &job.spec.team } else { DEFAULT_TEAM }
 }
 
 fn shares_view(

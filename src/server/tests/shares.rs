@@ -205,7 +205,7 @@ async fn teams_are_validated() {
     assert_eq!((&view["gpus"], &view["guaranteed_gpus"]), (&json!(0), &json!(99)), "allowed, and shown");
 
     let call = async |method: &str, path: &str| server.call(&Actor::Admin, method, path, "{}").await;
-    call("PUT", "/api/teams/vision/members/nobody").await.expect_problem(404, "user_not_found");
+    call("PUT", "/api/teams/vision/members/unknown").await.expect_problem(404, "user_not_found");
     call("PUT", "/api/teams/nope/members/ada").await.expect_problem(404, "team_not_found");
     call("DELETE", "/api/teams/vision/members/ada").await.expect_problem(404, "user_not_found");
     call("DELETE", "/api/teams/default").await.expect_problem(409, "default_team");
@@ -247,7 +247,7 @@ async fn pages_show_and_change_teams() {
     );
     // A rejected form shows what was typed, and each error.
     assert_eq!(post("/ui/teams/vision", "description=x&weight=0&max_gpus=many").await, "/shares/vision");
-    assert_eq!(post("/ui/teams/vision/members", "user=nobody").await, "/shares/vision");
+    assert_eq!(post("/ui/teams/vision/members", "user=unknown").await, "/shares/vision");
     assert_eq!(post("/ui/shares/rules", "half_life_hours=soon").await, "/shares");
     assert_eq!(post("/ui/teams/vision/members/ada/remove", "").await, "/shares/vision");
     assert_eq!(post("/ui/teams/vision/delete", "").await, "/shares");

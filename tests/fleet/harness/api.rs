@@ -115,6 +115,14 @@ impl Api {
         self.get(&format!("/api/queue/{id}")).await
     }
 
+    /// Returns the checksum of the weights that a job has trained.
+    pub async fn weights(&self, job: &str) -> Value {
+        let page = self.get(&format!("/api/queue/{job}/artifacts")).await;
+        let artifacts = page["artifacts"].as_array().expect("artifacts");
+        let last = artifacts.iter().rfind(|artifact| artifact["kind"] == "final").expect("weights");
+        last["sha256"].clone()
+    }
+
     /// Waits until a job has a status; it must not end in another one.
     pub async fn wait_for_job(&self, id: &str, status: &str) -> Value {
         wait_until(&format!("job {id} to be {status}"), async || {
